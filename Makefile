@@ -1,0 +1,70 @@
+# One command a task; each installs what it needs first (Debian 12 or newer, root or sudo).
+# The packages by name: cmake/setup/packages.txt. `make` alone lists the targets.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
+PACKAGES := cmake/setup/packages.sh
+BUILD := build
+ARGS ?=
+# One compiler cache serves every clone: paths below the clone are hashed as relative ones.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build everything run test verify asan tsan bench lint format clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## Install the Debian packages that building and testing need (only the missing ones)
+	@$(PACKAGES) build page lint test
+
+build: ## Build the program: build/stackray
+	@$(PACKAGES) build page
+	cmake --preset release
+	cmake --build $(BUILD) --target stackray -j $(JOBS)
+
+# The program with its page, the tests and the fixtures' programs.
+everything:
+	@$(PACKAGES) build page
+	cmake --preset release
+	cmake --build $(BUILD) -j $(JOBS)
+
+run: build ## Build, then profile this host until Ctrl-C, page on http://127.0.0.1:7171 (ARGS="...")
+	$(SUDO) $(BUILD)/stackray agent $(ARGS)
+
+test: ## Build everything and run every test but the long proofs; last line: N passed, N failed, N skipped
+	@$(PACKAGES) build page test
+	@$(MAKE) --no-print-directory everything
+	@tests/tools/run_tests.sh $(BUILD) test
+
+verify: ## Run the long proofs (storms, outages, fuzzing, a fresh clone) and print one table
+	@$(PACKAGES) build page lint test bench verify
+	@$(MAKE) --no-print-directory everything
+	@tests/tools/run_tests.sh $(BUILD) verify
+
+asan: ## The tests that need no BPF, under AddressSanitizer and UBSan
+tsan: ## The same under ThreadSanitizer
+asan tsan:
+	@$(PACKAGES) build page test
+	cmake --preset $@
+	cmake --build --preset $@ -j $(JOBS)
+	@tests/tools/run_tests.sh build-$@ host
+
+bench: ## Measure: cost of the profiler and of its parts
+	@$(PACKAGES) build page bench
+	@$(MAKE) --no-print-directory build
+	cmake --build $(BUILD) --target bench -j $(JOBS)
+
+# clang-tidy reads the compile commands and the generated headers, so the tree is built first.
+lint: ## Format, direction of includes, sizes, words, paths, chosen clang-tidy checks (ARGS=--all: every file)
+	@$(PACKAGES) build page lint
+	@$(MAKE) --no-print-directory everything
+	@python3 tests/lint/lint.py --build $(BUILD) $(ARGS)
+
+format: ## Format our C++ in place
+	@$(PACKAGES) lint
+	@python3 tests/lint/lint.py --fix-format
+
+clean: ## Remove every build folder and the page's npm packages
+	rm -rf build build-dev build-asan build-tsan build-fuzz web/node_modules

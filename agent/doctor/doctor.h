@@ -1,0 +1,36 @@
+// `stackray doctor`: examines a host and says what it allows, what is missing, what each lack
+// costs and how to mend it.
+#ifndef STACKRAY_AGENT_DOCTOR_DOCTOR_H_
+#define STACKRAY_AGENT_DOCTOR_DOCTOR_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "agent/doctor/finding.h"
+#include "agent/doctor/host_probe.h"
+
+namespace stackray {
+
+struct DoctorOptions {
+  std::string state_directory = "/var/lib/stackray";
+  uint16_t page_port = 7171;
+  int sample_rate_hz = 99;
+};
+
+// All checks, in the order a person mends them: kernel, privileges, sampling, names, surroundings.
+// Takes below a second on a live host. Never fails: what cannot be found out is a finding too.
+// Threads: one. Keeps nothing of `host`.
+Findings Examine(const HostProbe& host, const DoctorOptions& options = {});
+
+// For an optional program that the kernel refused when the agent loaded it. `costs` says what is
+// lost without it; `verifier_log` may be empty.
+Finding ProgramRefused(std::string_view program, std::string_view costs, const absl::Status& why,
+                       std::string_view verifier_log);
+
+bool SamplingPossible(const Findings& findings);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_DOCTOR_DOCTOR_H_

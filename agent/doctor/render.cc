@@ -1,0 +1,115 @@
+#include "agent/doctor/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "agent/doctor/doctor.h"
+#include "agent/doctor/text.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMaxDetailLines = 40;
+
+std::string_view Mark(FindingLevel level, bool utf8) {
+  switch (level) {
+    case FindingLevel::kGood: return utf8 ? "✓" : "ok";
+    case FindingLevel::kWarning: return utf8 ? "!" : "! ";
+    case FindingLevel::kBlocking: return utf8 ? "✗" : "X ";
+  }
+  return "?";
+}
+
+std::string_view LevelName(FindingLevel level) {
+  switch (level) {
+    case FindingLevel::kGood: return "good";
+    case FindingLevel::kWarning: return "warning";
+    case FindingLevel::kBlocking: return "blocking";
+  }
+  return "unknown";
+}
+
+// Control bytes could drive the terminal; what a terminal cannot show becomes ASCII.
+std::string Printable(std::string_view text, bool utf8) {
+  std::string clean(text);
+  if (!utf8) absl::StrReplaceAll({{"…", "..."}}, &clean);
+  std::ranges::replace_if(
+      clean,
+      [utf8](unsigned char c) {
+        return absl::ascii_iscntrl(c) || (!utf8 && !absl::ascii_isascii(c));
+      },
+      '?');
+  return clean;
+}
+
+std::string DetailLines(std::string_view detail, bool utf8) {
+  const std::vector<std::string_view> lines = doctor::Split(detail, '\n');
+  // The verifier's last lines name the reason.
+  const size_t first = lines.size() > kMaxDetailLines ? lines.size() - kMaxDetailLines : 0;
+  std::string text;
+  for (size_t i = first; i < lines.size(); ++i) {
+    text += fmt::format("      | {}\n", Printable(lines[i], utf8));
+  }
+  return text;
+}
+
+std::string Verdict(const Findings& findings) {
+  const auto warnings = std::ranges::count(findings, FindingLevel::kWarning, &Finding::level);
+  const auto blocking = std::ranges::count(findings, FindingLevel::kBlocking, &Finding::level);
+  const auto things = [](auto count) {
+    return fmt::format("{} {}", count, count == 1 ? "thing" : "things");
+  };
+  if (blocking > 0) return fmt::format("Sampling is not possible: {} to mend.\n", things(blocking));
+  if (warnings > 0) return fmt::format("Sampling is possible; {} missing.\n", things(warnings));
+  return "Sampling is possible; nothing is missing.\n";
+}
+
+}  // namespace
+
+std::string RenderText(const Findings& findings, const RenderOptions& options) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += fmt::format("  {} {}\n", Mark(finding.level, options.utf8),
+                        Printable(finding.what, options.utf8));
+    if (!finding.cost.empty()) {
+      text += fmt::format("      cost: {}\n", Printable(finding.cost, options.utf8));
+    }
+    if (!finding.fix.empty()) {
+      text += fmt::format("      fix:  {}\n", Printable(finding.fix, options.utf8));
+    }
+    text += DetailLines(finding.detail, options.utf8);
+  }
+  return text + "\n" + Verdict(findings);
+}
+
+std::string RenderJson(const Findings& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"id", finding.id},
+                    {"level", LevelName(finding.level)},
+                    {"what", finding.what},
+                    {"cost", finding.cost},
+                    {"fix", finding.fix},
+                    {"detail", finding.detail}});
+  }
+  nlohmann::ordered_json document;
+  document["sampling_possible"] = SamplingPossible(findings);
+  document["findings"] = std::move(list);
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+bool LocaleIsUtf8(const char* lc_all, const char* lc_ctype, const char* lang) {
+  for (const char* value : {lc_all, lc_ctype, lang}) {
+    if (value == nullptr || *value == '\0') continue;
+    const std::string lower = absl::AsciiStrToLower(value);
+    return absl::StrContains(lower, "utf-8") || absl::StrContains(lower, "utf8");
+  }
+  return false;
+}
+
+}  // namespace stackray

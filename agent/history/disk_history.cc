@@ -1,0 +1,207 @@
+#include "agent/history/disk_history.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMaxSegments = 256;  // Each holds a file descriptor.
+constexpr int64_t kNsPerMs = 1'000'000;
+
+uint64_t SegmentBytes(uint64_t max_bytes) {
+  return std::clamp<uint64_t>(max_bytes / 32, 64 * 1024, 8 * 1024 * 1024);
+}
+
+bool Overlaps(const StoredBatch& batch, int64_t from_ms, int64_t to_ms) {
+  return batch.start_unix_ns / kNsPerMs < to_ms && batch.end_unix_ns / kNsPerMs >= from_ms;
+}
+
+int64_t LastEndMs(const SegmentFile& segment) {
+  int64_t last_ns = 0;
+  for (const StoredBatch& batch : segment.batches()) last_ns = std::max(last_ns, batch.end_unix_ns);
+  return last_ns / kNsPerMs;
+}
+
+}  // namespace
+
+DiskHistory::DiskHistory(HistorySettings settings, HistoryDirectory directory,
+                         std::vector<std::string>& warnings)
+    : settings_(std::move(settings)),
+      segment_bytes_(SegmentBytes(settings_.max_bytes)),
+      segment_age_ms_(std::max<int64_t>(settings_.max_age_ms / 24, 1)),
+      directory_(std::move(directory)) {
+  counts_.on_disk = true;
+  OpenSegments(directory_.names, warnings);
+  const std::lock_guard lock(mutex_);
+  Trim(0);
+}
+
+DiskHistory::~DiskHistory() {
+  if (counts_.appended_batches > 0 && !segments_.empty()) segments_.back()->WaitForDisk();
+}
+
+void DiskHistory::OpenSegments(const std::vector<std::string>& names,
+                               std::vector<std::string>& warnings) {
+  for (const std::string& name : names) {  // In the order of their sequence numbers.
+    const std::optional<uint64_t> sequence = SegmentFile::SequenceOf(name);
+    if (!sequence) {
+      warnings.push_back(
+          fmt::format("the history's directory holds a foreign file, left alone: {}", name));
+      continue;
+    }
+    next_sequence_ = std::max(next_sequence_, *sequence + 1);
+    absl::StatusOr<SegmentPtr> segment = SegmentFile::Open(directory_.directory.get(), name);
+    if (!segment.ok()) {
+      warnings.push_back(fmt::format("history: {}", std::string(segment.status().message())));
+      continue;
+    }
+    if (const uint64_t damaged = (*segment)->damaged_bytes(); damaged > 0) {
+      counts_.damaged_bytes += damaged;
+      warnings.push_back(fmt::format("history: cut {} damaged bytes off {}", damaged, name));
+    }
+    if ((*segment)->batches().empty()) {
+      unlinkat(directory_.directory.get(), name.c_str(), 0);
+      continue;
+    }
+    bytes_ += (*segment)->size_bytes();
+    segments_.push_back(*std::move(segment));
+  }
+  active_ = !segments_.empty();
+}
+
+void DiskHistory::Trim(uint64_t incoming_bytes) {
+  const int64_t oldest_ms = settings_.now_ms() - settings_.max_age_ms;
+  while (!segments_.empty() && LastEndMs(*segments_.front()) < oldest_ms)
+    DropOldest(DropReason::kAge);
+  while (!segments_.empty() &&
+         (bytes_ + incoming_bytes > settings_.max_bytes || segments_.size() > kMaxSegments))
+    DropOldest(DropReason::kBytes);
+}
+
+void DiskHistory::DropOldest(DropReason reason) {
+  const SegmentPtr oldest = std::move(segments_.front());
+  segments_.pop_front();
+  if (segments_.empty()) active_ = false;
+  // A file that cannot be removed is listed again at the next start.
+  unlinkat(directory_.directory.get(), oldest->name().c_str(), 0);
+  bytes_ -= oldest->size_bytes();
+  (reason == DropReason::kAge ? counts_.expired_batches : counts_.evicted_batches) +=
+      oldest->batches().size();
+}
+
+bool DiskHistory::ActiveTakes(uint64_t frame_bytes) const {
+  if (!active_) return false;
+  const SegmentFile& last = *segments_.back();
+  if (last.batches().empty()) return true;
+  const int64_t age_ms = settings_.now_ms() - last.batches().front().start_unix_ns / kNsPerMs;
+  return last.size_bytes() + frame_bytes <= segment_bytes_ && age_ms < segment_age_ms_;
+}
+
+absl::StatusOr<DiskHistory::SegmentPtr> DiskHistory::PrepareSegment(uint64_t frame_bytes,
+                                                                    int64_t start_unix_ns) {
+  Trim(frame_bytes);
+  if (ActiveTakes(frame_bytes)) return segments_.back();
+  if (active_) segments_.back()->StartWriteOut();
+  const int64_t first_ms = std::max<int64_t>(start_unix_ns / kNsPerMs, 0);
+  absl::StatusOr<SegmentPtr> segment = SegmentFile::Create(
+      directory_.directory.get(), SegmentFile::NameOf(next_sequence_++, first_ms));
+  active_ = segment.ok();
+  if (segment.ok()) segments_.push_back(*segment);
+  return segment;
+}
+
+absl::Status DiskHistory::AppendOnce(const SealedBatch& batch) {
+  const uint64_t frame_bytes = SegmentFile::kLengthBytes + batch.bytes.size();
+  absl::StatusOr<SegmentPtr> segment;
+  {
+    const std::lock_guard lock(mutex_);
+    segment = PrepareSegment(frame_bytes, batch.start_unix_ns);
+  }
+  if (!segment.ok()) return segment.status();
+  const absl::StatusOr<StoredBatch> stored =
+      (*segment)->Write(batch.bytes, batch.start_unix_ns, batch.duration_ns);
+  const std::lock_guard lock(mutex_);
+  if (!stored.ok()) {
+    active_ = false;  // The next one tries a file of its own.
+    if ((*segment)->batches().empty()) {
+      unlinkat(directory_.directory.get(), (*segment)->name().c_str(), 0);
+      std::erase(segments_, *segment);
+    }
+    return stored.status();
+  }
+  (*segment)->AddToList(*stored);
+  const bool still_kept = std::ranges::find(segments_, *segment) != segments_.end();
+  if (still_kept) bytes_ += frame_bytes;
+  counts_.appended_batches += 1;
+  counts_.appended_samples += batch.samples;
+  counts_.appended_markers += batch.lost_samples;
+  return absl::OkStatus();
+}
+
+absl::Status DiskHistory::Append(const SealedBatchPtr& batch) {
+  const std::lock_guard appending(append_mutex_);
+  absl::Status status = absl::ResourceExhaustedError("the batch is larger than the whole history");
+  if (SegmentFile::kLengthBytes + batch->bytes.size() <= settings_.max_bytes) {
+    status = AppendOnce(*batch);
+    if (absl::IsResourceExhausted(status)) {  // Newer is worth more than older: make room, once.
+      bool dropped = false;
+      {
+        const std::lock_guard lock(mutex_);
+        if ((dropped = !segments_.empty())) DropOldest(DropReason::kBytes);
+      }
+      if (dropped) status = AppendOnce(*batch);
+    }
+  }
+  if (!status.ok()) {
+    const std::lock_guard lock(mutex_);
+    counts_.failed_batches += 1;
+    counts_.failed_samples += batch->samples;
+    counts_.failed_markers += batch->lost_samples;
+  }
+  return status;
+}
+
+uint64_t DiskHistory::Query(int64_t from_ms, int64_t to_ms,
+                            const std::function<bool(std::string_view)>& visit) {
+  std::vector<std::pair<SegmentPtr, StoredBatch>> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    Trim(0);
+    for (const SegmentPtr& segment : segments_)
+      for (const StoredBatch& batch : segment->batches())
+        if (Overlaps(batch, from_ms, to_ms)) wanted.emplace_back(segment, batch);
+  }
+  uint64_t visited = 0, failed = 0;
+  for (const auto& [segment, batch] : wanted) {
+    const absl::StatusOr<std::string> bytes = segment->Read(batch);
+    failed += bytes.ok() ? 0 : 1;
+    if (!bytes.ok()) continue;
+    ++visited;
+    if (!visit(*bytes)) break;
+  }
+  const std::lock_guard lock(mutex_);
+  counts_.read_errors += failed;
+  return visited;
+}
+
+HistoryStatistics DiskHistory::statistics() const {
+  const std::lock_guard lock(mutex_);
+  HistoryStatistics now = counts_;
+  now.bytes = bytes_;
+  now.segments = segments_.size();
+  for (const SegmentPtr& segment : segments_) {
+    for (const StoredBatch& batch : segment->batches()) {
+      const int64_t start_ms = batch.start_unix_ns / kNsPerMs;
+      now.oldest_ms = now.batches == 0 ? start_ms : std::min(now.oldest_ms, start_ms);
+      now.newest_ms = std::max(now.newest_ms, batch.end_unix_ns / kNsPerMs);
+      now.batches += 1;
+    }
+  }
+  return now;
+}
+
+}  // namespace stackray

@@ -1,0 +1,92 @@
+// The agent's bounded local history: sealed batches, oldest first, so that the local page shows the
+// last hours without any receiver.
+//
+// On disk: STATE_DIR/history/SEQUENCE-FIRSTMS.otlp, each a run of 4-byte big-endian length + batch,
+// so every segment is itself a valid .otlp file (design.md §10). Whole segments are dropped, oldest
+// first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
+// and 1/24 of the age.
+//
+// What survives: after SIGKILL every batch whose Append() returned. After a power cut the last
+// seconds may be missing: Append() never waits for the disk (no fsync); a full segment's write-out
+// is started, and the destructor waits for the last one. A torn or damaged tail is cut off when
+// opened, and counted.
+//
+// Threads: Append() from any one thread at a time, everything else from any thread at any time; a
+// Query()
+//          holds no lock while it reads, and sees segments that are dropped meanwhile to their end.
+// Memory:  32 bytes a batch and one file descriptor a segment (at most 256); on disk nothing else.
+// In memory:
+//          the batches.
+#ifndef STACKRAY_AGENT_HISTORY_HISTORY_H_
+#define STACKRAY_AGENT_HISTORY_HISTORY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "reporter/batch.h"
+
+namespace stackray {
+
+struct HistorySettings {
+  std::string state_dir;                     // Created (0700) when missing.
+  uint64_t max_bytes = 256 * 1024 * 1024;    // Of files, lengths included.
+  int64_t max_age_ms = 24LL * 3600 * 1000;   // Of a batch's end.
+  uint64_t memory_bytes = 32 * 1024 * 1024;  // Instead of max_bytes while memory-only, if smaller.
+  std::function<int64_t()> now_ms;           // Unix milliseconds; empty: the system's clock.
+};
+
+// Counts since it was opened, except where it says "now".
+struct HistoryStatistics {
+  bool on_disk = false;
+  uint64_t bytes = 0, batches = 0, segments = 0;  // Now.
+  int64_t oldest_ms = 0, newest_ms = 0;           // Now: first start, last end; 0: empty.
+  uint64_t appended_batches = 0, appended_samples = 0;
+  uint64_t appended_markers = 0;                    // Of these samples, markers of lost ones.
+  uint64_t expired_batches = 0;                     // Dropped for their age.
+  uint64_t evicted_batches = 0;                     // Dropped for their bytes.
+  uint64_t failed_batches = 0, failed_samples = 0;  // Could not be stored: disk full, too large, ….
+  uint64_t failed_markers = 0;                      // Of these samples.
+  uint64_t damaged_bytes = 0;                       // Cut off when opened.
+  uint64_t read_errors = 0;                         // Batches that a query could not read.
+};
+
+class History {
+ public:
+  virtual ~History() = default;
+
+  // Stores one batch (not null), dropping old ones where the bounds ask for it.
+  // Errors: ResourceExhausted (disk full, larger than the bounds), Unavailable (any other write
+  // error). The batch is then counted as failed, the history stays whole, and the next Append() may
+  // succeed.
+  virtual absl::Status Append(const SealedBatchPtr& batch) = 0;
+
+  // Visits the bytes of every batch that overlaps [from_ms, to_ms), in the order they were
+  // appended, until `visit` returns false. The bytes are lent for the call. Returns how many were
+  // visited; a batch that cannot be read is skipped and counted.
+  virtual uint64_t Query(int64_t from_ms, int64_t to_ms,
+                         const std::function<bool(std::string_view bytes)>& visit) = 0;
+
+  virtual HistoryStatistics statistics() const = 0;
+};
+
+struct OpenedHistory {
+  std::unique_ptr<History> history;
+  std::vector<std::string>
+      warnings;  // For the log: memory-only and why, damage that was cut off, ….
+};
+
+// On disk; where the directory cannot be used, in memory, with a warning.
+// Errors: FailedPrecondition only: another process has this history open.
+absl::StatusOr<OpenedHistory> OpenHistory(HistorySettings settings);
+
+// Unix milliseconds of the system's clock.
+int64_t SystemNowMs();
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_HISTORY_HISTORY_H_

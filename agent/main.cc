@@ -1,0 +1,84 @@
+// stackray: the command line's verbs.
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <variant>
+
+#include "agent/daemon/agent_command.h"
+#include "agent/doctor/doctor.h"
+#include "agent/doctor/live_host_probe.h"
+#include "agent/doctor/render.h"
+#include "agent/file_commands.h"
+#include "agent/host_facts.h"
+#include "agent/log.h"
+#include "agent/record/record_command.h"
+#include "agent/sampling/session_settings.h"
+#include "agent/settings/command_line.h"
+#include "agent/stop_signal.h"
+
+namespace stackray {
+namespace {
+
+int RunDoctor() {
+  const LiveHostProbe host;
+  const Findings findings = Examine(host);
+  const bool utf8 =
+      LocaleIsUtf8(std::getenv("LC_ALL"), std::getenv("LC_CTYPE"), std::getenv("LANG"));
+  fmt::print("{}", RenderText(findings, {.utf8 = utf8}));
+  return SamplingPossible(findings) ? 0 : 1;
+}
+
+struct RunVerb {
+  const CommandLine& command;
+  std::function<absl::StatusOr<AgentSettings>()> reload;
+
+  int operator()(const HelpRequest& help) const {
+    fmt::print("{}", help.text);
+    return 0;
+  }
+  int operator()(const VersionRequest&) const {
+    fmt::print("stackray {}\n", kAgentVersion);
+    return 0;
+  }
+  int operator()(const RecordSettings& settings) const { return RunRecord(settings); }
+  int operator()(const AgentSettings& settings) const {
+    if (settings.check_config) fmt::print("{}", DescribeSettings(command.effective));
+    return RunAgent(settings, reload);
+  }
+  int operator()(const CheckSettings& settings) const { return RunCheck(settings); }
+  int operator()(const ConvertSettings& settings) const { return RunConvert(settings); }
+  int operator()(const DoctorSettings&) const { return RunDoctor(); }
+};
+
+// Each thread that allocates would get an arena of its own, and keep what it freed.
+void KeepMemorySmall() { mallopt(M_ARENA_MAX, 2); }
+
+int Main(int argc, char** argv) {
+  KeepMemorySmall();
+  const auto parse = [&] { return ParseCommandLine(argc, argv, ReadEnvironment(environ)); };
+  const absl::StatusOr<CommandLine> command = parse();
+  if (!command.ok()) {
+    fmt::print(stderr, "stackray: {}\n", std::string(command.status().message()));
+    return kExitWrongUse;
+  }
+  for (const std::string& warning : command->warnings)
+    fmt::print(stderr, "stackray: warning: {}\n", warning);
+  InitLog(command->log);
+  WatchStopSignals();
+  RaiseFileLimit();
+  const auto reload = [&]() -> absl::StatusOr<AgentSettings> {
+    absl::StatusOr<CommandLine> again = parse();
+    if (!again.ok()) return again.status();
+    return std::get<AgentSettings>(again->verb);
+  };
+  return std::visit(RunVerb{*command, reload}, command->verb);
+}
+
+}  // namespace
+}  // namespace stackray
+
+int main(int argc, char** argv) { return stackray::Main(argc, argv); }

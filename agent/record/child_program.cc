@@ -1,0 +1,98 @@
+#include "agent/record/child_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace stackray {
+namespace {
+
+bool BecomeUser(const SudoUser& user) {
+  return initgroups(user.name.c_str(), user.gid) == 0 && setgid(user.gid) == 0 &&
+         setuid(user.uid) == 0;
+}
+
+void ResetSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) signal(number, SIG_DFL);
+}
+
+// In the child. Never returns.
+[[noreturn]] void RunChild(int go, int result, std::vector<char*>& argv,
+                           const std::optional<SudoUser>& user) {
+  char byte = 0;
+  if (read(go, &byte, 1) != 1) _exit(127);  // The parent is gone or gave up.
+  ResetSignals();
+  int error = 0;
+  if (user && !BecomeUser(*user)) {
+    error = EPERM;
+  } else {
+    execvp(argv[0], argv.data());
+    error = errno;
+  }
+  (void)!write(result, &error, sizeof(error));
+  _exit(127);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChildProgram>> ChildProgram::Fork(
+    const std::vector<std::string>& argv, const std::optional<SudoUser>& user) {
+  int go[2], result[2];
+  if (pipe2(go, O_CLOEXEC) != 0 || pipe2(result, O_CLOEXEC) != 0)
+    return absl::ResourceExhaustedError(fmt::format("cannot make a pipe: {}", strerror(errno)));
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ResourceExhaustedError(fmt::format("cannot fork: {}", strerror(errno)));
+  if (pid == 0) {
+    close(go[1]);
+    RunChild(go[0], result[1], arguments, user);
+  }
+  close(go[0]);
+  close(result[1]);
+  return std::unique_ptr<ChildProgram>(
+      new ChildProgram(pid, UniqueFd(go[1]), UniqueFd(result[0]), argv[0]));
+}
+
+ChildProgram::~ChildProgram() {
+  if (!go_.valid() || exit_code_) return;
+  go_.reset();  // It reads end of file and leaves.
+  waitpid(pid_, nullptr, 0);
+}
+
+absl::Status ChildProgram::Release() {
+  const char byte = 1;
+  if (write(go_.get(), &byte, 1) != 1) return absl::InternalError("cannot start the command");
+  go_.reset();
+  int error = 0;
+  ssize_t n;
+  do {
+    n = read(result_.get(), &error, sizeof(error));
+  } while (n < 0 && errno == EINTR);
+  if (n != sizeof(error)) return absl::OkStatus();
+  waitpid(pid_, nullptr, 0);
+  exit_code_ = 127;
+  if (error == ENOENT) return absl::NotFoundError(fmt::format("{}: command not found", name_));
+  return absl::PermissionDeniedError(fmt::format("{}: {}", name_, strerror(error)));
+}
+
+std::optional<int> ChildProgram::Poll() {
+  int status = 0;
+  if (!exit_code_ && waitpid(pid_, &status, WNOHANG) == pid_)
+    exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_code_;
+}
+
+}  // namespace stackray

@@ -1,0 +1,104 @@
+#include "agent/record/record_outputs.h"
+
+#include <utility>
+
+#include "reporter/batch_file.h"
+#include "reporter/decoded_batch.h"
+#include "reporter/formats/folded.h"
+#include "reporter/formats/html.h"
+#include "reporter/formats/otlp_json.h"
+#include "reporter/formats/page_data.h"
+#include "reporter/formats/pprof.h"
+#include "reporter/formats/speedscope.h"
+#include "web/web_page.h"
+
+namespace stackray {
+namespace {
+
+bool IsStreamed(OutputFormat format) {
+  return format == OutputFormat::kOtlp || format == OutputFormat::kOtlpJson;
+}
+
+}  // namespace
+
+RecordOutputs::RecordOutputs(std::vector<Result> results, std::string title)
+    : results_(std::move(results)), title_(std::move(title)) {
+  for (const Result& result : results_) needs_view_ |= !IsStreamed(result.file.output().format);
+}
+
+absl::StatusOr<RecordOutputs> RecordOutputs::Create(const std::vector<OutputFile>& outputs,
+                                                    const std::optional<SudoUser>& owner,
+                                                    std::string title) {
+  std::vector<Result> results;
+  for (const OutputFile& output : outputs) {
+    absl::StatusOr<ResultFile> file = ResultFile::Create(output, owner);
+    if (!file.ok()) return file.status();
+    results.push_back({*std::move(file), absl::OkStatus()});
+  }
+  return RecordOutputs(std::move(results), std::move(title));
+}
+
+absl::Status RecordOutputs::Stream(Result& result, std::string_view bytes) {
+  if (result.file.output().format == OutputFormat::kOtlp)
+    return result.file.Explain(BatchFileWriter(result.file.fd()).Append(bytes));
+  absl::StatusOr<std::string> json = OtlpJson(bytes);
+  if (!json.ok()) return json.status();
+  json->push_back('\n');
+  return result.file.Write(*json);
+}
+
+absl::Status RecordOutputs::Add(std::string_view bytes) {
+  for (Result& result : results_) {
+    if (IsStreamed(result.file.output().format) && result.status.ok())
+      result.status = Stream(result, bytes);
+  }
+  absl::StatusOr<DecodedBatch> batch = DecodeBatch(bytes);
+  if (!batch.ok()) return batch.status();
+  summary_.Add(*batch);
+  if (needs_view_) view_.Add(*batch);
+  return absl::OkStatus();
+}
+
+absl::Status RecordOutputs::WriteWhole(Result& result) {
+  const auto sink = [&](std::string_view part) { return result.file.Write(part); };
+  switch (result.file.output().format) {
+    case OutputFormat::kFolded: return WriteFolded(view_, sink);
+    case OutputFormat::kPprof: {
+      absl::StatusOr<std::string> pprof = PprofGzip(view_);
+      return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
+    }
+    case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, title_, sink);
+    case OutputFormat::kHtml: {
+      const std::string data = PageData(view_, {.title = title_, .summary = summary_.summary()});
+      absl::StatusOr<std::string> page = HtmlPage(WebPage(), data, title_);
+      return page.ok() ? result.file.Write(*page) : page.status();
+    }
+    case OutputFormat::kOtlp:
+    case OutputFormat::kOtlpJson: return absl::OkStatus();
+  }
+  return absl::InternalError("unknown format");
+}
+
+absl::Status RecordOutputs::Finish() {
+  finished_ = true;
+  std::string failures;
+  for (Result& result : results_) {
+    if (result.status.ok()) result.status = WriteWhole(result);
+    if (absl::Status closed = result.file.Close(); result.status.ok()) result.status = closed;
+    if (result.status.ok()) continue;
+    if (!failures.empty()) failures += "\n";
+    failures += std::string(result.status.message());
+  }
+  return failures.empty() ? absl::OkStatus() : absl::UnavailableError(failures);
+}
+
+std::vector<std::string> RecordOutputs::written() const {
+  std::vector<std::string> paths;
+  for (const Result& result : results_) {
+    if (finished_ && result.status.ok() && !result.file.output().is_standard_output())
+      paths.push_back(result.file.output().path);
+  }
+  return paths;
+}
+
+}  // namespace stackray

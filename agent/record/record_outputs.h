@@ -1,0 +1,60 @@
+// Sealed batches in, result files out: streamed formats as the batches come, the others at the end, all
+// from the same decoded bytes.
+//
+// Memory:  one ProfileView when any format needs it (ViewOptions::max_bytes).
+// Threads: one.
+// Errors:  one file's error costs that file alone; the others are written.
+#ifndef STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
+#define STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/record/output_file.h"
+#include "agent/settings/settings.h"
+#include "reporter/formats/profile_summary.h"
+#include "reporter/formats/profile_view.h"
+
+namespace stackray {
+
+class RecordOutputs {
+ public:
+  // Errors: as ResultFile::Create, for the first file that cannot be made.
+  static absl::StatusOr<RecordOutputs> Create(const std::vector<OutputFile>& outputs,
+                                              const std::optional<SudoUser>& owner,
+                                              std::string title);
+
+  // `bytes` is one sealed batch. Errors: DataLoss (not a batch); those of files come from Finish().
+  absl::Status Add(std::string_view bytes);
+
+  // Writes what is left and closes. Every file that failed is in the text.
+  absl::Status Finish();
+
+  ProfileSummary summary() const { return summary_.summary(); }
+  // Files that were written whole, in the order asked for.
+  std::vector<std::string> written() const;
+
+ private:
+  struct Result {
+    ResultFile file;
+    absl::Status status;
+  };
+  RecordOutputs(std::vector<Result> results, std::string title);
+  absl::Status Stream(Result& result, std::string_view bytes);
+  absl::Status WriteWhole(Result& result);
+
+  std::vector<Result> results_;
+  std::string title_;
+  bool needs_view_ = false;
+  ProfileView view_;
+  SummaryCounter summary_;
+  bool finished_ = false;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_

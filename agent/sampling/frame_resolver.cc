@@ -1,0 +1,173 @@
+#include "agent/sampling/frame_resolver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/sampling/markers.h"
+#include "kernel/wall_clock.h"
+
+namespace stackray {
+namespace {
+
+constexpr uint64_t kKernelRefreshIntervalNs = 5'000'000'000;
+constexpr uint64_t kKernelMappingBit = 1ULL << 62;
+// Owners of native keys whose file could not be opened: they follow from the file's identity alone.
+constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
+
+// The mapping of an executable's segment. An executable rarely has more than one with code.
+MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
+  uint64_t index = 0;
+  for (const ElfSegment& segment : file.info.segments) {
+    ++index;
+    if (segment.executable && elf_address - segment.address < segment.memory_bytes) break;
+  }
+  return file.handle << 8 | (index & 0xff);
+}
+
+FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
+  return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
+}
+
+}  // namespace
+
+FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
+                             size_t name_cache_bytes)
+    : files_(files), kernel_(std::move(kernel)), names_(name_cache_bytes) {}
+
+int32_t FrameResolver::FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve) {
+  ++counts_.questions;
+  const int32_t known = batch.FindFrame(key);
+  if (known != BatchBuilder::kNeeded) return known;
+  ++counts_.resolved;
+  return batch.DefineFrame(key, resolve());
+}
+
+ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& range) {
+  HeldFile& held = held_[IdentityOf(range)];
+  if (held.file == nullptr && held.tried_pid != pid) {
+    held.tried_pid = pid;
+    absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
+    if (file.ok()) held.file = *std::move(file);
+  }
+  return held.file;
+}
+
+const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t range) {
+  RangeFile& known = range_files_[range];
+  if (known.asked) return known.file;
+  known.asked = true;
+  const ExecutableFilePtr file = HoldForBatch(stack.pid, stack.ranges[range]);
+  known.file = file.get();
+  if (file == nullptr || stack.process_files == nullptr) return known.file;
+  std::vector<ExecutableFilePtr>& files = *stack.process_files;
+  if (std::find(files.begin(), files.end(), file) == files.end() && !files_.IsFull())
+    files.push_back(file);
+  return known.file;
+}
+
+int32_t FrameResolver::NativeFrame(const ExecutableFile& file, uint64_t file_offset,
+                                   BatchBuilder& batch) {
+  const uint64_t address = AddressOfFileOffset(file.info, file_offset).value_or(file_offset);
+  const FrameKey key = FrameKey::Make(FrameType::kNative, file.handle, address);
+  return FindOrDefine(key, batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kNative,
+                         .mapping = MappingKeyOf(file, address),
+                         .address = address,
+                         .lines = names_.Resolve(file.handle, *file.source, address)};
+    if (batch.NeedsMapping(symbols.mapping))
+      batch.DefineMapping(symbols.mapping, MappingOf(file.info, address));
+    return symbols;
+  });
+}
+
+// The process was gone before its file could be opened: the frame says what the kernel knew.
+int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_offset,
+                                        BatchBuilder& batch) {
+  const FrameKey key =
+      FrameKey::Make(FrameType::kNative, kUnopenedFileOwner, range.file.inode, file_offset);
+  return FindOrDefine(key, batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kNative};
+    symbols.lines.push_back(
+        {.function = fmt::format("[inode {}+0x{:x}]", range.file.inode, file_offset)});
+    return symbols;
+  });
+}
+
+int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch) {
+  const uint64_t kind = FrameWordKind(word);
+  if (kind == FRAME_NO_RANGE) {
+    const FrameKey key = MarkerKey(MarkerKind::kNoMapping);
+    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
+  }
+  const code_range& range = stack.ranges[FrameWordRange(word)];
+  if (range.kind == RANGE_ANON) {
+    const FrameKey key = MarkerKey(MarkerKind::kUnknownJit);
+    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
+  }
+  // A return address points behind its call: the byte before is the call's.
+  const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
+  const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
+  return file != nullptr ? NativeFrame(*file, offset, batch)
+                         : FrameWithoutFile(range, offset, batch);
+}
+
+void FrameResolver::AppendUserFrames(uint32_t pid, std::span<const uint64_t> words,
+                                     std::span<const code_range> ranges,
+                                     std::vector<ExecutableFilePtr>* process_files,
+                                     BatchBuilder& batch, std::vector<int32_t>* frames) {
+  const UserStack stack{.pid = pid, .ranges = ranges, .process_files = process_files};
+  range_files_.assign(ranges.size(), {});
+  for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
+}
+
+int32_t FrameResolver::KernelFrame(uint64_t address, BatchBuilder& batch) {
+  std::optional<KernelPlace> place;
+  if (kernel_) place = kernel_->Locate(address);
+  if (!place && kernel_ && BootTimeNs() >= next_kernel_refresh_ns_) {
+    next_kernel_refresh_ns_ = BootTimeNs() + kKernelRefreshIntervalNs;
+    if (kernel_->Refresh().ok()) place = kernel_->Locate(address);
+  }
+  const FrameKey key =
+      place ? place->key : FrameKey::Make(FrameType::kKernel, 0, address, kNoKernelImage);
+  return FindOrDefine(key, batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kKernel};
+    if (place && place->image != kNoKernelImage) {
+      symbols.mapping = kKernelMappingBit | (uint64_t{place->image} + 1);
+      symbols.address = place->address;
+      if (batch.NeedsMapping(symbols.mapping))
+        batch.DefineMapping(symbols.mapping, kernel_->Mapping(place->image));
+    }
+    std::string name = kernel_ ? kernel_->NameOf(address) : "";
+    if (name.empty() && symbols.mapping == 0) name = fmt::format("[kernel+0x{:x}]", address);
+    if (!name.empty()) symbols.lines.push_back({.function = std::move(name)});
+    return symbols;
+  });
+}
+
+void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, BatchBuilder& batch,
+                                       std::vector<int32_t>* frames) {
+  // All but the first are return addresses.
+  for (size_t i = 0; i < addresses.size(); ++i)
+    frames->push_back(KernelFrame(addresses[i] - (i > 0 ? 1 : 0), batch));
+}
+
+void FrameResolver::AppendMarker(const FrameKey& marker, BatchBuilder& batch,
+                                 std::vector<int32_t>* frames) {
+  frames->push_back(FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); }));
+}
+
+void FrameResolver::ForgetBatch() { held_.clear(); }
+
+void FrameResolver::Wipe() {
+  names_.Wipe();
+  files_.Wipe();
+  if (kernel_) (void)kernel_->Refresh();
+}
+
+size_t FrameResolver::cache_bytes() const {
+  return names_.bytes() + (kernel_ ? kernel_->bytes() : 0);
+}
+
+}  // namespace stackray

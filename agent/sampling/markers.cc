@@ -1,0 +1,97 @@
+#include "agent/sampling/markers.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "bpf/shared/end_reason.h"
+#include "reporter/export/delivery_counts.h"
+
+namespace stackray {
+namespace {
+
+std::string_view EndText(uint64_t end) {
+  switch (end) {
+    case END_COMPAT_TASK: return "32-bit code";
+    case END_READ_FAULT: return "stack not readable";
+    case END_NO_MAPPING: return "return address outside all mappings";
+    case END_NOT_EXECUTABLE: return "return address in data";
+    case END_UNKNOWN_FILE: return "file not loaded";
+    case END_MISSING_PAGE: return "table not loaded";
+    case END_NO_PROGRESS: return "frame does not end above its callee";
+    case END_BAD_FP: return "no frame record";
+    case END_UNSUPPORTED_RULE: return "unsupported unwind rule";
+    case END_TOO_DEEP: return "too deep";
+    case END_TOO_MANY_RANGES: return "too many mappings";
+    case END_BUSY: return "mappings changed meanwhile";
+    case END_BAD_TABLE: return "damaged table";
+  }
+  return "unknown reason";
+}
+
+std::string_view LossText(uint64_t detail) {
+  if (detail >= kFirstDeliveryLoss && detail < kFirstDeliveryLoss + kLossReasons)
+    return LossReasonName(static_cast<LossReason>(detail - kFirstDeliveryLoss));
+  switch (static_cast<SamplingLoss>(detail)) {
+    case SamplingLoss::kRingFull: return "ring full";
+    case SamplingLoss::kScratchBusy: return "scratch busy";
+    case SamplingLoss::kDamagedRecord: return "damaged record";
+  }
+  return "unknown reason";
+}
+
+std::string MarkerText(const FrameKey& marker) {
+  switch (static_cast<MarkerKind>(marker.owner())) {
+    case MarkerKind::kTruncated: return fmt::format("[truncated: {}]", EndText(marker.word0));
+    case MarkerKind::kUnknownJit: return "[unknown jit]";
+    case MarkerKind::kLost: return fmt::format("[lost: {}]", LossText(marker.word0));
+    case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
+    case MarkerKind::kNoMapping: return "[unmapped code]";
+  }
+  return "[unknown marker]";
+}
+
+}  // namespace
+
+std::string_view EndName(uint32_t end) {
+  switch (end) {
+    case END_UNDEFINED_RA: return "undefined_return_address";
+    case END_NULL_RA: return "null_return_address";
+    case END_NULL_FP: return "null_frame_pointer";
+    case END_KERNEL_THREAD: return "kernel_thread";
+    case END_NO_ADDRESS_SPACE: return "no_address_space";
+    case END_COMPAT_TASK: return "compat_task";
+    case END_READ_FAULT: return "read_fault";
+    case END_NO_MAPPING: return "no_mapping";
+    case END_NOT_EXECUTABLE: return "not_executable";
+    case END_UNKNOWN_FILE: return "unknown_file";
+    case END_MISSING_PAGE: return "missing_page";
+    case END_NO_PROGRESS: return "no_progress";
+    case END_BAD_FP: return "bad_frame_pointer";
+    case END_UNSUPPORTED_RULE: return "unsupported_rule";
+    case END_TOO_DEEP: return "too_deep";
+    case END_TOO_MANY_RANGES: return "too_many_ranges";
+    case END_BUSY: return "busy";
+    case END_BAD_TABLE: return "bad_table";
+  }
+  return "unknown";
+}
+
+bool IsCompleteEnd(uint32_t end) {
+  return end == END_UNDEFINED_RA || end == END_NULL_RA || end == END_NULL_FP;
+}
+
+bool HasUserStack(uint32_t end) { return end != END_KERNEL_THREAD && end != END_NO_ADDRESS_SPACE; }
+
+std::optional<FrameKey> MarkerForEnd(uint32_t end) {
+  if (IsCompleteEnd(end) || !HasUserStack(end)) return std::nullopt;
+  return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kTruncated), end);
+}
+
+FrameSymbols MarkerSymbols(const FrameKey& marker) {
+  FrameSymbols symbols{.type = FrameType::kMarker};
+  symbols.lines.push_back({.function = MarkerText(marker)});
+  return symbols;
+}
+
+}  // namespace stackray

@@ -1,0 +1,44 @@
+// Frames that stand where frames are missing.
+#ifndef STACKRAY_AGENT_SAMPLING_MARKERS_H_
+#define STACKRAY_AGENT_SAMPLING_MARKERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "profile/frame.h"
+
+namespace stackray {
+
+// FrameKey::owner() of markers; word0 is the detail.
+enum class MarkerKind : uint64_t {
+  kTruncated = 1,   // Detail: enum end_reason.
+  kUnknownJit = 2,  // Executable memory of no file that nobody names.
+  kLost = 3,        // Detail: enum SamplingLoss, or kFirstDeliveryLoss + enum LossReason.
+  kKernelCut = 4,   // The kernel stack was longer than what is kept.
+  kNoMapping = 5,   // An interrupted pc that lies in no mapping.
+};
+
+// Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
+// details follow from kFirstDeliveryLoss on.
+enum class SamplingLoss : uint64_t { kRingFull = 0, kScratchBusy = 1, kDamagedRecord = 2 };
+inline constexpr uint64_t kFirstDeliveryLoss = 16;
+
+// Why a user stack is incomplete, as a marker at its root; nullopt when it is complete or there was
+// none to begin with. `end` is an enum end_reason.
+std::optional<FrameKey> MarkerForEnd(uint32_t end);
+
+// The same as a word for metrics: "undefined_return_address", "missing_page".
+std::string_view EndName(uint32_t end);
+
+// True for the ends that count as complete (design.md §12).
+bool IsCompleteEnd(uint32_t end);
+// True where the sample has a user stack at all.
+bool HasUserStack(uint32_t end);
+
+// "[truncated: unknown file]", "[unknown jit]", "[lost: ring full]".
+FrameSymbols MarkerSymbols(const FrameKey& marker);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SAMPLING_MARKERS_H_

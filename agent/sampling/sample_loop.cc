@@ -1,0 +1,162 @@
+#include "agent/sampling/sample_loop.h"
+
+#include <utility>
+#include <variant>
+
+namespace stackray {
+namespace {
+
+ProcessId IdOf(const process_key& key) {
+  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
+}
+
+}  // namespace
+
+SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, SampleWalk* walk,
+                       OnSealed on_sealed)
+    : settings_(std::move(settings)),
+      resolver_(resolver),
+      walk_(walk),
+      on_sealed_(std::move(on_sealed)),
+      processes_(settings_.max_processes),
+      batch_(settings_.batch) {
+  OpenBatch();
+}
+
+void SampleLoop::OpenBatch() {
+  wall_offset_ns_ = settings_.clock.wall_offset_ns();
+  batch_start_unix_ns_ = WallTimeNs();
+  batch_ = BatchBuilder(settings_.batch);
+}
+
+int64_t SampleLoop::WallTimeNs() const {
+  return static_cast<int64_t>(settings_.clock.boot_time_ns()) + wall_offset_ns_;
+}
+
+uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
+  const absl::StatusOr<Record> record = DecodeRecord(bytes);
+  if (!record.ok()) {
+    ++counts_.damaged_records;
+    AddLost(static_cast<uint64_t>(SamplingLoss::kDamagedRecord), 1);
+    return 0;
+  }
+  if (const auto* sample = std::get_if<RawSample>(&*record)) {
+    TakeSample(*sample);
+    return sample->raw_stack.size();
+  }
+  ++counts_.events;
+  if (const auto* event = std::get_if<ProcessEvent>(&*record)) TakeEvent(*event->record);
+  return 0;
+}
+
+void SampleLoop::TakeEvent(const process_record& event) {
+  ProcessId ended = IdOf(event.process);
+  if (event.header.type == RECORD_EXEC) {  // The image before this one is gone, like a process.
+    --ended.exec_id;
+  } else if (event.header.type != RECORD_EXIT) {
+    return;
+  }
+  processes_.MarkEnded(ended);
+}
+
+void SampleLoop::TakeSample(const RawSample& sample) {
+  ++counts_.samples;
+  counts_.raw_bytes += sample.raw_stack.size();
+  Stack stack{.words = sample.user, .ranges = sample.ranges, .end = sample.record->end};
+  WalkResult finished;
+  uint32_t flags = sample.record->flags;
+  if ((flags & SAMPLE_HAS_RAW) != 0 && walk_ != nullptr) {
+    finished = walk_->Finish(sample);
+    stack = {.words = finished.words, .ranges = finished.ranges, .end = finished.end};
+    flags |= finished.flags;
+    ++counts_.finished_here;
+  }
+  ++counts_.ends[stack.end % END_REASON_COUNT];
+  if ((flags & SAMPLE_GUESSED) != 0) ++counts_.guessed;
+  AddWithinLimit([&] { AddSample(sample, stack); });
+}
+
+// Adds under the size limit: what makes the batch too large goes into the next one, whole.
+void SampleLoop::AddWithinLimit(auto add) {
+  batch_.Mark();
+  add();
+  if (batch_.encoded_bytes() <= settings_.max_batch_bytes) return;
+  batch_.Rollback();
+  if (batch_.samples() == 0) {  // One sample alone over the limit: nothing can be smaller.
+    add();
+    return;
+  }
+  Seal();
+  add();
+}
+
+void SampleLoop::DefineProcess(const ProcessId& id, std::string_view command) {
+  if (!batch_.NeedsProcess(id)) return;
+  if (id == ProcessId{}) {
+    batch_.DefineProcess(id, {});
+  } else {
+    batch_.DefineProcess(id, processes_.Describe(id, command, wall_offset_ns_));
+  }
+}
+
+void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
+  frames_.clear();
+  resolver_.AppendKernelFrames(sample.kernel, batch_, &frames_);
+  if ((sample.record->flags & SAMPLE_KERNEL_CUT) != 0)
+    resolver_.AppendMarker(
+        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kKernelCut), 0),
+        batch_, &frames_);
+  resolver_.AppendUserFrames(sample.record->process.pid, stack.words, stack.ranges,
+                             processes_.FilesOf(IdOf(sample.record->process)), batch_, &frames_);
+  if (const std::optional<FrameKey> marker = MarkerForEnd(stack.end))
+    resolver_.AppendMarker(*marker, batch_, &frames_);
+  if (frames_.empty())  // A sample is never without a stack.
+    resolver_.AppendMarker(FrameKey::Make(FrameType::kMarker,
+                                          static_cast<uint64_t>(MarkerKind::kTruncated), stack.end),
+                           batch_, &frames_);
+}
+
+void SampleLoop::AddSample(const RawSample& sample, const Stack& stack) {
+  const sample_record& record = *sample.record;
+  const ProcessId id = IdOf(record.process);
+  DefineProcess(id, CommandText(record.leader_command));
+  CollectFrames(sample, stack);
+  batch_.AddSample({.process = id,
+                    .frames = frames_,
+                    .time_unix_ns = static_cast<int64_t>(record.header.time_ns) + wall_offset_ns_,
+                    .count = 1,
+                    .tid = record.tid,
+                    .thread_name = CommandText(record.thread_command),
+                    .cpu = static_cast<int32_t>(record.cpu)});
+}
+
+void SampleLoop::AddLost(uint64_t detail, uint64_t samples) {
+  if (samples == 0) return;
+  counts_.lost += samples;
+  AddWithinLimit([&] {
+    DefineProcess(ProcessId{}, "");
+    frames_.clear();
+    resolver_.AppendMarker(
+        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kLost), detail),
+        batch_, &frames_);
+    batch_.AddSample({.process = {},
+                      .frames = frames_,
+                      .time_unix_ns = WallTimeNs(),
+                      .count = static_cast<int64_t>(samples)});
+  });
+}
+
+void SampleLoop::Seal() {
+  SealedBatchPtr sealed = std::move(batch_).Seal(batch_start_unix_ns_, WallTimeNs());
+  OpenBatch();
+  resolver_.ForgetBatch();
+  processes_.DropEnded();
+  if (sealed == nullptr) return;
+  ++counts_.batches;
+  counts_.sealed_samples += sealed->samples - sealed->lost_samples;
+  on_sealed_(std::move(sealed));
+}
+
+void SampleLoop::WipeCaches() { resolver_.Wipe(); }
+
+}  // namespace stackray

@@ -1,0 +1,98 @@
+// The loop that owns the open batch: record → stack → need questions → batch → sealed batch.
+//
+// The ring itself is the queue before it: it holds several seconds of samples, so this loop may take
+// its time for a large symbol table.
+//
+// Threads: one. `on_sealed` is called on it and must not block for long.
+#ifndef STACKRAY_AGENT_SAMPLING_SAMPLE_LOOP_H_
+#define STACKRAY_AGENT_SAMPLING_SAMPLE_LOOP_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "agent/sampling/frame_resolver.h"
+#include "agent/sampling/markers.h"
+#include "agent/sampling/process_table.h"
+#include "kernel/raw_sample.h"
+#include "kernel/wall_clock.h"
+#include "reporter/batch.h"
+#include "symbolizer/unwind/sample_walk.h"
+
+namespace stackray {
+
+// Where times come from that are not in the records. Tests bring their own.
+struct LoopClock {
+  std::function<uint64_t()> boot_time_ns = BootTimeNs;
+  std::function<int64_t()> wall_offset_ns = WallOffsetNs;
+};
+
+struct SampleLoopSettings {
+  BatchSettings batch;
+  size_t max_batch_bytes = 3'670'016;  // 3.5 MiB: receivers take 4 MiB.
+  size_t max_processes = 16'384;
+  LoopClock clock;
+};
+
+// What this loop has seen, final ends included (BPF's own counters know only how walks left BPF).
+struct SampleLoopCounts {
+  uint64_t samples = 0, events = 0, damaged_records = 0, finished_here = 0, guessed = 0;
+  uint64_t raw_bytes = 0, batches = 0, lost = 0;
+  uint64_t sealed_samples = 0;  // Of `samples`, those that have left in a batch.
+  std::array<uint64_t, END_REASON_COUNT> ends{};
+};
+
+class SampleLoop {
+ public:
+  using OnSealed = std::function<void(SealedBatchPtr)>;
+
+  // `resolver` and `walk` outlive this; `walk` may be nullptr: raw stacks are then not finished.
+  SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, SampleWalk* walk,
+             OnSealed on_sealed);
+
+  // One record of the ring. Returns the raw-slice bytes that it held, to be given back.
+  uint64_t Take(std::span<const uint8_t> bytes);
+  // Samples that never became a record: they travel as a marker of the host.
+  void AddLost(uint64_t detail, uint64_t samples);
+  // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
+  void Seal();
+
+  // Drops every cache, as a test does between any two records.
+  void WipeCaches();
+  const SampleLoopCounts& counts() const { return counts_; }
+
+ private:
+  // A stack whose walk is over.
+  struct Stack {
+    std::span<const uint64_t> words;
+    std::span<const code_range> ranges;
+    uint32_t end = END_NONE;
+  };
+
+  void TakeSample(const RawSample& sample);
+  void TakeEvent(const process_record& event);
+  void AddSample(const RawSample& sample, const Stack& stack);
+  void CollectFrames(const RawSample& sample, const Stack& stack);
+  void DefineProcess(const ProcessId& id, std::string_view command);
+  void AddWithinLimit(auto add);
+  void OpenBatch();
+  int64_t WallTimeNs() const;  // Now, by the open batch's offset.
+
+  const SampleLoopSettings settings_;
+  FrameResolver& resolver_;
+  SampleWalk* const walk_;
+  const OnSealed on_sealed_;
+  ProcessTable processes_;
+  BatchBuilder batch_;
+  int64_t wall_offset_ns_ =
+      0;  // Of the open batch: a step of the wall clock touches later ones only.
+  int64_t batch_start_unix_ns_ = 0;
+  std::vector<int32_t> frames_;  // Scratch.
+  SampleLoopCounts counts_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SAMPLING_SAMPLE_LOOP_H_

@@ -1,0 +1,114 @@
+#include "agent/sampling/sampling_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/wall_clock.h"
+
+namespace stackray {
+namespace {
+
+constexpr uint64_t kCpuLookIntervalNs = 1'000'000'000;
+constexpr int kMissTimeoutMs = 250;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
+    SessionSettings settings, SampleLoop::OnSealed on_sealed) {
+  std::unique_ptr<SamplingSession> session(new SamplingSession(std::move(settings)));
+  absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(session->settings_.sampler);
+  if (!sampler.ok()) return sampler.status();
+  session->sampler_ = *std::move(sampler);
+  std::optional<KernelSymbols> kernel;
+  if (absl::StatusOr<KernelSymbols> symbols = KernelSymbols::Load(); symbols.ok()) {
+    kernel = *std::move(symbols);
+  } else {
+    session->warnings_.push_back("kernel functions have no names: " +
+                                 std::string(symbols.status().message()));
+  }
+  const SessionSettings& s = session->settings_;
+  RowMemory& memory = session->sampler_->row_memory();
+  session->files_ = std::make_unique<ExecutableFiles>(s.max_files);
+  session->rows_ = std::make_unique<RowStore>(memory, s.unwind_table_bytes);
+  session->loader_ =
+      std::make_unique<TableLoader>(*session->files_, *session->rows_, s.open_table_bytes);
+  session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
+  session->resolver_ =
+      std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes);
+  session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, session->walk_.get(),
+                                                std::move(on_sealed));
+  return session;
+}
+
+SamplingSession::~SamplingSession() {
+  stopping_ = true;
+  if (table_thread_.joinable()) table_thread_.join();
+}
+
+absl::Status SamplingSession::Start() {
+  table_thread_ = std::thread([this] { AnswerMisses(); });
+  if (absl::Status status = sampler_->Start(); !status.ok()) return status;
+  running_ = true;
+  return absl::OkStatus();
+}
+
+// The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again.
+void SamplingSession::AnswerMisses() {
+  while (!stopping_) {
+    sampler_->ReadMisses(kMissTimeoutMs, [this](std::span<const uint8_t> bytes) {
+      const absl::StatusOr<Record> record = DecodeRecord(bytes);
+      if (!record.ok()) return;
+      if (const auto* miss = std::get_if<TableMiss>(&*record)) loader_->HandleMiss(*miss->record);
+    });
+  }
+}
+
+void SamplingSession::TakeAll(int timeout_ms) {
+  sampler_->ReadSamples(timeout_ms, [this](std::span<const uint8_t> bytes) {
+    sampler_->ReturnRawBudget(loop_->Take(bytes));
+  });
+}
+
+void SamplingSession::Turn(int timeout_ms) {
+  TakeAll(timeout_ms);
+  const uint64_t now = BootTimeNs();
+  if (!running_ || now < next_cpu_look_ns_) return;
+  next_cpu_look_ns_ = now + kCpuLookIntervalNs;
+  (void)sampler_->FollowCpus();  // A CPU that refuses now is tried again in a second.
+}
+
+void SamplingSession::Seal() {
+  const counters now = sampler_->Counters();
+  const uint64_t ring_full = now.value[COUNT_RING_FULL], busy = now.value[COUNT_SCRATCH_BUSY];
+  loop_->AddLost(static_cast<uint64_t>(SamplingLoss::kRingFull), ring_full - seen_ring_full_);
+  loop_->AddLost(static_cast<uint64_t>(SamplingLoss::kScratchBusy), busy - seen_scratch_busy_);
+  seen_ring_full_ = ring_full;
+  seen_scratch_busy_ = busy;
+  loop_->Seal();
+}
+
+void SamplingSession::Stop() {
+  running_ = false;
+  sampler_->Stop();
+  TakeAll(0);
+  Seal();
+}
+
+SessionCounts SamplingSession::Counts() {
+  SessionCounts counts;
+  counts.kernel = sampler_->Counters();
+  counts.loop = loop_->counts();
+  // A tick on another CPU counts itself as produced first and as lost later, and its row of counters
+  // is copied in between: whatever is known to be taken or lost was produced.
+  const uint64_t settled = counts.loop.samples + counts.lost();
+  counts.produced = std::max<uint64_t>(counts.kernel.value[COUNT_PRODUCED], settled);
+  counts.in_flight = counts.produced - settled + counts.loop.samples - counts.loop.sealed_samples;
+  counts.frames = resolver_->counts();
+  counts.map_bytes = sampler_->MapBytes();
+  counts.cache_bytes = resolver_->cache_bytes();
+  absl::MutexLock lock(&loader_->mutex());
+  counts.tables = rows_->statistics();
+  return counts;
+}
+
+}  // namespace stackray

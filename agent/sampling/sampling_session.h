@@ -1,0 +1,98 @@
+// Everything that runs while a host is sampled: the programs in the kernel, the thread that writes
+// unwind tables, and the loop that makes batches. `record` and `agent` differ in what they do with
+// the sealed batches.
+//
+// Threads: the caller's thread runs Turn(), Seal() and Stop(); one thread of its own answers table
+//          misses (and one more makes spare chunks, kernel/bpf_row_memory.h).
+#ifndef STACKRAY_AGENT_SAMPLING_SAMPLING_SESSION_H_
+#define STACKRAY_AGENT_SAMPLING_SAMPLING_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/sampling/sample_loop.h"
+#include "kernel/sampler.h"
+#include "symbolizer/unwind/row_store.h"
+#include "symbolizer/unwind/table_loader.h"
+
+namespace stackray {
+
+struct SessionSettings {
+  SamplerSettings sampler;
+  SampleLoopSettings loop;
+  uint64_t unwind_table_bytes = 16 << 20;
+  size_t symbol_cache_bytes = 6 << 20;
+  size_t open_table_bytes = 2 << 20;  // Unwind tables that are being read from.
+  size_t max_files = 1024;
+};
+
+// One moment of a session. Exactly: produced = lost + in_flight + those in sealed batches, where
+// markers of lost samples count nowhere.
+struct SessionCounts {
+  uint64_t produced = 0;   // Samples that were to be delivered.
+  uint64_t in_flight = 0;  // Of these, those in the ring and in the open batch.
+  counters kernel = {};    // BPF's own.
+  SampleLoopCounts loop;
+  FrameResolver::Counts frames;
+  RowStore::Statistics tables;
+  uint64_t map_bytes = 0, cache_bytes = 0;
+
+  uint64_t lost() const {
+    return kernel.value[COUNT_RING_FULL] + kernel.value[COUNT_SCRATCH_BUSY] + loop.damaged_records;
+  }
+};
+
+class SamplingSession {
+ public:
+  // Loads; nothing is sampled yet. Errors: as Sampler::Create.
+  static absl::StatusOr<std::unique_ptr<SamplingSession>> Create(SessionSettings settings,
+                                                                 SampleLoop::OnSealed on_sealed);
+  ~SamplingSession();
+
+  // For choosing targets before Start().
+  Sampler& sampler() { return *sampler_; }
+  // Things a user should know: kernel names hidden, and the like.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  absl::Status Start();
+  // Waits up to `timeout_ms` for samples and takes all that are there. Follows CPUs once a second.
+  void Turn(int timeout_ms);
+  // Puts what was lost since the last time into the open batch and seals it.
+  void Seal();
+  // Stops the clocks, takes what is left in the ring, seals. Nothing is in flight then.
+  void Stop();
+
+  SampleLoop& loop() { return *loop_; }
+  // Call it from the thread that runs Turn().
+  SessionCounts Counts();
+
+ private:
+  explicit SamplingSession(SessionSettings settings) : settings_(std::move(settings)) {}
+  void AnswerMisses();
+  void TakeAll(int timeout_ms);
+
+  const SessionSettings settings_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<ExecutableFiles> files_;
+  std::unique_ptr<RowStore> rows_;
+  std::unique_ptr<TableLoader> loader_;
+  std::unique_ptr<SampleWalk> walk_;
+  std::unique_ptr<FrameResolver> resolver_;
+  std::unique_ptr<SampleLoop> loop_;
+  std::thread table_thread_;
+  std::atomic<bool> stopping_{false};
+  uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0;
+  uint64_t next_cpu_look_ns_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SAMPLING_SAMPLING_SESSION_H_

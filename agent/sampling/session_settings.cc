@@ -1,0 +1,46 @@
+#include "agent/sampling/session_settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/host_facts.h"
+
+namespace stackray {
+namespace {
+
+// A power of two with room for about 4 s of samples of 2 KiB from every CPU, within 1 … 32 MiB.
+uint32_t RingBytes(uint32_t frequency_hz) {
+  constexpr uint64_t kSampleBytes = 2048, kSeconds = 4;
+  const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  const uint64_t wanted = kSampleBytes * kSeconds * frequency_hz * cpus;
+  uint32_t bytes = 1 << 20;
+  while (bytes < wanted && bytes < (32u << 20)) bytes *= 2;
+  return bytes;
+}
+
+}  // namespace
+
+SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
+                                    const TargetSettings& target) {
+  const HostFacts host = ReadHostFacts();
+  SessionSettings settings;
+  settings.sampler.frequency_hz = sampling.frequency_hz;
+  settings.sampler.raw_budget_bytes = sampling.raw_slices_bytes;
+  settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz);
+  settings.sampler.filter_pids =
+      target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram;
+  settings.unwind_table_bytes = sampling.unwind_tables_bytes;
+  settings.loop.batch = {.frequency_hz = static_cast<double>(sampling.frequency_hz),
+                         .keep_timestamps = sampling.timestamps,
+                         .thread_attributes = sampling.thread_attributes,
+                         .cpu_attribute = sampling.cpu_attribute,
+                         .host_name = host.name,
+                         .host_id = host.id,
+                         .host_arch = host.arch,
+                         .os_version = host.kernel,
+                         .agent_version = kAgentVersion};
+  return settings;
+}
+
+}  // namespace stackray

@@ -1,0 +1,29 @@
+// From the command line's target to the sampler's filter.
+#ifndef STACKRAY_AGENT_SAMPLING_TARGETS_H_
+#define STACKRAY_AGENT_SAMPLING_TARGETS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/settings/settings.h"
+#include "kernel/sampler.h"
+
+namespace stackray {
+
+// kProgram is the caller's: it forks and adds the pid.
+// Errors: NotFound (no such process, cgroup or container; the text says which and how to find one).
+absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler);
+
+// True when every target process of kPids has ended; false for other kinds.
+bool AllTargetsEnded(const TargetSettings& target);
+
+// "all processes of this host", "process 12 and what it starts", ... for titles and messages.
+std::string DescribeTarget(const TargetSettings& target);
+
+// Directory of the cgroup that a container's processes are in. Errors: NotFound.
+absl::StatusOr<std::string> FindContainerCgroup(const std::string& container_id);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SAMPLING_TARGETS_H_

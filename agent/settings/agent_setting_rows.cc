@@ -1,0 +1,87 @@
+// The agent's own rows of the setting table, and the log's.
+#include "agent/settings/setting_stores.h"
+#include "agent/settings/value_parsers.h"
+
+namespace stackray {
+namespace {
+
+using V = SettingValues;
+
+constexpr SettingRow kReceiverRows[] = {
+    {"endpoint", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "URL",
+     "OTLP receiver to send profiles to, like https://collector:4317", "none",
+     "the URL of an OTLP receiver",
+     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.endpoint); }, "ENDPOINT"},
+    {"protocol", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "NAME",
+     "grpc or http/protobuf", "grpc", "grpc or http/protobuf",
+     [](V& v, Texts t) {
+       return StoreOneOf(t[0], {"grpc", "http/protobuf"}, v.agent.receiver.protocol);
+     },
+     "PROTOCOL"},
+    {"headers", 0, kAgentVerb, ValueKind::kList, HelpSection::kReceiver, "KEY=VALUE[,…]",
+     "headers of each request, repeatable; better in the file or a variable, as others can read a"
+     " process's command line",
+     "none", "KEY=VALUE pairs with commas between them", &StoreHeaders, "HEADERS", false, true},
+    {"compression", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "NAME",
+     "gzip, zstd or none", "gzip", "gzip, zstd or none",
+     [](V& v, Texts t) {
+       return StoreOneOf(t[0], {"gzip", "zstd", "none"}, v.agent.receiver.compression);
+     },
+     "COMPRESSION"},
+    {"timeout", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "TIME",
+     "longest wait for one request", "10s", "a time from 1ms to 1h; a bare number is seconds",
+     &StoreTimeout, "TIMEOUT"},
+    {"insecure", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kReceiver, "",
+     "no TLS towards an endpoint without a scheme", "false", kSwitchWords, &StoreInsecure,
+     "INSECURE"},
+    {"certificate", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
+     "PEM file of the authorities to trust", "the system's", "the path of a PEM file",
+     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.certificate); }, "CERTIFICATE"},
+    {"client-key", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
+     "PEM file of our private key", "none", "the path of a PEM file",
+     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.client_key); }, "CLIENT_KEY"},
+    {"client-certificate", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
+     "PEM file of our certificate", "none", "the path of a PEM file",
+     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.client_certificate); },
+     "CLIENT_CERTIFICATE"},
+};
+
+constexpr SettingRow kLocalRows[] = {
+    {"state-dir", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "DIRECTORY",
+     "where the history lives", "$STATE_DIRECTORY, else /var/lib/stackray", "an absolute path",
+     [](V& v, Texts t) { return t[0].starts_with('/') && StoreText(t[0], v.agent.state_dir); }},
+    {"history-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
+     "most bytes of local history", "256MiB", "a size of 1MiB or more, like 256MiB",
+     [](V& v, Texts t) { return StoreSize(t, kMiB, v.agent.history_bytes); }},
+    {"history-age", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "TIME",
+     "longest that local history is kept", "24h", "a time from 1m to 3650d, like 24h",
+     [](V& v, Texts t) { return StoreDuration(t, 60'000, INT64_MAX, v.agent.history_age_ms); }},
+    {"queue-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
+     "memory for batches that wait for the receiver", "32MiB", "a size of 4MiB or more, like 32MiB",
+     [](V& v, Texts t) { return StoreSize(t, 4 * kMiB, v.agent.queue_bytes); }},
+    {"flush-timeout", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "TIME",
+     "longest wait at the end for what is not sent yet", "5s", "a time from 0s to 10m, like 5s",
+     [](V& v, Texts t) { return StoreDuration(t, 0, 600'000, v.agent.flush_timeout_ms); }},
+    {"page", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kLocal, "",
+     "keep a local history and serve its page", "true without a receiver, else false", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.page.emplace()); }},
+    {"listen", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "[HOST:]PORT",
+     "where the page is served", "127.0.0.1:7171",
+     "PORT or HOST:PORT on the loopback interface (127.0.0.1, [::1] or localhost)",
+     [](V& v, Texts t) { return StoreParsed(ParseListenAddress(t[0]), v.agent.listen); }},
+};
+
+constexpr SettingRow kLogRows[] = {
+    {"log-level", 0, kAllVerbs, ValueKind::kText, HelpSection::kLog, "LEVEL",
+     "debug, info, warning or error", "info", "debug, info, warning or error", &StoreLogLevel},
+    {"log-format", 0, kAllVerbs, ValueKind::kText, HelpSection::kLog, "FORMAT", "text or json",
+     "text", "text or json", &StoreLogFormat},
+};
+
+}  // namespace
+
+std::span<const SettingRow> ReceiverRows() { return kReceiverRows; }
+std::span<const SettingRow> LocalRows() { return kLocalRows; }
+std::span<const SettingRow> LogRows() { return kLogRows; }
+
+}  // namespace stackray

@@ -1,0 +1,148 @@
+#include "agent/settings/help_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace stackray {
+namespace {
+
+constexpr VerbName kVerbs[] = {
+    {"record", kRecordVerb, "[-- CMD ARG…]", "profile for a while and write a file"},
+    {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
+    {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
+    {"convert", kConvertVerb, "IN OUT", "turn an .otlp file into another format"},
+    {"doctor", kDoctorVerb, "", "say what this host allows, what is missing and how to fix it"},
+};
+
+constexpr std::pair<HelpSection, std::string_view> kSections[] = {
+    {HelpSection::kTarget, "What to look at (one of them; without any: the whole host)"},
+    {HelpSection::kSampling, "Sampling"},
+    {HelpSection::kRecording, "Recording"},
+    {HelpSection::kReceiver, "Receiver (OTEL_EXPORTER_OTLP_… variables are read as well)"},
+    {HelpSection::kLocal, "On this host"},
+    {HelpSection::kLog, "Log and configuration"},
+};
+
+constexpr std::string_view kFormats =
+    "\nFormats by ending: .html one interactive page  .pb.gz pprof  .folded stacks as text\n"
+    "  .otlp OTLP batches  .json OTLP as JSON  .speedscope.json  and -o - for folded to stdout\n";
+
+constexpr std::string_view kLayers =
+    "\nEach --KEY VALUE is also the variable STACKRAY_KEY and the line \"KEY: VALUE\" of the YAML "
+    "file\n"
+    "that --config or STACKRAY_CONFIG names. The command line beats variables, these beat the "
+    "file.\n";
+
+std::string FlagColumn(const SettingRow& row, std::string_view default_text) {
+  const std::string short_form = row.short_flag ? fmt::format("-{}, ", row.short_flag) : "    ";
+  if (row.kind == ValueKind::kSwitch && default_text.starts_with("true"))
+    return fmt::format("    --[no-]{}", row.key);
+  return fmt::format("{}--{}{}{}", short_form, row.key, row.placeholder.empty() ? "" : " ",
+                     row.placeholder);
+}
+
+// Letters as a terminal shows them: "…" is three bytes and one column.
+size_t Columns(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string FlagLine(std::string_view flag, std::string_view help, std::string_view default_text) {
+  constexpr size_t kColumn = 30;
+  std::string line = fmt::format("  {}", flag);
+  line += Columns(line) < kColumn ? std::string(kColumn - Columns(line), ' ')
+                                  : fmt::format("\n{}", std::string(kColumn, ' '));
+  line += fmt::format("{}", help);
+  if (!default_text.empty()) line += fmt::format(" [{}]", default_text);
+  return line + "\n";
+}
+
+std::string_view Examples(Verb verb) {
+  switch (verb) {
+    case kRecordVerb:
+      return "\nExamples:\n"
+             "  stackray record -d 10                           the whole host, into a page\n"
+             "  stackray record -p 1234 -d 30 -o out.pb.gz      one process, for pprof\n"
+             "  stackray record -o build.html -- make -j8       a build and all it starts\n"
+             "  stackray record -d 5 -o - > out.folded          folded stacks\n";
+    case kAgentVerb:
+      return "\nExamples:\n"
+             "  stackray agent                                  history and page on "
+             "127.0.0.1:7171\n"
+             "  stackray agent --endpoint https://collector:4317\n"
+             "  stackray agent --config stackray.yaml --check-config\n";
+    case kCheckVerb: return "\nExample:\n  stackray check out.otlp\n";
+    case kConvertVerb: return "\nExample:\n  stackray convert out.otlp out.html\n";
+    case kDoctorVerb: return "";
+  }
+  return "";
+}
+
+std::string Section(Verb verb, HelpSection section) {
+  std::string text;
+  for (const SettingRow& row : SettingTable()) {
+    if (row.section != section || !(row.verbs & verb)) continue;
+    const std::string_view default_text = DefaultFor(verb, row.default_text);
+    text += fmt::format("{}", FlagLine(FlagColumn(row, default_text), row.help, default_text));
+  }
+  if (section == HelpSection::kTarget && verb == kRecordVerb)
+    text += fmt::format("{}",
+                        FlagLine("-- CMD ARG…", "run CMD, with all it starts, until it ends", ""));
+  if (section == HelpSection::kLog) {
+    text += fmt::format("{}", FlagLine("    --config FILE", "YAML file with settings", "none"));
+    if (verb == kAgentVerb)
+      text += fmt::format("{}",
+                          FlagLine("    --check-config", "check all settings, show them, end", ""));
+    text += fmt::format("{}", FlagLine("-h, --help", "this text", ""));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const VerbName> VerbNames() { return kVerbs; }
+
+std::optional<Verb> FindVerb(std::string_view name) {
+  const auto found = std::ranges::find(kVerbs, name, &VerbName::name);
+  if (found == std::end(kVerbs)) return std::nullopt;
+  return found->verb;
+}
+
+std::string_view NameOf(Verb verb) {
+  return std::ranges::find(kVerbs, verb, &VerbName::verb)->name;
+}
+
+std::string GeneralHelp() {
+  std::string text =
+      "stackray: shows where every process of this host spends its time, without changing any.\n\n"
+      "Usage: stackray VERB [FLAGS]\n\nVerbs:\n";
+  for (const VerbName& verb : kVerbs)
+    text +=
+        fmt::format("{}", FlagLine(fmt::format("{}{}{}", verb.name,
+                                               verb.arguments.empty() ? "" : " ", verb.arguments),
+                                   verb.summary, ""));
+  return fmt::format(
+      "{}{}{}\nStart with:\n  sudo stackray record -d 10        writes a page with a flame graph\n "
+      " sudo stackray agent               then open http://127.0.0.1:7171\n\nExit codes: 0 done, 1 "
+      "failed, 2 wrong use; record -- CMD: CMD's own.\n",
+      text, FlagLine("--version", "the version", ""),
+      FlagLine("VERB --help", "a verb's flags", ""));
+}
+
+std::string VerbHelp(Verb verb) {
+  const VerbName& name = *std::ranges::find(kVerbs, verb, &VerbName::verb);
+  std::string text =
+      fmt::format("stackray {}: {}\n\nUsage: stackray {} [FLAGS]{}{}\n", name.name, name.summary,
+                  name.name, name.arguments.empty() ? "" : " ", name.arguments);
+  for (const auto& [section, title] : kSections) {
+    const std::string lines = Section(verb, section);
+    if (!lines.empty()) text += fmt::format("\n{}:\n{}", title, lines);
+  }
+  if (verb == kRecordVerb || verb == kConvertVerb) text += fmt::format("{}", kFormats);
+  return fmt::format("{}{}{}", text, Examples(verb), kLayers);
+}
+
+}  // namespace stackray

@@ -1,0 +1,108 @@
+#include "agent/settings/setting_stores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "agent/settings/value_parsers.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMaxTextBytes = 4096;
+
+}  // namespace
+
+bool StoreSwitch(Texts texts, bool& field) { return StoreParsed(ParseSwitch(texts[0]), field); }
+
+bool StoreSize(Texts texts, uint64_t least, uint64_t& field) {
+  return StoreParsed(ParseSizeBytes(texts[0]), field) && field >= least;
+}
+
+bool StoreDuration(Texts texts, int64_t least_ms, int64_t most_ms, int64_t& field) {
+  return StoreParsed(ParseDurationMs(texts[0]), field) && field >= least_ms && field <= most_ms;
+}
+
+// Text that goes on as it is: not empty, bounded, no control characters.
+bool StoreText(const std::string& text, std::string& field) {
+  if (text.empty() || text.size() > kMaxTextBytes) return false;
+  if (std::ranges::any_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); }))
+    return false;
+  field = text;
+  return true;
+}
+
+bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view> words,
+                std::string& field) {
+  if (std::ranges::find(words, text) == words.end()) return false;
+  field = text;
+  return true;
+}
+
+bool StoreFrequency(SettingValues& values, Texts texts) {
+  const std::optional<uint64_t> hz = ParseWholeNumber(texts[0]);
+  if (!hz || *hz < 1 || *hz > 10000) return false;
+  values.frequency_hz = static_cast<uint32_t>(*hz);
+  return true;
+}
+
+bool StoreContainer(SettingValues& values, Texts texts) {
+  const std::string id = absl::AsciiStrToLower(texts[0]);
+  const bool hex = std::ranges::all_of(id, [](unsigned char c) { return absl::ascii_isxdigit(c); });
+  if (!hex || id.size() < 12 || id.size() > 64) return false;
+  values.target.container_id = id;
+  return true;
+}
+
+bool StoreOutputs(SettingValues& values, Texts texts) {
+  std::vector<OutputFile> outputs;
+  for (const std::string& path : texts) {
+    const std::optional<OutputFormat> format = OutputFormatOf(path);
+    std::string checked;
+    if (!format || !StoreText(path, checked)) return false;
+    if (std::ranges::find(outputs, path, &OutputFile::path) != outputs.end()) return false;
+    outputs.push_back({path, *format});
+  }
+  values.record.outputs = std::move(outputs);
+  return true;
+}
+
+bool StoreTimeout(SettingValues& values, Texts texts) {
+  int64_t ms = 0;
+  if (!StoreDuration(texts, 1, 3600 * 1000, ms)) return false;
+  values.agent.receiver.timeout = fmt::format("{}", ms);
+  return true;
+}
+
+bool StoreInsecure(SettingValues& values, Texts texts) {
+  bool insecure = false;
+  if (!StoreSwitch(texts, insecure)) return false;
+  values.agent.receiver.insecure = insecure ? "true" : "false";
+  return true;
+}
+
+bool StoreLogLevel(SettingValues& values, Texts texts) {
+  constexpr std::string_view kWords[] = {"debug", "info", "warning", "error"};  // As LogLevel.
+  const auto word = std::ranges::find(kWords, texts[0]);
+  if (word == std::end(kWords)) return false;
+  values.log.level = static_cast<LogLevel>(word - std::begin(kWords));
+  return true;
+}
+
+bool StoreLogFormat(SettingValues& values, Texts texts) {
+  if (texts[0] != "text" && texts[0] != "json") return false;
+  values.log.format = texts[0] == "json" ? LogFormat::kJson : LogFormat::kText;
+  return true;
+}
+
+bool StoreHeaders(SettingValues& values, Texts texts) {
+  const auto is_header = [](const std::string& text) {
+    return text.find('=') != std::string::npos && !text.starts_with('=');
+  };
+  return std::ranges::all_of(texts, is_header) &&
+         StoreText(fmt::format("{}", fmt::join(texts, ",")), values.agent.receiver.headers);
+}
+
+}  // namespace stackray

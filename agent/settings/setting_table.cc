@@ -1,0 +1,166 @@
+// What record and agent share, record's own rows, and the table's look-ups.
+#include "agent/settings/setting_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "agent/settings/setting_stores.h"
+#include "agent/settings/value_parsers.h"
+
+namespace stackray {
+namespace {
+
+using V = SettingValues;
+
+constexpr SettingRow kTargetRows[] = {
+    {"pid",
+     'p',
+     kSamplingVerbs,
+     ValueKind::kList,
+     HelpSection::kTarget,
+     "PID[,PID…]",
+     "these processes and what they start from then on",
+     "",
+     "process numbers like 12 or 12,34",
+     [](V& v, Texts t) {
+       return StoreParsed(ParsePids(fmt::format("{}", fmt::join(t, ","))), v.target.pids);
+     },
+     {},
+     true},
+    {"inherit", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kTarget, "",
+     "with -p: also what these processes start", "true", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.target.inherit); }},
+    {"cgroup",
+     0,
+     kSamplingVerbs,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "PATH",
+     "a control group (v1 or v2) with its children",
+     "",
+     "a cgroup's path",
+     [](V& v, Texts t) { return StoreText(t[0], v.target.cgroup_path); },
+     {},
+     true},
+    {"container",
+     0,
+     kSamplingVerbs,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "ID",
+     "a container, by at least 12 digits of its id",
+     "",
+     "12 to 64 hexadecimal digits",
+     &StoreContainer,
+     {},
+     true},
+    {"command",
+     0,
+     kSamplingVerbs,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "NAME",
+     "every process of this command name",
+     "",
+     "a command name of 1 to 15 bytes (the kernel keeps no more of longer names)",
+     [](V& v, Texts t) { return t[0].size() <= 15 && StoreText(t[0], v.target.command_name); },
+     {},
+     true},
+    {"all",
+     'a',
+     kSamplingVerbs,
+     ValueKind::kSwitch,
+     HelpSection::kTarget,
+     "",
+     "the whole host; this is what happens without a target",
+     "",
+     kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.whole_host); },
+     {},
+     true},
+    {"as-root", 0, kRecordVerb, ValueKind::kSwitch, HelpSection::kTarget, "",
+     "run CMD as root instead of as the user who called sudo", "false", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.target.as_root); }},
+};
+
+constexpr SettingRow kSamplingRows[] = {
+    {"frequency", 'F', kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HZ",
+     "samples a second on each CPU", "20; record: 99", "a whole number from 1 to 10000",
+     &StoreFrequency},
+    {"timestamps", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
+     "keep every sample's time instead of adding equal samples up", "false; record: true",
+     kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.timestamps.emplace()); }},
+    {"thread-attributes", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
+     "keep thread ids and names", "true", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.sampling.thread_attributes); }},
+    {"cpu-attribute", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
+     "keep the CPU's number (adds 30-170 % to the samples' size)", "false", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.sampling.cpu_attribute); }},
+    {"seal-interval", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "TIME",
+     "how long a batch collects", "15s with a receiver, else 2s; record: 1s",
+     "a time from 100ms to 10m, like 15s",
+     [](V& v, Texts t) { return StoreDuration(t, 100, 600'000, v.seal_interval_ms.emplace()); }},
+    {"raw-slices", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "SIZE",
+     "memory for stack slices whose unwind tables are not loaded yet; 0: none", "4MiB", kSizeWords,
+     [](V& v, Texts t) { return StoreSize(t, 0, v.sampling.raw_slices_bytes); }},
+    {"unwind-tables", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "SIZE",
+     "memory for unwind tables", "16MiB", "a size of 1MiB or more, like 16MiB",
+     [](V& v, Texts t) { return StoreSize(t, kMiB, v.sampling.unwind_tables_bytes); }},
+};
+
+constexpr SettingRow kRecordingRows[] = {
+    {"duration", 'd', kRecordVerb, ValueKind::kText, HelpSection::kRecording, "SECONDS",
+     "how long to record; also 2m, 1h", "until Ctrl-C or the end of CMD",
+     "a time from 1ms to 7d; a bare number is seconds",
+     [](V& v, Texts t) {
+       return StoreDuration(t, 1, 7 * 86'400'000LL, v.record.duration_ms.emplace());
+     }},
+    {"output", 'o', kRecordVerb, ValueKind::kList, HelpSection::kRecording, "FILE",
+     "where to write, repeatable; the format is the ending's (see below)", "stackray-<time>.html",
+     "different files ending in .html .pb.gz .folded .otlp .json or .speedscope.json, or - "
+     "(folded)",
+     &StoreOutputs},
+};
+
+std::vector<SettingRow> Gather() {
+  std::vector<SettingRow> rows;
+  for (const auto part :
+       {TargetRows(), SamplingRows(), RecordingRows(), ReceiverRows(), LocalRows(), LogRows()})
+    rows.insert(rows.end(), part.begin(), part.end());
+  return rows;
+}
+
+}  // namespace
+
+std::span<const SettingRow> TargetRows() { return kTargetRows; }
+std::span<const SettingRow> SamplingRows() { return kSamplingRows; }
+std::span<const SettingRow> RecordingRows() { return kRecordingRows; }
+
+std::span<const SettingRow> SettingTable() {
+  static const std::vector<SettingRow>* const rows = new std::vector<SettingRow>(Gather());
+  return *rows;
+}
+
+const SettingRow* FindSetting(std::string_view key) {
+  const std::span<const SettingRow> rows = SettingTable();
+  const auto row = std::ranges::find(rows, key, &SettingRow::key);
+  return row == rows.end() ? nullptr : &*row;
+}
+
+std::string VariableName(const SettingRow& row) {
+  std::string name = fmt::format("STACKRAY_{}", absl::AsciiStrToUpper(std::string(row.key)));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+std::string_view DefaultFor(Verb verb, std::string_view default_text) {
+  constexpr std::string_view kRecord = "; record: ";
+  const size_t split = default_text.find(kRecord);
+  if (split == std::string_view::npos) return default_text;
+  return verb == kRecordVerb ? default_text.substr(split + kRecord.size())
+                             : default_text.substr(0, split);
+}
+
+}  // namespace stackray

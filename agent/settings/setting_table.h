@@ -1,0 +1,82 @@
+// Every setting, once. Flags, STACKRAY_… variables, YAML keys, --help and their tests all come from
+// this table by one rule: the key `history-size` is the flag --history-size, the variable
+// STACKRAY_HISTORY_SIZE and the YAML key history-size. To add a setting, add a field to settings.h
+// and a row here.
+#ifndef STACKRAY_AGENT_SETTINGS_SETTING_TABLE_H_
+#define STACKRAY_AGENT_SETTINGS_SETTING_TABLE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/settings/settings.h"
+
+namespace stackray {
+
+enum Verb : unsigned {
+  kRecordVerb = 1,
+  kAgentVerb = 2,
+  kCheckVerb = 4,
+  kConvertVerb = 8,
+  kDoctorVerb = 16,
+};
+inline constexpr unsigned kSamplingVerbs = kRecordVerb | kAgentVerb;
+inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb;
+
+// All values there are, before a verb takes its own.
+struct SettingValues {
+  TargetSettings target;
+  bool whole_host = false;
+  SamplingSettings sampling;
+  std::optional<uint32_t> frequency_hz;
+  std::optional<bool> timestamps;
+  std::optional<int64_t> seal_interval_ms;
+  std::optional<bool> page;
+  RecordSettings record;
+  AgentSettings agent;
+  LogSettings log;
+};
+
+enum class ValueKind {
+  kText,
+  kSwitch,  // --KEY and --no-KEY; true or false in variables and files.
+  kList,  // The flag may be repeated, YAML may hold a sequence; the command line's list wins whole.
+};
+
+// Stores the texts (exactly one unless kList) and returns true, or returns false and stores nothing
+// that will be used. Switches get "true" or "false" or what a variable or file says.
+using ApplySetting = bool (*)(SettingValues& values, std::span<const std::string> texts);
+
+enum class HelpSection { kTarget, kSampling, kRecording, kReceiver, kLocal, kLog };
+
+struct SettingRow {
+  std::string_view key;
+  char short_flag = 0;  // 0: none.
+  unsigned verbs = 0;
+  ValueKind kind = ValueKind::kText;
+  HelpSection section = HelpSection::kLog;
+  std::string_view placeholder;  // Empty for switches.
+  std::string_view help;
+  std::string_view default_text;  // As a user would write it; may tell verbs apart.
+  std::string_view allowed;       // Ends "expected …" of an error.
+  ApplySetting apply = nullptr;
+  std::string_view otel_suffix{};  // OTEL_EXPORTER_OTLP_…, where that variable says the same.
+  bool is_target = false;          // Names a target; one source's target replaces another's.
+  bool secret = false;             // Its value never appears in a message.
+};
+
+// In the order of --help. Static storage.
+std::span<const SettingRow> SettingTable();
+
+const SettingRow* FindSetting(std::string_view key);  // nullptr: none of that name.
+
+std::string VariableName(const SettingRow& row);  // "STACKRAY_HISTORY_SIZE".
+
+// Where a default differs by verb ("20; record: 99"), the part that holds for this one.
+std::string_view DefaultFor(Verb verb, std::string_view default_text);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SETTINGS_SETTING_TABLE_H_

@@ -1,0 +1,123 @@
+// What a user asked for: one plain struct a verb, complete and checked, without behaviour.
+// ParseCommandLine() (command_line.h) makes them; everybody else only reads them.
+// The initial values are the documented defaults; where verbs differ, the verb's struct says so.
+#ifndef STACKRAY_AGENT_SETTINGS_SETTINGS_H_
+#define STACKRAY_AGENT_SETTINGS_SETTINGS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stackray {
+
+inline constexpr uint64_t kMiB = 1024 * 1024;
+
+enum class TargetKind { kWholeHost, kPids, kCgroup, kContainer, kCommandName, kProgram };
+
+// What is sampled. Exactly one kind; only its own fields are set.
+struct TargetSettings {
+  TargetKind kind = TargetKind::kWholeHost;
+  std::vector<uint32_t> pids;        // kPids: ascending, unique, each > 0.
+  bool inherit = true;               // kPids: also what these start from then on.
+  std::string cgroup_path;           // kCgroup: with its children; v1 or v2.
+  std::string container_id;          // kContainer: 12 to 64 lower-case hex digits.
+  std::string command_name;          // kCommandName: 1 to 15 bytes, as the kernel's comm.
+  std::vector<std::string> program;  // kProgram: CMD ARG…; never empty then.
+  bool as_root = false;              // kProgram: do not become the user who called sudo.
+};
+
+// How samples are taken and what a batch keeps of them.
+struct SamplingSettings {
+  uint32_t frequency_hz = 20;  // record: 99.
+  bool timestamps = false;     // record: true. One timestamp a sample, or counts.
+  bool thread_attributes = true;
+  bool cpu_attribute = false;
+  uint64_t raw_slices_bytes = 4 * kMiB;
+  uint64_t unwind_tables_bytes = 16 * kMiB;
+  int64_t seal_interval_ms = 2000;  // record: 1 s; agent with a receiver: 15 s.
+};
+
+enum class OutputFormat { kHtml, kPprof, kFolded, kOtlp, kOtlpJson, kSpeedscope };
+
+struct OutputFile {
+  std::string path;  // "-": standard output, then always folded.
+  OutputFormat format = OutputFormat::kHtml;
+  bool is_standard_output() const { return path == "-"; }
+};
+
+// Who called sudo, as its environment says. Means something only while the effective user is root.
+struct SudoUser {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string name;
+};
+
+struct RecordSettings {
+  TargetSettings target;
+  SamplingSettings sampling;
+  std::optional<int64_t> duration_ms;  // Absent: until Ctrl-C or the program's end.
+  std::vector<OutputFile> outputs;     // Empty: DefaultOutput().
+  std::optional<SudoUser> sudo_user;
+};
+
+// The receiver as the user wrote it, for the exporter to read together with OTEL_EXPORTER_OTLP_*:
+// an empty string means "not said here", so that the OTEL variable or its default holds. A value
+// from the YAML file is left out when an OTEL variable says the same thing (a variable beats the
+// file).
+struct ReceiverStrings {
+  std::string endpoint;
+  std::string protocol;     // "grpc" or "http/protobuf".
+  std::string headers;      // k=v,k2=v2; may hold secrets: never log it.
+  std::string compression;  // "gzip", "zstd" or "none".
+  std::string timeout;      // Milliseconds in decimal, as OTEL_EXPORTER_OTLP_TIMEOUT has it.
+  std::string insecure;     // "true" or "false".
+  std::string certificate;  // Paths of PEM files.
+  std::string client_key;
+  std::string client_certificate;
+};
+
+struct ListenAddress {
+  std::string host = "127.0.0.1";  // Always of the loopback interface.
+  uint16_t port = 7171;            // 0: any free one.
+};
+
+struct AgentSettings {
+  TargetSettings target;
+  SamplingSettings sampling;
+  ReceiverStrings receiver;
+  bool receiver_configured = false;  // By these strings or by an OTEL endpoint variable.
+  std::string state_dir = "/var/lib/stackray";
+  uint64_t history_bytes = 256 * kMiB;
+  int64_t history_age_ms = 24LL * 3600 * 1000;
+  uint64_t queue_bytes = 32 * kMiB;
+  int64_t flush_timeout_ms = 5000;
+  bool page = true;  // Default: without a receiver on, with one off.
+  ListenAddress listen;
+  bool check_config = false;  // Only say whether the configuration is right, then end.
+};
+
+struct CheckSettings {
+  std::string path;
+};
+
+struct ConvertSettings {
+  std::string input_path;  // A run of batches (.otlp), whatever its name.
+  OutputFile output;
+};
+
+struct DoctorSettings {};
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogFormat { kText, kJson };
+
+struct LogSettings {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SETTINGS_SETTINGS_H_

@@ -1,0 +1,135 @@
+#include "agent/settings/value_parsers.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ranges>
+#include <span>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+
+namespace stackray {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr Unit kSizeUnits[] = {
+    {"", 1},       {"B", 1},    {"KiB", 1024},        {"kB", 1e3}, {"KB", 1e3},
+    {"MiB", kMiB}, {"MB", 1e6}, {"GiB", 1024 * kMiB}, {"GB", 1e9}, {"TiB", 1048576.0 * kMiB},
+    {"TB", 1e12},
+};
+constexpr Unit kDurationUnits[] = {
+    {"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3},
+};
+constexpr double kMaxSizeBytes = 1048576.0 * kMiB;
+constexpr double kMaxDurationMs = 3650 * 86400e3;
+constexpr size_t kMaxPids = 4096;
+constexpr uint64_t kMaxPid = 1 << 22;  // The kernel's PID_MAX_LIMIT on 64-bit machines.
+
+constexpr std::pair<std::string_view, OutputFormat> kEndings[] = {
+    {".html", OutputFormat::kHtml},
+    {".pb.gz", OutputFormat::kPprof},
+    {".folded", OutputFormat::kFolded},
+    {".otlp", OutputFormat::kOtlp},
+    {".speedscope.json", OutputFormat::kSpeedscope},
+    {".json", OutputFormat::kOtlpJson},
+};
+
+// A plain decimal number, then one of `units`; the product rounded to a whole number ≤ `max`.
+std::optional<uint64_t> ParseWithUnit(std::string_view text, std::span<const Unit> units,
+                                      double max) {
+  if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text.front())))
+    return std::nullopt;
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (unit.size() > 1 && unit.front() == ' ') unit.remove_prefix(1);
+  const auto found = std::ranges::find(units, unit, &Unit::name);
+  if (found == units.end()) return std::nullopt;
+  const double product = number * found->factor;
+  if (!(product <= max)) return std::nullopt;
+  return static_cast<uint64_t>(std::llround(product));
+}
+
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return host == "::1" || host == "localhost";
+}
+
+}  // namespace
+
+std::optional<uint64_t> ParseWholeNumber(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<bool> ParseSwitch(std::string_view text) {
+  const std::string word = absl::AsciiStrToLower(std::string(text));
+  if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "0") return false;
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ParseSizeBytes(std::string_view text) {
+  return ParseWithUnit(text, kSizeUnits, kMaxSizeBytes);
+}
+
+std::optional<int64_t> ParseDurationMs(std::string_view text) {
+  const std::optional<uint64_t> ms = ParseWithUnit(text, kDurationUnits, kMaxDurationMs);
+  if (!ms) return std::nullopt;
+  return static_cast<int64_t>(*ms);
+}
+
+std::optional<std::vector<uint32_t>> ParsePids(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  std::vector<uint32_t> pids;
+  for (const auto part : std::views::split(text, ',')) {
+    const std::optional<uint64_t> pid =
+        ParseWholeNumber(std::string_view(part.begin(), part.end()));
+    if (!pid || *pid == 0 || *pid > kMaxPid || pids.size() >= kMaxPids) return std::nullopt;
+    pids.push_back(static_cast<uint32_t>(*pid));
+  }
+  std::ranges::sort(pids);
+  pids.erase(std::ranges::unique(pids).begin(), pids.end());
+  return pids;
+}
+
+std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
+  ListenAddress address;
+  std::string_view port = text;
+  if (const size_t colon = text.rfind(':'); colon != std::string_view::npos) {
+    std::string_view host = text.substr(0, colon);
+    const bool bracketed = host.starts_with('[') && host.ends_with(']');
+    if (bracketed) host = host.substr(1, host.size() - 2);
+    if ((host.find(':') != std::string_view::npos) != bracketed) return std::nullopt;
+    address.host = std::string(host);
+    port = text.substr(colon + 1);
+  }
+  const std::optional<uint64_t> number = ParseWholeNumber(port);
+  if (!number || *number > 65535 || !IsLoopback(address.host)) return std::nullopt;
+  address.port = static_cast<uint16_t>(*number);
+  return address;
+}
+
+std::optional<OutputFormat> OutputFormatOf(std::string_view path) {
+  if (path == "-") return OutputFormat::kFolded;
+  for (const auto& [ending, format] : kEndings) {
+    if (path.ends_with(ending)) return format;
+  }
+  return std::nullopt;
+}
+
+std::string_view OutputEndings() { return ".html .pb.gz .folded .otlp .json .speedscope.json"; }
+
+}  // namespace stackray

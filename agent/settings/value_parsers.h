@@ -1,0 +1,44 @@
+// Reads one setting's value from text, whichever of flag, variable or file it came from.
+// All are total: nullopt for anything that is not wholly such a value; no locale, no exceptions.
+#ifndef STACKRAY_AGENT_SETTINGS_VALUE_PARSERS_H_
+#define STACKRAY_AGENT_SETTINGS_VALUE_PARSERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/settings/settings.h"
+
+namespace stackray {
+
+// Decimal digits only.
+std::optional<uint64_t> ParseWholeNumber(std::string_view text);
+
+// true/false, yes/no, on/off, 1/0 in any case.
+std::optional<bool> ParseSwitch(std::string_view text);
+
+// "16MiB" = 16·1024², "10MB" = 10·1000², also KiB kB GiB GB TiB TB B; a bare number is bytes.
+// At most one space before the unit; fractions ("1.5GiB") are allowed. Largest: 1 TiB.
+std::optional<uint64_t> ParseSizeBytes(std::string_view text);
+
+// "15s", "2m", "500ms", "1h", "7d", "1.5s"; a bare number is seconds. Longest: 3650 days.
+std::optional<int64_t> ParseDurationMs(std::string_view text);
+
+// "PID[,PID…]": at most 4096, each from 1 to 2^22. Ascending and unique afterwards.
+std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
+
+// "PORT", "HOST:PORT", "[::1]:PORT" where HOST is of 127.0.0.0/8, ::1 or localhost: the page shows
+// what runs on this host and asks for no password, so it never leaves the loopback interface.
+std::optional<ListenAddress> ParseListenAddress(std::string_view text);
+
+// The format that a file's ending asks for; "-" is folded.
+std::optional<OutputFormat> OutputFormatOf(std::string_view path);
+
+// ".html .pb.gz .folded .otlp .json .speedscope.json", for messages.
+std::string_view OutputEndings();
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SETTINGS_VALUE_PARSERS_H_

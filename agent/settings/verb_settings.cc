@@ -1,0 +1,171 @@
+#include "agent/settings/verb_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/settings/help_text.h"
+#include "agent/settings/value_parsers.h"
+
+namespace stackray {
+namespace {
+
+std::string Variable(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+bool OnCommandLine(const ParsedFlags& flags, std::string_view key) {
+  return std::ranges::any_of(flags.settings,
+                             [&](const GivenSetting& given) { return given.row->key == key; });
+}
+
+absl::StatusOr<TargetSettings> BuildTarget(SettingValues& values, const ParsedFlags& flags) {
+  TargetSettings target = std::move(values.target);
+  target.program = flags.program;
+  target.kind = !target.program.empty()        ? TargetKind::kProgram
+                : !target.pids.empty()         ? TargetKind::kPids
+                : !target.cgroup_path.empty()  ? TargetKind::kCgroup
+                : !target.container_id.empty() ? TargetKind::kContainer
+                : !target.command_name.empty() ? TargetKind::kCommandName
+                                               : TargetKind::kWholeHost;
+  if (target.kind != TargetKind::kPids && OnCommandLine(flags, "inherit"))
+    return absl::InvalidArgumentError("--inherit and --no-inherit go with -p only");
+  if (target.kind != TargetKind::kProgram && OnCommandLine(flags, "as-root"))
+    return absl::InvalidArgumentError("--as-root goes with -- CMD only");
+  return target;
+}
+
+// sudo's own variables; absent unless all is well formed.
+std::optional<SudoUser> FindSudoUser(const Environment& environment) {
+  constexpr uint64_t kMaxId = UINT32_MAX - 1;  // (uid_t)-1 is no user.
+  const std::optional<uint64_t> uid = ParseWholeNumber(Variable(environment, "SUDO_UID"));
+  const std::optional<uint64_t> gid = ParseWholeNumber(Variable(environment, "SUDO_GID"));
+  if (!uid || !gid || *uid > kMaxId || *gid > kMaxId) return std::nullopt;
+  return SudoUser{static_cast<uid_t>(*uid), static_cast<gid_t>(*gid),
+                  Variable(environment, "SUDO_USER")};
+}
+
+absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
+                         const Environment& environment, CommandLine& line) {
+  absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
+  if (!target.ok()) return target.status();
+  RecordSettings record = std::move(values.record);
+  record.target = *std::move(target);
+  record.sampling = values.sampling;
+  record.sampling.frequency_hz = values.frequency_hz.value_or(99);
+  record.sampling.timestamps = values.timestamps.value_or(true);
+  record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
+  record.sudo_user = FindSudoUser(environment);
+  line.verb = std::move(record);
+  return absl::OkStatus();
+}
+
+// systemd lists several directories with colons between them; the first is ours.
+std::string DefaultStateDirectory(const Environment& environment) {
+  const std::string listed = Variable(environment, "STATE_DIRECTORY");
+  const std::string first = listed.substr(0, listed.find(':'));
+  return first.starts_with('/') ? first : AgentSettings().state_dir;
+}
+
+absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
+                        const Environment& environment, CommandLine& line) {
+  if (!flags.program.empty())
+    return absl::InvalidArgumentError(
+        "stackray agent runs no command; stackray record -- CMD does");
+  absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
+  if (!target.ok()) return target.status();
+  AgentSettings agent = std::move(values.agent);
+  agent.target = *std::move(target);
+  agent.receiver_configured =
+      !agent.receiver.endpoint.empty() ||
+      !Variable(environment, "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT").empty() ||
+      !Variable(environment, "OTEL_EXPORTER_OTLP_ENDPOINT").empty();
+  const bool has_receiver = agent.receiver_configured;
+  agent.sampling = values.sampling;
+  agent.sampling.frequency_hz = values.frequency_hz.value_or(20);
+  agent.sampling.timestamps = values.timestamps.value_or(false);
+  agent.sampling.seal_interval_ms = values.seal_interval_ms.value_or(has_receiver ? 15000 : 2000);
+  agent.page = values.page.value_or(!has_receiver);
+  agent.check_config = flags.check_config;
+  for (EffectiveSetting& setting : line.effective) {
+    if (setting.key == "state-dir" && setting.origin == "default") {
+      agent.state_dir = setting.value = DefaultStateDirectory(environment);
+    }
+  }
+  line.verb = std::move(agent);
+  return absl::OkStatus();
+}
+
+absl::Status BuildConvert(const ParsedFlags& flags, CommandLine& line) {
+  const std::string &input = flags.files[0], &output = flags.files[1];
+  const std::optional<OutputFormat> format = OutputFormatOf(output);
+  if (!format)
+    return absl::InvalidArgumentError(
+        fmt::format("cannot tell the format of {}; expected an ending of {}, or - (folded)", output,
+                    OutputEndings()));
+  if (input == output)
+    return absl::InvalidArgumentError(fmt::format("{} is both input and output", input));
+  line.verb = ConvertSettings{input, {output, *format}};
+  return absl::OkStatus();
+}
+
+absl::Status CheckFileCount(Verb verb, const ParsedFlags& flags) {
+  const size_t wanted = verb == kCheckVerb ? 1 : verb == kConvertVerb ? 2 : 0;
+  if (flags.files.size() > wanted)
+    return absl::InvalidArgumentError(
+        fmt::format("stackray {}: unexpected argument {}{}", NameOf(verb), flags.files[wanted],
+                    verb == kRecordVerb ? "; a command to run comes after \"--\"" : ""));
+  if (flags.files.size() < wanted)
+    return absl::InvalidArgumentError(
+        fmt::format("stackray {} needs {} (see stackray {} --help)", NameOf(verb),
+                    verb == kCheckVerb ? "FILE" : "IN OUT", NameOf(verb)));
+  if (!flags.program.empty() && !(verb & kSamplingVerbs))
+    return absl::InvalidArgumentError(fmt::format("stackray {} runs no command", NameOf(verb)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags,
+                       const Environment& environment, CommandLine& line) {
+  if (absl::Status status = CheckFileCount(verb, flags); !status.ok()) return status;
+  switch (verb) {
+    case kRecordVerb: return BuildRecord(values, flags, environment, line);
+    case kAgentVerb: return BuildAgent(values, flags, environment, line);
+    case kConvertVerb: return BuildConvert(flags, line);
+    case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
+    case kDoctorVerb: line.verb = DoctorSettings{}; break;
+  }
+  return absl::OkStatus();
+}
+
+Environment ReadEnvironment(const char* const* variables) {
+  Environment environment;
+  for (; variables != nullptr && *variables != nullptr; ++variables) {
+    const std::string_view text = *variables;
+    if (const size_t equals = text.find('='); equals != std::string_view::npos)
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+OutputFile DefaultOutput(std::time_t now) {
+  std::tm local{};
+  localtime_r(&now, &local);
+  return {fmt::format("stackray-{:04}{:02}{:02}-{:02}{:02}{:02}.html", local.tm_year + 1900,
+                      local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec),
+          OutputFormat::kHtml};
+}
+
+std::string DescribeSettings(const std::vector<EffectiveSetting>& settings) {
+  std::string text;
+  for (const EffectiveSetting& setting : settings) {
+    if (setting.value.empty()) continue;  // A target that nobody named.
+    text += fmt::format("{}: {}  # {}\n", setting.key, setting.value, setting.origin);
+  }
+  return text;
+}
+
+}  // namespace stackray

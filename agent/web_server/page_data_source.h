@@ -1,0 +1,34 @@
+// What the web server shows, made by others: the server knows no formats.
+#ifndef STACKRAY_AGENT_WEB_SERVER_PAGE_DATA_SOURCE_H_
+#define STACKRAY_AGENT_WEB_SERVER_PAGE_DATA_SOURCE_H_
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace stackray {
+
+// Threads: called from the server's worker threads, several at once, until WebServer::Stop()
+// returns. Errors and exceptions become an HTTP 500 or 503; only an error's message is shown.
+class PageDataSource {
+ public:
+  virtual ~PageDataSource() = default;
+
+  // The document of docs/page-data.md for [from_ms, to_ms), Unix milliseconds. Should end within
+  // half a second once `stop` is requested (any result then): the server's stop waits for it.
+  virtual absl::StatusOr<std::string> ProfileJson(int64_t from_ms, int64_t to_ms,
+                                                  std::stop_token stop) = 0;
+  // The document of GET /api/status there. Quick.
+  virtual std::string StatusJson() = 0;
+  // Prometheus text format 0.0.4. Quick.
+  virtual std::string MetricsText() = 0;
+  // Ok while the agent samples. Quick.
+  virtual absl::Status Health() = 0;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_WEB_SERVER_PAGE_DATA_SOURCE_H_

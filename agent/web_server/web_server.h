@@ -1,0 +1,74 @@
+// The local page's HTTP server, on the loopback interface only.
+//
+//   /                                 the page
+//   /api/profile?from_ms=A&to_ms=B    docs/page-data.md; without parameters the last 60 s
+//   /api/status   /metrics   /healthz
+//
+// It asks for no password, so it answers only requests that a browser on this host, or one behind
+// an SSH tunnel, makes for this very page: Host must be a loopback name with a port (else 403: DNS
+// rebinding), methods are GET and HEAD (else 405), nothing is readable by other origins, and the
+// page runs only its own scripts. Input: anybody on this host may connect. Request heads are at
+// most 64 KiB and must come within 5 s; there are no
+//        bodies; byte ranges are ignored; at most 2 profiles are made at once, the same one only
+//        once.
+// Threads: one that accepts, 8 workers; 32 accepted connections may wait, the kernel holds more
+// back. Memory:  the page twice (plain and gzip), and at most 4 profiles for a second each.
+#ifndef STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
+#define STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "agent/web_server/page_data_source.h"
+
+namespace stackray {
+
+struct WebServerSettings {
+  std::string host = "127.0.0.1";   // 127.x.y.z, ::1 or localhost.
+  uint16_t port = 7171;             // 0: any free one.
+  uint16_t ports_to_try = 29;       // From `port` on, when others are busy: up to 7199.
+  std::function<int64_t()> now_ms;  // Unix milliseconds; empty: the system's clock.
+};
+
+struct WebServerStatistics {
+  uint64_t requests = 0;
+  uint64_t refused = 0;  // Answered 4xx.
+  uint64_t failed = 0;   // Answered 5xx.
+};
+
+class WebServer {
+ public:
+  // Listens and serves when it returns. `page` is copied; `source` outlives the server.
+  // Errors: InvalidArgument (host not of the loopback interface), Unavailable (no free port, and
+  // why).
+  static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebServerSettings& settings,
+                                                          std::string_view page,
+                                                          PageDataSource& source);
+  ~WebServer();  // As Stop().
+
+  uint16_t port() const;
+  std::string url() const;  // "http://127.0.0.1:7171/".
+  WebServerStatistics statistics() const;
+
+  // Closes every connection, also in the middle of an answer, and returns when no thread is left:
+  // at once, but for a source that is at work. May be called twice, from one thread.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit WebServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// How to see the page from another machine, for the log:
+// "from another machine: ssh -L 7171:127.0.0.1:7171 HOST, then open http://127.0.0.1:7171/".
+// `host_name` empty: this host's own name.
+std::string SshHint(std::string_view listen_host, uint16_t port, std::string host_name = "");
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the shared unwinder needs from its surroundings, as BPF has it. The host's twin is
+ * symbolizer/unwind/host_walk.cc. */
+#ifndef STACKRAY_BPF_ENV_BPF_H
+#define STACKRAY_BPF_ENV_BPF_H
+
+#include "bpf/maps.h"
+
+static __always_inline struct scratch *scratch_at(u32 slot)
+{
+	return bpf_map_lookup_elem(&scratches, &slot);
+}
+
+static __always_inline struct control *control_block(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&controls, &zero);
+}
+
+static __always_inline void env_add(u32 counter, u64 n)
+{
+	u32 zero = 0;
+	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
+
+	if (counters && counter < COUNT_COUNTERS)
+		counters->value[counter] += n;
+}
+
+static __always_inline void env_count(u32 counter)
+{
+	env_add(counter, 1);
+}
+
+static __always_inline void count_end(u32 end)
+{
+	u32 zero = 0;
+	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
+
+	if (counters && end < END_REASON_COUNT)
+		counters->end[end]++;
+}
+
+static __always_inline int env_read(struct scratch *s, void *to, u32 bytes, u64 from)
+{
+	return bpf_probe_read_user(to, bytes, (void *)from) ? END_READ_FAULT : END_NONE;
+}
+
+static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
+{
+	u32 zero = 0;
+	void *chunk = bpf_map_lookup_elem(&chunks, &index);
+
+	return chunk ? bpf_map_lookup_elem(chunk, &zero) : 0;
+}
+
+static int env_find_range(struct scratch *s, u64 pc);
+static int env_find_code(struct scratch *s, u64 file_offset);
+
+/* The first free slot of this CPU. Interrupts nest, so a slot that a lower context holds stays busy
+ * until we are done. */
+static __always_inline struct scratch *acquire_scratch(u32 *slot)
+{
+	u32 base = bpf_get_smp_processor_id() * scratch_slots_per_cpu, i;
+
+	for (i = 0; i < 4; i++) {
+		struct scratch *s;
+
+		if (i >= scratch_slots_per_cpu)
+			break;
+		*slot = base + i;
+		s = scratch_at(*slot);
+		if (s && !s->busy) {
+			s->busy = 1;
+			return s;
+		}
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Which tasks are sampled. Asked first, at every tick; answers change at run time. */
+#ifndef STACKRAY_BPF_FILTER_H
+#define STACKRAY_BPF_FILTER_H
+
+#include "bpf/env_bpf.h"
+
+#define CGROUP_MAX_DEPTH 16
+#define CGROUP_MAX_HIERARCHIES 16
+
+/* Is `cgroup` or one of its ancestors wanted? */
+static __always_inline int is_under_target_cgroup(struct cgroup *cgroup)
+{
+	u32 depth;
+	int level = BPF_CORE_READ(cgroup, level);
+
+	for (depth = 0; depth < CGROUP_MAX_DEPTH; depth++) {
+		struct cgroup *ancestor;
+		u64 id;
+
+		if ((int)depth > level)
+			break;
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[depth]);
+		id = BPF_CORE_READ(ancestor, kn, id);
+		if (bpf_map_lookup_elem(&target_cgroups, &id))
+			return 1;
+	}
+	return 0;
+}
+
+/* cgroup v2's one hierarchy, then v1's, one a controller. A global function: its loops are verified
+ * once, apart from the walk. */
+__noinline int current_is_in_target_cgroup(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct css_set *sets = task->cgroups;
+	u32 i;
+
+	if (is_under_target_cgroup(sets->dfl_cgrp))
+		return 1;
+	for (i = 0; i < CGROUP_MAX_HIERARCHIES; i++) {
+		struct cgroup_subsys_state *state = 0;
+		struct cgroup *cgroup;
+
+		if (i >= bpf_core_field_size(sets->subsys) / sizeof(void *))
+			break;
+		bpf_core_read(&state, sizeof(state), &sets->subsys[i]);
+		cgroup = BPF_CORE_READ(state, cgroup);
+		if (cgroup && is_under_target_cgroup(cgroup))
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline int leader_is_named(struct task_struct *task, struct control *control)
+{
+	char command[COMMAND_BYTES] = {};
+	u64 *a = (u64 *)command, *b = (u64 *)control->command;
+	struct task_struct *leader = task->group_leader;
+	u32 i, ended = 0;
+
+	bpf_probe_read_kernel(command, sizeof(command), leader->comm);
+	for (i = 0; i < COMMAND_BYTES; i++) { /* bytes behind the NUL are leftovers of older names */
+		ended |= !command[i];
+		if (ended)
+			command[i] = 0;
+	}
+	return a[0] == b[0] && a[1] == b[1];
+}
+
+static __always_inline int is_target(struct task_struct *task)
+{
+	struct control *control = control_block();
+	u32 pid = task->tgid;
+
+	if (!control || !control->enabled || (control->self_pid && pid == control->self_pid))
+		return 0;
+	switch (control->filter) {
+	case FILTER_ALL:
+		return 1;
+	case FILTER_PIDS:
+		return bpf_map_lookup_elem(&target_pids, &pid) != 0;
+	case FILTER_CGROUP:
+		return current_is_in_target_cgroup();
+	case FILTER_COMMAND:
+		return leader_is_named(task, control);
+	}
+	return 0;
+}
+
+#endif

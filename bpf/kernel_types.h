@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's structs, as far as we read them. CO-RE relocates every access to the running kernel, so
+ * only names and types matter here, not offsets. Field names: Linux 6.1 to 6.18; `___` flavours are the
+ * other spellings, with the release that brought them. */
+#ifndef STACKRAY_BPF_KERNEL_TYPES_H
+#define STACKRAY_BPF_KERNEL_TYPES_H
+
+#include "bpf/shared/types.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+};
+
+struct super_block {
+	u32 s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	u32 i_generation;
+	s64 i_size;
+	s64 i_mtime_sec; /* 6.11 */
+	u32 i_mtime_nsec;
+	struct super_block *i_sb;
+};
+struct inode___6_6 { /* 6.6 … 6.10 */
+	struct timespec64 __i_mtime;
+};
+struct inode___6_1 {
+	struct timespec64 i_mtime;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct mm_struct {
+	struct maple_tree mm_mt; /* 6.1 */
+	mm_context_t context;
+};
+typedef struct seqcount {
+	unsigned int sequence;
+} seqcount_t;
+struct mm_struct___6_4 { /* 6.4 … 6.12 */
+	int mm_lock_seq;
+};
+struct mm_struct___6_13 {
+	seqcount_t mm_lock_seq;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags; /* inside an anonymous union since 6.3 */
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+struct vm_area_struct___6_4 {
+	int vm_lock_seq; /* only with CONFIG_PER_VMA_LOCK */
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level;
+	struct cgroup *ancestors[0]; /* 6.1 */
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	u64 start_boottime;
+	u64 self_exec_id;
+	unsigned in_execve : 1;
+	char comm[16];
+	struct css_set *cgroups;
+	struct signal_struct *signal;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not exited yet */
+};
+
+struct linux_binprm;
+
+#pragma clang attribute pop
+
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+#define VM_EXEC 0x00000004    /* include/linux/mm.h */
+
+/* The context of a perf-event program begins with the interrupted registers. Our own struct in the
+ * order of the UAPI's struct pt_regs (x86): newer kernels make cs a 16-bit union, and a narrow read of
+ * the context is refused. */
+struct tick_context {
+	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
+	u64 rip, cs, eflags, rsp, ss;
+};
+
+#define USER_CS_64 0x33 /* __USER_CS; a 32-bit task has __USER32_CS, 0x23 */
+
+#endif

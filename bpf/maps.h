@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Every map of the sampler, with its key, value, writer and the reason for its size. */
+#ifndef STACKRAY_BPF_MAPS_H
+#define STACKRAY_BPF_MAPS_H
+
+#include "bpf/scratch.h"
+
+/* Samples and process events, in the order they happened. Size set at load (a power of two); one
+ * sample is 0.3-9 KiB, and up to 90 KiB with a raw slice. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} samples SEC(".maps");
+
+/* struct miss_record, woken at once: a table page is wanted now. Losing one costs time only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 10);
+} misses SEC(".maps");
+
+/* struct file_key → struct file_entry. User space writes, and evicts by use. Preallocated, as programs
+ * in interrupts need it before 6.1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct file_key);
+	__type(value, struct file_entry);
+} files SEC(".maps");
+
+/* The row store: user space creates inner arrays as it needs them and writes through mmap. */
+struct chunk_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, CHUNK_MAP_BYTES);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, MAX_CHUNKS);
+	__type(key, u32);
+	__array(values, struct chunk_map);
+} chunks SEC(".maps");
+
+/* cpu * scratch_slots_per_cpu + i. An array and not a per-CPU one: those are limited to 32 KiB a value.
+ * Size set at load: one a CPU while ticks are the only users. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* cpu * RANGE_SETS_PER_CPU + hash of the mm. 30 KiB a CPU; a collision only costs a descent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RANGE_SETS_PER_CPU);
+	__type(key, u32);
+	__type(value, struct range_set);
+} range_sets SEC(".maps");
+
+/* Added up over CPUs by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct counters);
+} counts SEC(".maps");
+
+/* Settings that change while running; user space maps it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} controls SEC(".maps");
+
+/* tgid → 1: the sampled process tree. User space and the fork event write. Size set at load: 1 when no
+ * process filter is asked for, because a preallocated hash costs 80 bytes an entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, u32);
+} target_pids SEC(".maps");
+
+/* kernfs id of a cgroup directory (its inode number) → 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u64);
+	__type(value, u32);
+} target_cgroups SEC(".maps");
+
+#endif

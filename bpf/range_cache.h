@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Mappings met in earlier samples, per CPU and address space.
+ *
+ * Describing a mapping anew takes a descent of the tree and a dozen reads of cold memory (VMA, file,
+ * inode, super block): half of a sample's cost in a program with many libraries. A remembered one is
+ * used only if its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the
+ * file still the same inode. A VMA that was freed and is another's now cannot say all of that, and memory
+ * that is no VMA any more cannot either. Reads of a stale pointer fail or return what is there; they
+ * never fault. What the row store has for the file is remembered along, for as long as no file entered or
+ * left the store (control.file_generation). */
+#ifndef STACKRAY_BPF_RANGE_CACHE_H
+#define STACKRAY_BPF_RANGE_CACHE_H
+
+#include "bpf/env_bpf.h"
+#include "bpf/mapping.h"
+
+static __always_inline struct range_set *range_set_of(u64 mm)
+{
+	/* mm_structs are at least 1 KiB apart. */
+	u32 index = bpf_get_smp_processor_id() * RANGE_SETS_PER_CPU +
+		    ((mm >> 10 ^ mm >> 15) & (RANGE_SETS_PER_CPU - 1));
+
+	return bpf_map_lookup_elem(&range_sets, &index);
+}
+
+/* Does the VMA still say what it said? One read serves all its fields. */
+static __always_inline int is_unchanged(struct scratch *s, const struct cached_range *cached)
+{
+	const u32 start = bpf_core_field_offset(struct vm_area_struct, vm_start);
+	const u32 end = bpf_core_field_offset(struct vm_area_struct, vm_end);
+	const u32 mm = bpf_core_field_offset(struct vm_area_struct, vm_mm);
+	const u32 flags = bpf_core_field_offset(struct vm_area_struct, vm_flags);
+	const u32 page = bpf_core_field_offset(struct vm_area_struct, vm_pgoff);
+	const u32 file = bpf_core_field_offset(struct vm_area_struct, vm_file);
+	const u8 *vma = (const u8 *)s->node;
+	struct file *of = (void *)cached->file;
+
+	if (start > VMA_COPY_BYTES - 8 || end > VMA_COPY_BYTES - 8 || mm > VMA_COPY_BYTES - 8 ||
+	    flags > VMA_COPY_BYTES - 8 || page > VMA_COPY_BYTES - 8 || file > VMA_COPY_BYTES - 8)
+		return 0;
+	if (bpf_probe_read_kernel(s->node, VMA_COPY_BYTES, (void *)cached->vma))
+		return 0;
+	return *(u64 *)(vma + start) == cached->range.start && *(u64 *)(vma + end) == cached->range.end &&
+	       *(u64 *)(vma + mm) == s->task_mm && *(u64 *)(vma + flags) & VM_EXEC &&
+	       *(u64 *)(vma + page) == cached->page && *(u64 *)(vma + file) == cached->file &&
+	       (!of || (u64)BPF_CORE_READ(of, f_inode) == cached->inode);
+}
+
+/* s->found and s->found_table := the remembered mapping at `pc`; 0: none that still holds. */
+static __always_inline int recall_range(struct scratch *s, u64 pc)
+{
+	struct range_set *set = range_set_of(s->task_mm);
+	struct control *control = control_block();
+	u32 i;
+
+	if (!set || !control || set->mm != s->task_mm ||
+	    set->file_generation != *(volatile u64 *)&control->file_generation)
+		return 0;
+	for (i = 0; i < RANGES_PER_SET; i++) {
+		const struct cached_range *cached = &set->ranges[i];
+
+		if (!cached->vma || pc < cached->range.start || pc >= cached->range.end)
+			continue;
+		if (!is_unchanged(s, cached))
+			return 0;
+		s->found = cached->range;
+		s->found_table = cached->table;
+		return 1;
+	}
+	return 0;
+}
+
+/* Remembers s->found, which s->vma described just now. Files that are not loaded yet are not worth it. */
+static __always_inline void remember_range(struct scratch *s)
+{
+	struct range_set *set = range_set_of(s->task_mm);
+	struct control *control = control_block();
+	struct vm_area_struct *vma = (void *)s->vma;
+	struct cached_range *cached;
+	struct file *file;
+	u32 i;
+
+	if (!set || !control || s->found_unsure || s->found_table.state == RANGE_NOT_LOADED)
+		return;
+	if (set->mm != s->task_mm || set->file_generation != s->file_generation) {
+		for (i = 0; i < RANGES_PER_SET; i++)
+			set->ranges[i].vma = 0;
+		set->mm = s->task_mm;
+		set->file_generation = s->file_generation;
+	}
+	i = set->next++ & (RANGES_PER_SET - 1);
+	cached = &set->ranges[i];
+	file = BPF_CORE_READ(vma, vm_file);
+	cached->vma = s->vma;
+	cached->file = (u64)file;
+	cached->inode = file ? (u64)BPF_CORE_READ(file, f_inode) : 0;
+	cached->page = BPF_CORE_READ(vma, vm_pgoff);
+	cached->range = s->found;
+	cached->table = s->found_table;
+}
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The sampler: on every tick of the CPU clock, one record with the whole stack.
+ *
+ * Order of a tick: filter → scratch → who → kernel stack → user stack → ring. Nothing here waits, takes
+ * a lock that the interrupted code can hold, or allocates. */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel_types.h"
+#include "bpf/shared/counters.h"
+#include "bpf/shared/records.h"
+#include "bpf/shared/unwind_table.h"
+
+/* Set before loading. */
+const volatile u32 scratch_slots_per_cpu = 2;
+
+#include "bpf/maps.h"
+
+#include "bpf/env_bpf.h"
+#include "bpf/mapping.h"
+#include "bpf/native.h"
+#include "bpf/filter.h"
+#include "bpf/walk.h"
+#include "bpf/process_events.h"
+
+/* Who is running. The leader's command, because a process is named after its leader. */
+static __always_inline void describe_task(struct scratch *s, struct task_struct *task)
+{
+	struct sample_record *record = &s->record;
+	struct task_struct *leader = task->group_leader;
+
+	record->process.pid = task->tgid;
+	record->process.exec_id = leader->self_exec_id;
+	record->process.start_time_ns = leader->start_boottime;
+	record->tid = task->pid;
+	record->cpu = bpf_get_smp_processor_id();
+	record->cgroup_id = bpf_get_current_cgroup_id();
+	bpf_get_current_comm(record->thread_command, sizeof(record->thread_command));
+	bpf_probe_read_kernel(record->leader_command, sizeof(record->leader_command), leader->comm);
+}
+
+static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
+{
+	long bytes = bpf_get_stack(ctx, s->body, SAMPLE_MAX_KERNEL_FRAMES * 8, 0);
+
+	s->record.kernel_count = 0;
+	if (bytes <= 0)
+		return;
+	s->record.kernel_count = bytes / 8;
+	s->record.flags |= SAMPLE_IN_KERNEL;
+	if (bytes >= SAMPLE_MAX_KERNEL_FRAMES * 8)
+		s->record.flags |= SAMPLE_KERNEL_CUT;
+}
+
+/* Wakes the reader when enough is waiting; it also looks by itself a few times a second. */
+static __always_inline u64 wakeup_flag(void)
+{
+	struct control *control = control_block();
+
+	if (control && bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= control->wakeup_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void send_sample(struct scratch *s)
+{
+	struct sample_record *record = &s->record;
+	u64 size = sizeof(*record) + (u64)s->word_count * 8 +
+		   (u64)s->range_count * sizeof(struct code_range) + record->raw_bytes;
+
+	if (size > sizeof(*record) + sizeof(s->body))
+		return;
+	record->header.layout = RECORD_LAYOUT_VERSION;
+	record->header.type = RECORD_SAMPLE;
+	record->header.size_bytes = size;
+	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag())) {
+		env_count(COUNT_RING_FULL);
+		give_back_raw_budget(record->raw_bytes);
+	}
+	env_add(COUNT_USER_FRAMES, record->user_words);
+	env_add(COUNT_KERNEL_FRAMES, record->kernel_count);
+	count_end(record->end);
+}
+
+/* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so the
+ * thread does not execute another instruction. */
+static __always_inline void stop_if_armed(u64 cs)
+{
+	struct control *control = control_block();
+
+	if (!(cs & 3) || !control || !control->stop_signal)
+		return;
+	if (__sync_val_compare_and_swap(&control->stop_armed, 1, 0) == 1)
+		bpf_send_signal(control->stop_signal);
+}
+
+SEC("perf_event")
+int on_cpu_clock(struct tick_context *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct unwind_registers *regs;
+	struct scratch *s;
+	u64 cs = ctx->cs;
+	u32 slot;
+
+	if (!task->tgid)
+		return 0;
+	env_count(COUNT_TICKS);
+	if (!is_target(task)) {
+		env_count(COUNT_FILTERED);
+		return 0;
+	}
+	env_count(COUNT_PRODUCED);
+	s = acquire_scratch(&slot);
+	if (!s) {
+		env_count(COUNT_SCRATCH_BUSY);
+		return 0;
+	}
+	begin_walk(s);
+	s->record.header.time_ns = bpf_ktime_get_boot_ns();
+	describe_task(s, task);
+	if (cs & 3) {
+		regs = &s->regs;
+		regs->pc = ctx->rip;
+		regs->r[0] = ctx->rax;
+		regs->r[1] = ctx->rdx;
+		regs->r[2] = ctx->rcx;
+		regs->r[3] = ctx->rbx;
+		regs->r[4] = ctx->rsi;
+		regs->r[5] = ctx->rdi;
+		regs->r[6] = ctx->rbp;
+		regs->r[7] = ctx->rsp;
+		regs->r[8] = ctx->r8;
+		regs->r[9] = ctx->r9;
+		regs->r[10] = ctx->r10;
+		regs->r[11] = ctx->r11;
+		regs->r[12] = ctx->r12;
+		regs->r[13] = ctx->r13;
+		regs->r[14] = ctx->r14;
+		regs->r[15] = ctx->r15;
+		s->end = cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
+	} else {
+		take_kernel_stack(s, ctx);
+		s->end = registers_of_task(s, task);
+	}
+	walk_user_stack(s, slot, task);
+	send_sample(s);
+	stop_if_armed(cs);
+	s->busy = 0;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* The memory that one sample is made in. The same struct serves the unwinder in BPF and on the host.
+ *
+ * BPF's stack has 512 bytes; so the record grows here, in place: kernel frames first, user words behind
+ * them, then ranges and the raw slice. One ring write sends `record` and `body` as they lie. */
+#ifndef STACKRAY_BPF_SCRATCH_H
+#define STACKRAY_BPF_SCRATCH_H
+
+#include "bpf/shared/records.h"
+#include "bpf/shared/unwind_table.h"
+
+/* One read serves many frames: 512 bytes measured best (256 and 1,024 are slower). */
+#define WINDOW_BYTES 512
+
+#define BODY_WORDS                                                                                 \
+	(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS +                                        \
+	 SAMPLE_MAX_RANGES * sizeof(struct code_range) / 8 + RAW_STACK_MAX_BYTES / 8)
+
+/* What is known of a range's tables; index as in `ranges`. */
+enum range_state {
+	RANGE_HAS_TABLE = 0,
+	RANGE_NO_TABLE = 1,   /* the file has no unwind rules: frame pointers */
+	RANGE_NOT_LOADED = 2, /* nobody has looked at this file yet */
+};
+struct range_table {
+	u32 directory, first_page, page_count;
+	u32 state; /* enum range_state */
+};
+
+/* Mappings of earlier samples (bpf/range_cache.h): of one address space on one CPU. */
+#define RANGES_PER_SET 16
+#define RANGE_SETS_PER_CPU 16
+#define VMA_COPY_BYTES 192
+struct cached_range {
+	u64 vma, file, inode; /* kernel addresses, never followed without a check */
+	u64 page;             /* vm_pgoff */
+	struct code_range range;
+	struct range_table table;
+};
+struct range_set {
+	u64 mm; /* 0: empty */
+	u64 file_generation;
+	u32 next, reserved;
+	struct cached_range ranges[RANGES_PER_SET];
+};
+
+struct scratch {
+	/* Walk state. */
+	struct unwind_registers regs; /* of the frame that is looked at next */
+	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
+	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
+	u64 vdso;                     /* start of its vDSO */
+	u64 host;                     /* host only: the environment */
+	u32 range_count;
+	u32 current_range;            /* the frame's; range_count when unknown */
+	u32 word_count;               /* words in body: kernel frames and user words */
+	u32 first_user_word;
+	u32 end;                      /* enum end_reason; END_NONE while walking */
+	u32 flags;                    /* enum sample_flags */
+	u32 code;                     /* of the look-up */
+	u32 keys_below, keys_left;    /* inside the look-up */
+	u32 miss;                     /* 1: this walk was the first to want a page: tell user space */
+	u64 miss_offset;              /* file offset that was looked up */
+	struct unwind_rule rule;      /* of the look-up, when the code names one */
+	/* Result of a mapping walk (bpf/mapping.h). */
+	u64 vma;                      /* struct vm_area_struct *, or 0: a hole */
+	u64 vma_next;                 /* first address behind it */
+	u64 node[32];                 /* one maple node */
+	struct code_range found;      /* details of the last VMA that was read */
+	u32 found_executable, found_unsure;
+	struct range_table found_table; /* what the row store has for it */
+	u64 file_generation;          /* of the row store, when found_table was looked up */
+	u32 busy;                     /* BPF only: this slot is in use */
+	struct range_table tables[SAMPLE_MAX_RANGES];
+	struct code_range ranges[SAMPLE_MAX_RANGES];
+	u8 window[WINDOW_BYTES];
+	/* The record. */
+	struct sample_record record;
+	u64 body[BODY_WORDS];
+};
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What BPF counts, per CPU; user space adds the CPUs up. Every early return has one of these. */
+#ifndef STACKRAY_BPF_SHARED_COUNTERS_H
+#define STACKRAY_BPF_SHARED_COUNTERS_H
+
+#include "bpf/shared/end_reason.h"
+#include "bpf/shared/types.h"
+
+enum counter {
+	COUNT_TICKS = 0,       /* clock ticks seen, idle ones excluded */
+	COUNT_FILTERED,        /* not a target */
+	COUNT_PRODUCED,        /* samples that were to be delivered: ring_full and scratch_busy included */
+	COUNT_RING_FULL,       /* lost: no room in the ring of samples */
+	COUNT_SCRATCH_BUSY,    /* lost: all scratch slots of this CPU in use */
+	COUNT_USER_FRAMES,
+	COUNT_KERNEL_FRAMES,
+	COUNT_RAW_STACKS,      /* samples that carry a raw slice */
+	COUNT_RAW_NO_BUDGET,   /* samples that wanted one and found the budget spent */
+	COUNT_MISS_SENT,       /* requests for a table page or file */
+	COUNT_MISS_RING_FULL,
+	COUNT_TREE_RETRY,      /* a mapping changed under the walk: tried again */
+	COUNT_TABLE_RETRY,     /* a table page changed under the look-up: tried again */
+	COUNT_EVENT_RING_FULL, /* an exec, fork or exit event was lost: reconcile */
+	COUNT_COUNTERS = 24,
+};
+
+struct counters {
+	u64 value[COUNT_COUNTERS];
+	u64 end[END_REASON_COUNT]; /* user stacks by enum end_reason, as they left BPF */
+};
+
+/* Settings and state that both sides touch while running: one entry of a mmapable array. */
+enum filter_mode {
+	FILTER_ALL = 0,     /* the whole host */
+	FILTER_PIDS = 1,    /* processes in the hash "target_pids" */
+	FILTER_CGROUP = 2,  /* processes under a cgroup in "target_cgroups" */
+	FILTER_COMMAND = 3, /* processes whose leader's comm equals `command` */
+};
+struct control {
+	u32 enabled;         /* 0: ticks return at once */
+	u32 filter;          /* enum filter_mode */
+	u32 inherit;         /* 1: children of target_pids become targets */
+	u32 self_pid;        /* excluded when not 0 */
+	char command[16];
+	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */
+	u64 file_generation; /* +1 by user space when a file has entered or left the row store */
+	u64 wakeup_bytes;    /* samples waiting in the ring before the reader is woken */
+	/* For tests alone: the next sample of user code sends its process this signal, so that a debugger
+	 * finds the thread at the very instruction that was sampled. */
+	u32 stop_signal;     /* 0: off */
+	u32 stop_armed;      /* user space sets 1; the tick that sends the signal sets 0 */
+};
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* Why a user stack ended. One value per sample travels in its record; BPF counts each of them.
+ *
+ * Terminal reasons mean that the whole stack was seen; all the others mean that it was cut, and the
+ * batch then shows a marker frame in the place of the missing part. Append only: the numbers are in
+ * recorded fixtures. */
+#ifndef STACKRAY_BPF_SHARED_END_REASON_H
+#define STACKRAY_BPF_SHARED_END_REASON_H
+
+enum end_reason {
+	END_NONE = 0,              /* still walking; never in a finished record */
+	/* Terminal. */
+	END_UNDEFINED_RA = 1,      /* unwind rule: the return address is undefined (_start, clone) */
+	END_NULL_RA = 2,           /* a return address of 0: where a thread's first frame was set up */
+	END_NULL_FP = 3,           /* frame-pointer frame whose saved frame pointer is 0 (ABI: outermost) */
+	/* No user stack to begin with. */
+	END_KERNEL_THREAD = 8,     /* a kernel thread has no user stack */
+	END_NO_ADDRESS_SPACE = 9,  /* the task is past exit_mm(), or between two images in exec */
+	END_COMPAT_TASK = 10,      /* 32-bit code on a 64-bit kernel: not unwound */
+	/* Cut. */
+	END_READ_FAULT = 16,       /* the stack could not be read at the frame */
+	END_NO_MAPPING = 17,       /* a return address that lies in no mapping */
+	END_NOT_EXECUTABLE = 18,   /* a return address in a mapping without execute permission */
+	END_UNKNOWN_FILE = 19,     /* the file's tables were never loaded; raw stack attached if budget was left */
+	END_MISSING_PAGE = 20,     /* the table page is not loaded; raw stack attached if budget was left */
+	END_NO_PROGRESS = 21,      /* the next frame would not lie above this one */
+	END_BAD_FP = 22,           /* frame pointer below the stack pointer or unaligned */
+	END_UNSUPPORTED_RULE = 23, /* a rule that needs a register which is not tracked, or an expression */
+	END_TOO_DEEP = 24,         /* more than SAMPLE_MAX_USER_WORDS */
+	END_TOO_MANY_RANGES = 25,  /* more than SAMPLE_MAX_RANGES mappings in one stack */
+	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
+	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
+	END_REASON_COUNT = 32,
+};
+
+#endif

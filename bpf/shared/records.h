@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* The records that BPF writes into its rings and user space decodes.
+ *
+ * Every record starts with struct record_header. Records are variable-length: `size_bytes` counts the
+ * whole record, and every array's length is in the fixed part. The reader (kernel/raw_sample.h)
+ * trusts none of it. All times are CLOCK_BOOTTIME nanoseconds, all process ids are those of the host's
+ * pid namespace. */
+#ifndef STACKRAY_BPF_SHARED_RECORDS_H
+#define STACKRAY_BPF_SHARED_RECORDS_H
+
+#include "bpf/shared/end_reason.h"
+#include "bpf/shared/types.h"
+
+#define RECORD_LAYOUT_VERSION 1
+
+#define COMMAND_BYTES 16          /* the kernel's TASK_COMM_LEN */
+#define SAMPLE_MAX_USER_WORDS 1056 /* 1,024 frames and some room for frames of several words */
+#define SAMPLE_MAX_KERNEL_FRAMES 127
+#define SAMPLE_MAX_RANGES 192     /* mappings one stack may touch; also the cap of a miss's extra ranges */
+#define RAW_STACK_MAX_BYTES 65536
+
+enum record_type {
+	RECORD_SAMPLE = 1,
+	RECORD_EXEC = 2,
+	RECORD_FORK = 3, /* a new process (not a new thread) */
+	RECORD_EXIT = 4, /* the last thread of a process is gone */
+	RECORD_MISS = 5, /* only in the ring "misses": a table page or file is wanted */
+};
+
+struct record_header {
+	u16 layout; /* RECORD_LAYOUT_VERSION */
+	u16 type;   /* enum record_type */
+	u32 size_bytes;
+	u64 time_ns;
+};
+static_assert(sizeof(struct record_header) == 16, "decoder reads 16 bytes first");
+
+/* Who: equal in all three means the same program image of the same process. */
+struct process_key {
+	u32 pid;          /* the kernel's tgid */
+	u32 exec_id;      /* task_struct.self_exec_id of the leader: +1 at every exec */
+	u64 start_time_ns; /* the leader's start_boottime */
+};
+static_assert(sizeof(struct process_key) == 16, "no hidden padding");
+
+enum range_kind {
+	RANGE_FILE = 1, /* backed by a file; key, size and mtime are set */
+	RANGE_VDSO = 2, /* the kernel's vDSO page */
+	RANGE_ANON = 3, /* executable memory of no file (a JIT); offsets are addresses */
+};
+
+/* Which file, as the kernel sees it: on overlayfs the backing inode. */
+struct file_key {
+	u64 inode;
+	u32 device; /* super_block.s_dev: major << 20 | minor */
+	u32 generation;
+};
+static_assert(sizeof(struct file_key) == 16, "also the key of the BPF hash \"files\"");
+
+/* One mapping a sample's frames lie in, read from the VMA while sampling. A frame names its range by
+ * index, so a record can be understood after the mapping, the process and the file are gone. */
+struct code_range {
+	struct file_key file;   /* zero unless RANGE_FILE */
+	u64 file_size_bytes;    /* guard against a reused inode number; zero unless RANGE_FILE */
+	s64 file_mtime_s;       /* the same, seconds since 1970 */
+	u64 start, end;         /* user addresses */
+	u64 file_offset;        /* of `start`; for RANGE_VDSO 0; for RANGE_ANON equal to start */
+	u32 file_mtime_ns;      /* nanoseconds part of the time above */
+	u8 kind;                /* enum range_kind */
+	u8 reserved[3];         /* zero */
+};
+static_assert(sizeof(struct code_range) == 64, "no hidden padding");
+
+/* User frames are a run of 64-bit words, leaf first. The first word of a frame:
+ *   bits 60-63 enum frame_kind · 48-59 index into the record's ranges · 0-47 offset.
+ * offset = pc - range.start + range.file_offset. Kinds of later runtimes take more words. */
+enum frame_kind {
+	FRAME_RETURN = 0, /* offset is a return address: the call is in the byte before it */
+	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
+	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
+};
+#define FRAME_KIND_SHIFT 60
+#define FRAME_RANGE_SHIFT 48
+#define FRAME_RANGE_MASK 0xfffULL
+#define FRAME_OFFSET_MASK ((1ULL << FRAME_RANGE_SHIFT) - 1)
+
+/* The x86-64 registers that the unwinder reads, in DWARF's numbering: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi,
+ * 5 rdi, 6 rbp, 7 rsp, 8-15 r8-r15 (System V ABI for AMD64, figure 3.36). */
+#define UNWIND_REGISTERS 16
+#define DWARF_RBP 6
+#define DWARF_RSP 7
+struct unwind_registers {
+	u64 pc;
+	u64 r[UNWIND_REGISTERS];
+	u32 known;  /* bit i: r[i] holds this frame's value; rsp and rbp always do */
+	u8 exact_pc; /* pc is no return address */
+	u8 reserved[3];
+};
+static_assert(sizeof(struct unwind_registers) == 144, "no hidden padding");
+
+enum sample_flags {
+	SAMPLE_IN_KERNEL = 1, /* the tick hit kernel mode */
+	SAMPLE_HAS_RAW = 2,   /* `resume` and raw stack bytes are there: user space finishes the walk */
+	SAMPLE_KERNEL_CUT = 4, /* the kernel stack was longer than SAMPLE_MAX_KERNEL_FRAMES */
+	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers where no rules exist */
+	SAMPLE_UNSURE_MAPPING = 16, /* a mapping was being changed at that moment */
+};
+
+struct sample_record {
+	struct record_header header;
+	struct process_key process;
+	u32 tid;
+	u32 cpu;
+	u64 cgroup_id;                 /* cgroup v2 id of the thread */
+	char leader_command[COMMAND_BYTES]; /* the thread group leader's comm, NUL-terminated or full */
+	char thread_command[COMMAND_BYTES];
+	u8 end;                        /* enum end_reason of the user stack */
+	u8 flags;                      /* enum sample_flags */
+	u16 range_count;
+	u16 kernel_count;
+	u16 user_words;
+	u32 raw_bytes;                 /* stack bytes from resume.r[DWARF_RSP] upwards */
+	u32 origin;                    /* which perf event or probe; 0 is the sampling clock */
+	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
+	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
+	 * struct code_range[range_count], u8 raw[raw_bytes] (a multiple of 8). */
+};
+static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + 144, "no hidden padding");
+
+/* RECORD_EXEC, RECORD_FORK, RECORD_EXIT. */
+struct process_record {
+	struct record_header header;
+	struct process_key process;
+	u32 parent_pid;
+	u32 reserved;
+	u64 cgroup_id;
+	char leader_command[COMMAND_BYTES];
+};
+static_assert(sizeof(struct process_record) == 64, "no hidden padding");
+
+/* RECORD_MISS: the walk wanted a table page of `range`'s file that is not loaded. */
+struct miss_record {
+	struct record_header header;
+	struct process_key process;
+	u64 offset; /* file offset of the instruction that was looked up */
+	struct code_range range;
+};
+static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* Unwind rows as BPF reads them: 16 KiB of a file's text are one page, one page is one blob.
+ *
+ * Why this shape: 3 bytes a row (u8 key, u16 code) and an index entry per 256 bytes of text turn a
+ * look-up into two cache lines and a compare of 8 keys at once. docs/unwinding.md has the measurements.
+ *
+ * Blob (little endian, 8-byte aligned, `size_bytes` a multiple of 16):
+ *   struct page_header
+ *   for each 256-byte block b of the page: u8 key[k], u16 code[k]   (k = start[b + 1] - start[b])
+ *   padding to 8, then struct unwind_rule[rule_count] at rules_offset
+ * A row says: from text byte `block * 256 + key` on, `code` holds. Keys of a block ascend strictly.
+ * Before a block's first key the last code of an earlier block holds: code[start[b] - 1], found at
+ * the end of the previous non-empty block; when start[b] is 0 it is page_header.sentinel.
+ * Rows are packed in block order, so the bytes of block b start at sizeof(page_header) + 3 * start[b],
+ * and the code before it is the u16 that ends there (an empty block has no bytes).
+ * A block whose k keys are stored is followed directly by its codes; codes may be unaligned. */
+#ifndef STACKRAY_BPF_SHARED_UNWIND_TABLE_H
+#define STACKRAY_BPF_SHARED_UNWIND_TABLE_H
+
+#include "bpf/shared/records.h"
+#include "bpf/shared/types.h"
+
+#define PAGE_TEXT_SHIFT 14
+#define PAGE_TEXT_BYTES (1u << PAGE_TEXT_SHIFT)
+#define BLOCK_TEXT_SHIFT 8
+#define PAGE_BLOCKS (PAGE_TEXT_BYTES >> BLOCK_TEXT_SHIFT) /* 64 */
+#define ROW_BYTES 3
+
+struct page_header {
+	u16 start[PAGE_BLOCKS + 1]; /* rows before block b; start[64] = all rows of the page */
+	u16 sentinel;               /* code in force at the page's first byte */
+	u16 rule_count;
+	u16 reserved;               /* zero */
+	u32 rules_offset;           /* from the blob's start; multiple of 8 */
+	u32 size_bytes;             /* of the whole blob */
+};
+static_assert(sizeof(struct page_header) == 144, "rows start at 144");
+
+/* Code: bits 13-15 base.
+ *   base 0 (CFA from rsp), 1 (CFA from rbp): bits 0-8 CFA offset / 8; bits 9-12 n: rbp is saved at
+ *     CFA - 8n, n = 0 means that rbp is unchanged. The return address is at CFA - 8.
+ *   base 2: bits 0-12 index into the blob's rules.
+ *   base 7: bits 0-12 enum special_code. Others are invalid (END_BAD_TABLE). */
+#define CODE_BASE_SHIFT 13
+#define CODE_BASE_RSP 0
+#define CODE_BASE_RBP 1
+#define CODE_BASE_RULE 2
+#define CODE_BASE_SPECIAL 7
+#define CODE_CFA_MASK 0x1ff
+#define CODE_RBP_SHIFT 9
+#define CODE_RBP_MASK 0xf
+#define CODE_INDEX_MASK 0x1fff
+#define PAGE_MAX_RULES 8192
+
+enum special_code {
+	SPECIAL_NONE = 0,   /* no rules for this byte: frame pointers may work */
+	SPECIAL_END = 1,    /* return address undefined: the outermost frame */
+	SPECIAL_SIGNAL = 2, /* x86-64 Linux rt_sigreturn trampoline: rsp points at the ucontext */
+	SPECIAL_PLT = 3,    /* CFA = rsp + 8 + (((pc & 15) >= 11) << 3), as linkers write for .plt */
+	SPECIAL_UNSUPPORTED = 4, /* rules exist and cannot be expressed here: END_UNSUPPORTED_RULE */
+};
+#define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
+
+/* The rules that do not fit 16 bits (about one row in 800). Register numbers are DWARF's. */
+enum cfa_kind {
+	CFA_REGISTER = 0, /* r[cfa_register] + cfa_offset */
+	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset) + cfa_add */
+};
+enum value_kind {
+	VALUE_SAME = 0,     /* unchanged */
+	VALUE_AT_CFA = 1,   /* *(CFA + offset) */
+	VALUE_REGISTER = 2, /* r[reg] */
+	VALUE_AT_REGISTER = 3, /* *(r[reg] + offset) */
+	VALUE_UNDEFINED = 4, /* for the return address: the outermost frame */
+};
+struct unwind_rule {
+	u8 cfa_kind;     /* enum cfa_kind */
+	u8 cfa_register;
+	u8 rbp_kind;     /* enum value_kind */
+	u8 rbp_register;
+	u8 ra_kind;      /* enum value_kind, not VALUE_SAME */
+	u8 ra_register;
+	u8 signal_frame; /* 1: the caller's pc is exact ('S' augmentation) */
+	u8 rbx_kind;     /* VALUE_SAME (unknown above this frame) or VALUE_AT_CFA */
+	s32 cfa_offset;
+	s32 cfa_add;
+	s32 rbp_offset;
+	s32 ra_offset;
+	s32 rbx_offset;
+	u32 reserved;    /* zero */
+};
+static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
+
+/* Where blobs live. Chunks are 1 MiB (plus 8 bytes, so that 8-byte loads may start at the last byte).
+ * A blob or directory never reaches into a chunk's last 256 bytes.
+ * Handle: bits 16-30 chunk index, bits 0-15 offset / 16 within it. Bit 31 in a directory entry: used
+ * since the last sweep. */
+#define CHUNK_BYTES (1u << 20)
+#define CHUNK_MAP_BYTES (CHUNK_BYTES + 8)
+#define MAX_CHUNKS 256
+#define HANDLE_CHUNK_SHIFT 16
+#define HANDLE_CHUNK_MASK 0x7fff
+#define HANDLE_OFFSET_MASK 0xffff
+#define HANDLE_UNIT 16
+#define HANDLE_USED 0x80000000u
+#define DIRECTORY_ABSENT 0u
+#define DIRECTORY_REQUESTED 1u /* never a valid handle: chunk 0 starts with 32 reserved bytes */
+
+/* Value of the BPF hash "files", by struct file_key. Written by user space only. The directory is a u32
+ * for each page, inside one chunk. Entry i is page first_page + i, by file offset >> PAGE_TEXT_SHIFT. */
+struct file_entry {
+	u64 file_size_bytes; /* guard: differs from the VMA's file → unknown file */
+	s64 file_mtime_s;
+	u32 file_mtime_ns;
+	u32 directory;       /* handle of the directory's first entry; 0 = the file has no tables */
+	u32 first_page;
+	u32 page_count;      /* 0: no unwind tables in this file, use frame pointers */
+};
+static_assert(sizeof(struct file_entry) == 32, "no hidden padding");
+
+/* The key under which the vDSO's tables are kept. */
+#define VDSO_INODE (~0ULL)
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The driver: frame after frame until a reason to stop, and what a stopped walk leaves for user space.
+ *
+ * From 5.17 on one bpf_loop() does it. Older kernels need a chain of tail calls around the same step
+ * function, which belongs beside this file (walk_tail_calls.h). A runtime's own unwinder is another step function
+ * in step_frame(): it is chosen by the mapping that the frame lies in and hands back by leaving
+ * s->regs at the next native frame. */
+#ifndef STACKRAY_BPF_WALK_H
+#define STACKRAY_BPF_WALK_H
+
+#include "bpf/env_bpf.h"
+#include "bpf/mapping.h"
+#include "bpf/native.h"
+#include "bpf/range_cache.h"
+
+static __always_inline void begin_walk(struct scratch *s)
+{
+	__builtin_memset(&s->record, 0, sizeof(s->record));
+	s->window_base = ~0ULL;
+	s->range_count = 0;
+	s->current_range = SAMPLE_MAX_RANGES;
+	s->word_count = 0;
+	s->first_user_word = 0;
+	s->flags = 0;
+	s->miss = 0;
+	s->regs.known = KNOWN_ALL;
+	s->regs.exact_pc = 1;
+}
+
+/* The user registers of a task that is in the kernel: saved at entry, at the top of its stack. */
+static __always_inline int registers_of_task(struct scratch *s, struct task_struct *task)
+{
+	struct tick_context saved;
+	void *at;
+
+	if (task->flags & PF_KTHREAD)
+		return END_KERNEL_THREAD;
+	/* Past the point of no return in exec the registers are the old image's, the mm the new one's. */
+	if (!task->mm || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return END_NO_ADDRESS_SPACE;
+	at = (void *)bpf_task_pt_regs(task);
+	if (!at || bpf_probe_read_kernel(&saved, sizeof(saved), at))
+		return END_NO_ADDRESS_SPACE;
+	s->regs.pc = saved.rip;
+	s->regs.r[0] = saved.rax;
+	s->regs.r[1] = saved.rdx;
+	s->regs.r[2] = saved.rcx;
+	s->regs.r[3] = saved.rbx;
+	s->regs.r[4] = saved.rsi;
+	s->regs.r[5] = saved.rdi;
+	s->regs.r[6] = saved.rbp;
+	s->regs.r[7] = saved.rsp;
+	s->regs.r[8] = saved.r8;
+	s->regs.r[9] = saved.r9;
+	s->regs.r[10] = saved.r10;
+	s->regs.r[11] = saved.r11;
+	s->regs.r[12] = saved.r12;
+	s->regs.r[13] = saved.r13;
+	s->regs.r[14] = saved.r14;
+	s->regs.r[15] = saved.r15;
+	return saved.cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
+}
+
+/* s->found_table := what the row store has for s->found. */
+static __always_inline void describe_table(struct scratch *s)
+{
+	struct range_table *table = &s->found_table;
+	struct control *control = control_block();
+	struct file_key key = s->found.file;
+	struct file_entry *entry;
+
+	s->file_generation = control ? *(volatile u64 *)&control->file_generation : 0;
+	*table = (struct range_table){ .state = RANGE_NO_TABLE };
+	if (s->found.kind == RANGE_ANON)
+		return;
+	if (s->found.kind == RANGE_VDSO)
+		key = (struct file_key){ .inode = VDSO_INODE };
+	table->state = RANGE_NOT_LOADED;
+	entry = bpf_map_lookup_elem(&files, &key);
+	if (!entry || entry->file_size_bytes != s->found.file_size_bytes ||
+	    entry->file_mtime_s != s->found.file_mtime_s ||
+	    entry->file_mtime_ns != s->found.file_mtime_ns)
+		return;
+	table->directory = entry->directory;
+	table->first_page = entry->first_page;
+	table->page_count = entry->page_count;
+	table->state = entry->page_count ? RANGE_HAS_TABLE : RANGE_NO_TABLE;
+}
+
+/* Adds s->found and s->found_table to the sample's ranges and makes them current. */
+static __always_inline int add_range(struct scratch *s)
+{
+	u32 i = s->range_count;
+
+	if (i >= SAMPLE_MAX_RANGES)
+		return END_TOO_MANY_RANGES;
+	s->ranges[i] = s->found;
+	s->tables[i] = s->found_table;
+	s->range_count = i + 1;
+	s->current_range = i;
+	return END_NONE;
+}
+
+/* A new range: a global function, because it happens a few times a sample. */
+__noinline int enter_new_range(u32 slot, u64 pc)
+{
+	struct scratch *s = scratch_at(slot);
+	int end;
+
+	if (!s)
+		return END_BAD_TABLE;
+	if (recall_range(s, pc))
+		return add_range(s);
+	end = find_mapping(slot, pc);
+	if (end)
+		return end;
+	if (!s->found_executable)
+		return END_NOT_EXECUTABLE;
+	describe_table(s);
+	remember_range(s);
+	return add_range(s);
+}
+
+/* Is the pc in a range of this sample already? Most frames are in their predecessor's. */
+static __always_inline int is_in_range(struct scratch *s, u32 i, u64 pc)
+{
+	return i < SAMPLE_MAX_RANGES && pc >= s->ranges[i].start && pc < s->ranges[i].end;
+}
+
+static int env_find_range(struct scratch *s, u64 pc)
+{
+	u32 i;
+
+	if (s->current_range < s->range_count && is_in_range(s, s->current_range, pc))
+		return END_NONE;
+	for (i = 0; i < SAMPLE_MAX_RANGES; i++) {
+		if (i >= s->range_count)
+			break;
+		if (is_in_range(s, i, pc)) {
+			s->current_range = i;
+			return END_NONE;
+		}
+	}
+	return enter_new_range((u32)s->host, pc);
+}
+
+/* A global function: the look-up's loop is verified once. */
+__noinline int find_code(u32 slot, u64 file_offset)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s)
+		return END_BAD_TABLE;
+	return find_code_inline(s, file_offset);
+}
+
+static int env_find_code(struct scratch *s, u64 file_offset)
+{
+	return find_code((u32)s->host, file_offset);
+}
+
+/* One frame, whoever's it is. END_NONE: there may be another. */
+__noinline int step_frame(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s)
+		return END_BAD_TABLE;
+	return step_native(s);
+}
+
+struct walk_context {
+	u32 slot;
+	u32 end;
+};
+
+static long walk_callback(u32 i, struct walk_context *walk)
+{
+	walk->end = step_frame(walk->slot);
+	return walk->end != END_NONE;
+}
+
+/* Tells the table writer what is wanted; only the first to want a page does. */
+static __always_inline void send_miss(struct scratch *s)
+{
+	struct miss_record *miss;
+	u32 i = s->current_range;
+
+	if (!s->miss || i >= SAMPLE_MAX_RANGES)
+		return;
+	miss = bpf_ringbuf_reserve(&misses, sizeof(*miss), 0);
+	if (!miss) {
+		env_count(COUNT_MISS_RING_FULL);
+		return;
+	}
+	miss->header.layout = RECORD_LAYOUT_VERSION;
+	miss->header.type = RECORD_MISS;
+	miss->header.size_bytes = sizeof(*miss);
+	miss->header.time_ns = s->record.header.time_ns;
+	miss->process = s->record.process;
+	miss->offset = s->miss_offset;
+	miss->range = s->ranges[i];
+	bpf_ringbuf_submit(miss, BPF_RB_FORCE_WAKEUP);
+	env_count(COUNT_MISS_SENT);
+}
+
+#include "bpf/raw_stack.h"
+
+/* No table and no raw slice: frame pointers, each frame marked as a guess. However that ends, the stack
+ * ends for the reason that there was no table: code without frame pointers has 0 in rbp as well. */
+static long guess_callback(u32 i, struct walk_context *walk)
+{
+	struct scratch *s = scratch_at(walk->slot);
+	u64 file_offset;
+
+	if (!s)
+		return 1;
+	walk->end = step_frame_pointer(s);
+	if (!walk->end)
+		walk->end = enter_native_frame(s, &file_offset);
+	return walk->end != END_NONE;
+}
+
+static __always_inline int is_miss(u32 end)
+{
+	return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE;
+}
+
+/* Puts the ranges behind the words. One copy with a bounded length and place: a loop of 64-byte moves
+ * loses the verifier's bound on the place. */
+static __always_inline void copy_ranges(struct scratch *s)
+{
+	u64 at = s->word_count, count = s->range_count;
+
+	barrier_var(at);
+	barrier_var(count);
+	if (at > SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS || count > SAMPLE_MAX_RANGES)
+		return;
+	bpf_probe_read_kernel(&s->body[at], count * sizeof(struct code_range), s->ranges);
+}
+
+/* Fills in the user part of the record. */
+static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task)
+{
+	struct walk_context walk = { .slot = slot, .end = s->end };
+	struct mm_struct *mm = task->mm;
+
+	s->host = slot;
+	s->word_count = s->first_user_word = s->record.kernel_count;
+	if (!walk.end && !mm)
+		walk.end = END_NO_ADDRESS_SPACE;
+	if (!walk.end) {
+		s->task_mm = (u64)mm;
+		s->vdso = (u64)mm->context.vdso;
+		bpf_loop(SAMPLE_MAX_USER_WORDS + 1, walk_callback, &walk, 0);
+		if (is_miss(walk.end)) {
+			send_miss(s);
+			s->record.resume = s->regs;
+			if (attach_raw_stack(slot)) {
+				s->flags |= SAMPLE_HAS_RAW;
+				env_count(COUNT_RAW_STACKS);
+			} else {
+				u32 missed = walk.end;
+
+				bpf_loop(SAMPLE_MAX_USER_WORDS, guess_callback, &walk, 0);
+				walk.end = missed;
+			}
+		}
+	}
+	if (!walk.end)
+		walk.end = END_TOO_DEEP;
+	copy_ranges(s);
+	s->record.end = walk.end;
+	s->record.flags |= s->flags;
+	s->record.user_words = s->word_count - s->first_user_word;
+	s->record.range_count = s->range_count;
+}
+
+#endif

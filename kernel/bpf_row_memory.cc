@@ -1,0 +1,112 @@
+#include "kernel/bpf_row_memory.h"
+
+#include <bpf/bpf.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kMappedBytes = (CHUNK_MAP_BYTES + kPageBytes - 1) / kPageBytes * kPageBytes;
+
+}  // namespace
+
+BpfRowMemory::BpfRowMemory(int chunks_fd, int files_fd, uint32_t max_files,
+                           uint64_t* file_generation)
+    : chunks_fd_(chunks_fd),
+      files_fd_(files_fd),
+      max_files_(max_files),
+      file_generation_(file_generation) {
+  chunks_.reserve(MAX_CHUNKS);
+  spare_thread_ = std::thread([this] { MakeSpares(); });
+}
+
+BpfRowMemory::~BpfRowMemory() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stop_ = true;
+  }
+  spare_thread_.join();
+  for (MappedChunk& chunk : chunks_) munmap(chunk.bytes, kMappedBytes);
+}
+
+absl::StatusOr<BpfRowMemory::MappedChunk> BpfRowMemory::MakeChunk(uint32_t index) {
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+  MappedChunk chunk;
+  chunk.fd = UniqueFd(
+      bpf_map_create(BPF_MAP_TYPE_ARRAY, "chunk", sizeof(uint32_t), CHUNK_MAP_BYTES, 1, &options));
+  if (!chunk.fd.valid())
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for unwind tables: ", strerror(errno)));
+  void* bytes = mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, chunk.fd.get(), 0);
+  if (bytes == MAP_FAILED)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot map unwind tables: ", strerror(errno)));
+  chunk.bytes = static_cast<uint8_t*>(bytes);
+  const int value = chunk.fd.get();
+  if (bpf_map_update_elem(chunks_fd_, &index, &value, BPF_ANY) != 0) {
+    munmap(bytes, kMappedBytes);
+    return absl::ResourceExhaustedError(absl::StrCat("cannot add a chunk: ", strerror(errno)));
+  }
+  return chunk;
+}
+
+void BpfRowMemory::MakeSpares() {
+  absl::MutexLock lock(&mutex_);
+  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || (chunks_.size() <= handed_out_ && chunks_.size() < MAX_CHUNKS && failure_.ok());
+  };
+  for (;;) {
+    mutex_.Await(absl::Condition(&wanted));
+    if (stop_) return;
+    const auto index = static_cast<uint32_t>(chunks_.size());
+    mutex_.Unlock();
+    absl::StatusOr<MappedChunk> chunk = MakeChunk(index);
+    mutex_.Lock();
+    if (chunk.ok())
+      chunks_.push_back(*std::move(chunk));
+    else
+      failure_ = chunk.status();
+  }
+}
+
+absl::StatusOr<uint32_t> BpfRowMemory::AddChunk() {
+  absl::MutexLock lock(&mutex_);
+  if (handed_out_ >= MAX_CHUNKS) return absl::ResourceExhaustedError("all chunks are in use");
+  failure_ = absl::OkStatus();  // An earlier lack of memory may be over.
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return chunks_.size() > handed_out_ || !failure_.ok();
+  };
+  mutex_.Await(absl::Condition(&ready));
+  if (chunks_.size() <= handed_out_) return failure_;
+  return handed_out_++;
+}
+
+uint8_t* BpfRowMemory::Chunk(uint32_t index) {
+  absl::MutexLock lock(&mutex_);
+  return index < handed_out_ ? chunks_[index].bytes : nullptr;
+}
+
+absl::Status BpfRowMemory::PutFile(const file_key& key, const file_entry& entry) {
+  const int result = bpf_map_update_elem(files_fd_, &key, &entry, BPF_ANY);
+  __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
+  if (result == 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("table of files: ", strerror(errno)));
+}
+
+void BpfRowMemory::RemoveFile(const file_key& key) {
+  bpf_map_delete_elem(files_fd_, &key);
+  __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
+}
+
+uint64_t BpfRowMemory::chunk_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return chunks_.size() * kMappedBytes;
+}
+
+}  // namespace stackray

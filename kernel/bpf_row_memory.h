@@ -1,0 +1,54 @@
+// RowMemory inside BPF maps: chunks are mmapable arrays in an array of maps.
+#ifndef STACKRAY_KERNEL_BPF_ROW_MEMORY_H_
+#define STACKRAY_KERNEL_BPF_ROW_MEMORY_H_
+
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "kernel/row_memory.h"
+#include "kernel/unique_fd.h"
+
+namespace stackray {
+
+// Putting a chunk into the outer map waits for RCU (5-8 ms), so one spare is made ahead on a thread of
+// its own and AddChunk() hands it out at once.
+class BpfRowMemory : public RowMemory {
+ public:
+  // The fds stay the caller's and outlive this.
+  // `file_generation` is control.file_generation of the running programs; it outlives this too.
+  BpfRowMemory(int chunks_fd, int files_fd, uint32_t max_files, uint64_t* file_generation);
+  ~BpfRowMemory() override;
+
+  uint8_t* Chunk(uint32_t index) override;
+  absl::StatusOr<uint32_t> AddChunk() override;
+  absl::Status PutFile(const file_key& key, const file_entry& entry) override;
+  void RemoveFile(const file_key& key) override;
+  uint32_t max_files() const override { return max_files_; }
+
+  uint64_t chunk_bytes() const;  // Of all chunks, the spare included.
+
+ private:
+  struct MappedChunk {
+    UniqueFd fd;
+    uint8_t* bytes = nullptr;
+  };
+  absl::StatusOr<MappedChunk> MakeChunk(uint32_t index);
+  void MakeSpares();
+
+  const int chunks_fd_, files_fd_;
+  const uint32_t max_files_;
+  uint64_t* const file_generation_;
+  mutable absl::Mutex mutex_;
+  std::vector<MappedChunk> chunks_ ABSL_GUARDED_BY(mutex_);  // Made, in order; never taken back.
+  uint32_t handed_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // Of the last attempt; OK when it worked.
+  std::thread spare_thread_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_BPF_ROW_MEMORY_H_

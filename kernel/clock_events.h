@@ -1,0 +1,47 @@
+// One sampling clock per online CPU: perf's cpu-clock, which works on every machine.
+#ifndef STACKRAY_KERNEL_CLOCK_EVENTS_H_
+#define STACKRAY_KERNEL_CLOCK_EVENTS_H_
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+struct bpf_link;
+struct bpf_program;
+
+namespace stackray {
+
+// "0-3,8" → {0, 1, 2, 3, 8}, as /sys/devices/system/cpu/online writes it.
+// Errors: DataLoss; more than 8,192 CPUs are refused.
+absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
+absl::StatusOr<std::vector<int>> OnlineCpus();
+// Highest CPU number that can ever come online, plus 1.
+absl::StatusOr<int> PossibleCpuCount();
+
+// Threads: one at a time.
+class ClockEvents {
+ public:
+  // `program` outlives this.
+  ClockEvents(bpf_program* program, double frequency_hz);
+  ~ClockEvents();
+
+  // Opens events for CPUs that are online and have none, closes those of CPUs that went.
+  // Errors: FailedPrecondition (perf_event_open refused; the text says why and what to do).
+  absl::Status Follow();
+  void Stop();
+
+ private:
+  absl::Status Open(int cpu);
+
+  bpf_program* const program_;
+  const uint64_t period_ns_;
+  std::map<int, bpf_link*> links_;  // By CPU; a link owns its event.
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_CLOCK_EVENTS_H_

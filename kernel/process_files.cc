@@ -1,0 +1,152 @@
+#include "kernel/process_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <climits>
+#include <cstdio>
+#include <fstream>
+#include <string_view>
+
+namespace stackray {
+namespace {
+
+constexpr std::string_view kDeleted = " (deleted)";
+constexpr size_t kMaxMappings = 100'000;
+
+bool IsSampledFile(int fd, const code_range& range) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+         static_cast<uint64_t>(info.st_size) == range.file_size_bytes &&
+         info.st_mtim.tv_sec == range.file_mtime_s &&
+         static_cast<uint64_t>(info.st_mtim.tv_nsec) == range.file_mtime_ns;
+}
+
+std::string ReadLink(const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t n = readlink(path.c_str(), target, sizeof(target));
+  return n > 0 ? std::string(target, static_cast<size_t>(n)) : std::string();
+}
+
+void TakePath(const std::string& path, OpenedFile* file) {
+  std::string_view text = path;
+  file->deleted = text.ends_with(kDeleted);
+  if (file->deleted) text.remove_suffix(kDeleted.size());
+  file->path = std::string(text);
+}
+
+std::string MapFile(uint32_t pid, uint64_t start, uint64_t end) {
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, start, end);
+}
+
+UniqueFd OpenQuietly(const std::string& path) {
+  // O_NONBLOCK: a FIFO or device under that name must not hold us up; fstat refuses it afterwards.
+  return UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+struct MapsLine {
+  uint64_t start = 0, end = 0, offset = 0, inode = 0;
+  uint32_t major = 0, minor = 0;
+  bool executable = false;
+  std::string_view path;
+};
+
+// "start-end perms offset dev:dev inode   path" (proc_pid_maps(5)).
+bool ParseMapsLine(const std::string& line, MapsLine* out) {
+  char permissions[5] = {};
+  int path_at = 0;
+  if (sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+             &out->start, &out->end, permissions, &out->offset, &out->major, &out->minor,
+             &out->inode, &path_at) < 7)
+    return false;
+  out->executable = permissions[2] == 'x';
+  out->path = std::string_view(line).substr(static_cast<size_t>(path_at));
+  return out->start < out->end;
+}
+
+template <typename Visit>
+absl::Status VisitMappings(uint32_t pid, Visit visit) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  if (!maps) return absl::NotFoundError(fmt::format("process {} is gone", pid));
+  std::string line;
+  MapsLine mapping;
+  for (size_t i = 0; i < kMaxMappings && std::getline(maps, line); ++i)
+    if (ParseMapsLine(line, &mapping) && !visit(mapping)) break;
+  return absl::OkStatus();
+}
+
+// Another mapping of the same file, when the sampled one has changed its bounds meanwhile.
+absl::StatusOr<OpenedFile> OpenByInode(uint32_t pid, const code_range& range) {
+  OpenedFile file;
+  absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
+    if (mapping.inode != range.file.inode) return true;
+    UniqueFd fd = OpenQuietly(MapFile(pid, mapping.start, mapping.end));
+    if (!fd.valid()) fd = OpenQuietly(fmt::format("/proc/{}/root{}", pid, mapping.path));
+    if (!fd.valid() || !IsSampledFile(fd.get(), range)) return true;
+    file.fd = std::move(fd);
+    TakePath(std::string(mapping.path), &file);
+    return false;
+  });
+  if (!status.ok()) return status;
+  if (!file.fd.valid()) return absl::NotFoundError("the mapping is gone");
+  return file;
+}
+
+}  // namespace
+
+uint32_t KernelDevice(uint64_t st_dev) {
+  return static_cast<uint32_t>(major(st_dev) << 20 | minor(st_dev));
+}
+
+absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
+                                         const std::string& hint_path) {
+  const std::string map_file = MapFile(pid, range.start, range.end);
+  OpenedFile file;
+  file.fd = OpenQuietly(map_file);
+  if (file.fd.valid() && IsSampledFile(file.fd.get(), range)) {
+    TakePath(ReadLink(map_file), &file);
+    return file;
+  }
+  absl::StatusOr<OpenedFile> other = OpenByInode(pid, range);
+  if (other.ok() || hint_path.empty()) return other;
+  file.fd = OpenQuietly(hint_path);
+  if (!file.fd.valid()) return other.status();
+  if (!IsSampledFile(file.fd.get(), range))
+    return absl::FailedPreconditionError(fmt::format("{} was replaced", hint_path));
+  file.path = hint_path;
+  return file;
+}
+
+absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid) {
+  std::vector<code_range> ranges;
+  absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
+    if (!mapping.executable) return true;
+    code_range range = {};
+    range.start = mapping.start;
+    range.end = mapping.end;
+    range.kind = mapping.path == "[vdso]" ? RANGE_VDSO
+                 : mapping.inode != 0     ? RANGE_FILE
+                                          : RANGE_ANON;
+    range.file_offset = range.kind == RANGE_ANON ? mapping.start : mapping.offset;
+    if (range.kind == RANGE_FILE) {
+      range.file.inode = mapping.inode;
+      range.file.device = mapping.major << 20 | mapping.minor;
+      struct stat info;
+      if (stat(MapFile(pid, mapping.start, mapping.end).c_str(), &info) == 0) {
+        range.file_size_bytes = static_cast<uint64_t>(info.st_size);
+        range.file_mtime_s = info.st_mtim.tv_sec;
+        range.file_mtime_ns = static_cast<uint32_t>(info.st_mtim.tv_nsec);
+      }
+    }
+    if (mapping.path != "[vsyscall]") ranges.push_back(range);
+    return true;
+  });
+  if (!status.ok()) return status;
+  return ranges;
+}
+
+}  // namespace stackray

@@ -1,0 +1,53 @@
+// A record of the ring, checked and given names: the first stage of a sample's life.
+// Input:   bytes that BPF wrote; a record that contradicts itself is refused, never trusted.
+// Memory:  views into the record's bytes; valid as long as those.
+// Threads: plain values.
+#ifndef STACKRAY_KERNEL_RAW_SAMPLE_H_
+#define STACKRAY_KERNEL_RAW_SAMPLE_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "bpf/shared/records.h"
+
+namespace stackray {
+
+struct RawSample {
+  const sample_record* record;
+  std::span<const uint64_t> kernel;  // Kernel addresses, leaf first.
+  std::span<const uint64_t> user;    // Frame words, leaf first (bpf/shared/records.h).
+  std::span<const code_range> ranges;
+  std::span<const uint8_t> raw_stack;  // From record->resume.r[DWARF_RSP] upwards; often empty.
+};
+
+struct ProcessEvent {
+  const process_record* record;  // header.type: RECORD_EXEC, RECORD_FORK or RECORD_EXIT.
+};
+
+struct TableMiss {
+  const miss_record* record;
+};
+
+using Record = std::variant<RawSample, ProcessEvent, TableMiss>;
+
+// `bytes` must be 8-byte aligned, as the ring's records are.
+// Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),
+// Unimplemented (another layout version or an unknown type).
+absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes);
+
+// A comm as text: up to the first NUL.
+std::string_view CommandText(const char (&command)[COMMAND_BYTES]);
+
+// Parts of a native frame word.
+constexpr uint64_t FrameWordKind(uint64_t word) { return word >> FRAME_KIND_SHIFT; }
+constexpr uint32_t FrameWordRange(uint64_t word) {
+  return static_cast<uint32_t>(word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK);
+}
+constexpr uint64_t FrameWordOffset(uint64_t word) { return word & FRAME_OFFSET_MASK; }
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_RAW_SAMPLE_H_

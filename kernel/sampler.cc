@@ -1,0 +1,293 @@
+#include "kernel/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "bpf/sampler.skel.h"
+#include "kernel/bpf_row_memory.h"
+#include "kernel/clock_events.h"
+#include "kernel/running_kernel.h"
+
+namespace stackray {
+namespace {
+
+// Ticks do not interrupt each other; a probe that a tick can interrupt will need a second.
+constexpr uint32_t kScratchSlotsPerCpu = 1;
+constexpr uint32_t kMaxTargetPids = 8192;
+constexpr size_t kControlBytes = 4096;
+
+thread_local std::string* g_libbpf_log = nullptr;
+
+int KeepLog(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level == LIBBPF_DEBUG || g_libbpf_log == nullptr) return 0;
+  char line[1024];
+  vsnprintf(line, sizeof(line), format, arguments);
+  if (g_libbpf_log->size() < (64 << 10)) g_libbpf_log->append(line);
+  return 0;
+}
+
+absl::Status LoadFailure(int error, const std::string& log) {
+  if (error == EPERM || error == EACCES) {
+    if (log.find("-- BEGIN PROG LOAD LOG --") == std::string::npos)
+      return absl::FailedPreconditionError(
+          "the kernel refused BPF: not permitted. Run stackray as root (sudo), or give it CAP_BPF, "
+          "CAP_PERFMON and CAP_SYS_PTRACE. `stackray doctor` tells more.");
+  }
+  if (log.find("vmlinux BTF") != std::string::npos || error == ESRCH)
+    return absl::FailedPreconditionError(
+        "this kernel has no BTF (/sys/kernel/btf/vmlinux): stackray needs one built with "
+        "CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are.");
+  return absl::InternalError(
+      absl::StrCat("the kernel refused a sampling program: ", strerror(error), "\n", log));
+}
+
+int Forward(void* take, void* data, size_t size) {
+  (*static_cast<const Sampler::TakeRecord*>(take))({static_cast<const uint8_t*>(data), size});
+  return 0;
+}
+
+}  // namespace
+
+class Sampler::Impl {
+ public:
+  explicit Impl(const SamplerSettings& settings) : settings_(settings) {}
+  ~Impl() {
+    clocks_.reset();
+    rows_.reset();
+    if (control_ != nullptr) munmap(control_, kControlBytes);
+    ring_buffer__free(samples_);
+    ring_buffer__free(misses_);
+    sampler_bpf__destroy(skeleton_);
+  }
+
+  absl::Status Load();
+  absl::Status Attach();
+
+  SamplerSettings settings_;
+  sampler_bpf* skeleton_ = nullptr;
+  ring_buffer* samples_ = nullptr;
+  ring_buffer* misses_ = nullptr;
+  TakeRecord take_sample_, take_miss_;
+  control* control_ = nullptr;
+  std::unique_ptr<BpfRowMemory> rows_;
+  std::unique_ptr<ClockEvents> clocks_;
+  int cpu_count_ = 1;
+
+ private:
+  absl::Status SizeMaps();
+  absl::Status MapControl();
+  absl::Status OpenRings();
+};
+
+absl::Status Sampler::Impl::SizeMaps() {
+  absl::StatusOr<int> cpus = PossibleCpuCount();
+  if (!cpus.ok()) return cpus.status();
+  cpu_count_ = *cpus;
+  skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
+  bpf_map__set_max_entries(skeleton_->maps.scratches,
+                           static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
+  bpf_map* const ranges = skeleton_->maps.range_sets;  // Declared for one CPU.
+  bpf_map__set_max_entries(ranges,
+                           static_cast<uint32_t>(cpu_count_) * bpf_map__max_entries(ranges));
+  bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);
+  bpf_map__set_max_entries(skeleton_->maps.target_pids, settings_.filter_pids ? kMaxTargetPids : 1);
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Impl::MapControl() {
+  void* at = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  bpf_map__fd(skeleton_->maps.controls), 0);
+  if (at == MAP_FAILED) return absl::InternalError("cannot map the sampler's control block");
+  control_ = static_cast<control*>(at);
+  control_->self_pid = settings_.exclude_pid;
+  control_->raw_budget_bytes = static_cast<int64_t>(settings_.raw_budget_bytes);
+  control_->wakeup_bytes = settings_.sample_ring_bytes / 8;
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Impl::OpenRings() {
+  samples_ =
+      ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), Forward, &take_sample_, nullptr);
+  misses_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.misses), Forward, &take_miss_, nullptr);
+  if (samples_ == nullptr || misses_ == nullptr)
+    return absl::InternalError(absl::StrCat("cannot map the rings: ", strerror(errno)));
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Impl::Load() {
+  if (absl::Status status = CheckRunningKernel(); !status.ok()) return status;
+  std::string log;
+  g_libbpf_log = &log;
+  libbpf_set_print(KeepLog);
+  absl::Status status;
+  skeleton_ = sampler_bpf__open();
+  if (skeleton_ == nullptr) {
+    status = LoadFailure(errno, log);
+  } else if (status = SizeMaps(); status.ok()) {
+    if (const int error = sampler_bpf__load(skeleton_); error != 0)
+      status = LoadFailure(-error, log);
+  }
+  g_libbpf_log = nullptr;
+  if (!status.ok()) return status;
+  if (status = MapControl(); !status.ok()) return status;
+  rows_ = std::make_unique<BpfRowMemory>(bpf_map__fd(skeleton_->maps.chunks),
+                                         bpf_map__fd(skeleton_->maps.files),
+                                         bpf_map__max_entries(skeleton_->maps.files),
+                                         reinterpret_cast<uint64_t*>(&control_->file_generation));
+  clocks_ = std::make_unique<ClockEvents>(skeleton_->progs.on_cpu_clock, settings_.frequency_hz);
+  return OpenRings();
+}
+
+absl::Status Sampler::Impl::Attach() {
+  bpf_program* const events[] = {skeleton_->progs.on_fork, skeleton_->progs.on_exec,
+                                 skeleton_->progs.on_exit_task};
+  bpf_link** const links[] = {&skeleton_->links.on_fork, &skeleton_->links.on_exec,
+                              &skeleton_->links.on_exit_task};
+  for (size_t i = 0; i < std::size(events); ++i) {
+    *links[i] = bpf_program__attach(events[i]);
+    if (*links[i] == nullptr)
+      return absl::InternalError(
+          absl::StrCat("cannot attach ", bpf_program__name(events[i]), ": ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+Sampler::Sampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Sampler::~Sampler() = default;
+
+absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerSettings& settings) {
+  auto impl = std::make_unique<Impl>(settings);
+  if (absl::Status status = impl->Load(); !status.ok()) return status;
+  return std::unique_ptr<Sampler>(new Sampler(std::move(impl)));
+}
+
+void Sampler::TargetAll() { impl_->control_->filter = FILTER_ALL; }
+
+absl::Status Sampler::AddTargetPid(uint32_t pid) {
+  const uint32_t yes = 1;
+  if (bpf_map__update_elem(impl_->skeleton_->maps.target_pids, &pid, sizeof(pid), &yes, sizeof(yes),
+                           BPF_ANY) == 0)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no room for another target process: ", strerror(errno)));
+}
+
+absl::Status Sampler::TargetPids(std::span<const uint32_t> pids, bool inherit) {
+  for (uint32_t pid : pids)
+    if (absl::Status status = AddTargetPid(pid); !status.ok()) return status;
+  impl_->control_->inherit = inherit;
+  impl_->control_->filter = FILTER_PIDS;
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::TargetCgroup(const std::string& directory) {
+  struct stat info;
+  if (stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return absl::NotFoundError(absl::StrCat(
+        directory,
+        ": no such cgroup directory. Give its full path, such as /sys/fs/cgroup/system.slice."));
+  const uint64_t id = info.st_ino;
+  const uint32_t yes = 1;
+  if (bpf_map__update_elem(impl_->skeleton_->maps.target_cgroups, &id, sizeof(id), &yes,
+                           sizeof(yes), BPF_ANY) != 0)
+    return absl::ResourceExhaustedError("no room for another target cgroup");
+  impl_->control_->filter = FILTER_CGROUP;
+  return absl::OkStatus();
+}
+
+void Sampler::TargetCommand(const std::string& command) {
+  char name[COMMAND_BYTES] = {};
+  std::memcpy(name, command.data(), std::min<size_t>(command.size(), COMMAND_BYTES - 1));
+  std::memcpy(impl_->control_->command, name, COMMAND_BYTES);
+  impl_->control_->filter = FILTER_COMMAND;
+}
+
+absl::Status Sampler::Start() {
+  if (absl::Status status = impl_->Attach(); !status.ok()) return status;
+  impl_->control_->enabled = 1;
+  return impl_->clocks_->Follow();
+}
+
+absl::Status Sampler::FollowCpus() { return impl_->clocks_->Follow(); }
+
+void Sampler::StopOnNextSample() {
+  impl_->control_->stop_signal = SIGSTOP;
+  __atomic_store_n(&impl_->control_->stop_armed, 1, __ATOMIC_RELEASE);
+}
+
+void Sampler::Stop() {
+  impl_->clocks_->Stop();
+  impl_->control_->enabled = 0;
+}
+
+int Sampler::ReadSamples(int timeout_ms, const TakeRecord& take) {
+  impl_->take_sample_ = take;
+  if (timeout_ms > 0) {
+    const int taken = ring_buffer__poll(impl_->samples_, timeout_ms);
+    if (taken > 0) return taken;
+  }
+  return ring_buffer__consume(impl_->samples_);
+}
+
+int Sampler::ReadMisses(int timeout_ms, const TakeRecord& take) {
+  impl_->take_miss_ = take;
+  return ring_buffer__poll(impl_->misses_, timeout_ms);
+}
+
+void Sampler::ReturnRawBudget(uint64_t bytes) {
+  if (bytes != 0)
+    __atomic_fetch_add(&impl_->control_->raw_budget_bytes, static_cast<int64_t>(bytes),
+                       __ATOMIC_RELAXED);
+}
+
+counters Sampler::Counters() const {
+  std::vector<counters> per_cpu(static_cast<size_t>(libbpf_num_possible_cpus()));
+  const uint32_t zero = 0;
+  counters sum = {};
+  if (bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton_->maps.counts), &zero, per_cpu.data()) != 0)
+    return sum;
+  for (const counters& one : per_cpu) {
+    for (size_t i = 0; i < COUNT_COUNTERS; ++i) sum.value[i] += one.value[i];
+    for (size_t i = 0; i < END_REASON_COUNT; ++i) sum.end[i] += one.end[i];
+  }
+  return sum;
+}
+
+RowMemory& Sampler::row_memory() { return *impl_->rows_; }
+
+uint64_t Sampler::MapBytes() const {
+  uint64_t sum = impl_->rows_->chunk_bytes();
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, impl_->skeleton_->obj) {
+    std::ifstream info(absl::StrCat("/proc/self/fdinfo/", bpf_map__fd(map)));
+    std::string key;
+    for (uint64_t value = 0; info >> key;) {
+      if (key == "memlock:" && info >> value) sum += value;
+    }
+  }
+  return sum;
+}
+
+std::vector<Sampler::ProgramCost> Sampler::ProgramCosts() const {
+  std::vector<ProgramCost> costs;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, impl_->skeleton_->obj) {
+    bpf_prog_info info = {};
+    uint32_t size = sizeof(info);
+    if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
+    costs.push_back(
+        {bpf_program__name(program), info.run_time_ns, info.run_cnt, info.verified_insns});
+  }
+  return costs;
+}
+
+}  // namespace stackray

@@ -1,0 +1,86 @@
+// The sampling programs in the kernel, as an object: load, start, read, stop.
+//
+// Threads: ReadSamples() on one thread, ReadMisses() on one thread, everything else on any; the
+//          destructor when both have returned.
+// Errors:  FailedPrecondition with what to do, for a host that cannot sample (no BTF, no rights, a
+//          kernel that is refused); Internal for what the kernel refuses unexpectedly.
+#ifndef STACKRAY_KERNEL_SAMPLER_H_
+#define STACKRAY_KERNEL_SAMPLER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bpf/shared/counters.h"
+#include "kernel/row_memory.h"
+
+namespace stackray {
+
+struct SamplerSettings {
+  double frequency_hz = 99;
+  uint32_t sample_ring_bytes = 4 << 20;  // A power of two, a multiple of the page size.
+  uint64_t raw_budget_bytes = 4 << 20;   // Raw stack slices that may wait in the ring.
+  bool filter_pids = false;              // Room for AddTargetPid().
+  uint32_t exclude_pid = 0;              // 0: none.
+};
+
+class Sampler {
+ public:
+  // Loads the programs; nothing runs yet.
+  static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplerSettings& settings);
+  ~Sampler();
+
+  // Whom to sample. Any time; takes effect at the next tick.
+  void TargetAll();
+  absl::Status TargetPids(std::span<const uint32_t> pids, bool inherit);
+  absl::Status AddTargetPid(uint32_t pid);
+  absl::Status TargetCgroup(const std::string& directory);  // NotFound: no such directory.
+  void TargetCommand(const std::string& command);
+
+  // Opens a clock on every online CPU and lets samples flow.
+  absl::Status Start();
+  // Follows CPUs that came or went. Cheap; call it once a second.
+  absl::Status FollowCpus();
+  // For tests: the next sample that hits user code also sends its process SIGSTOP, once a call. The
+  // process is then stopped at the sampled instruction.
+  void StopOnNextSample();
+  // No more ticks; records already in the ring stay readable.
+  void Stop();
+
+  // Calls `take` for every record that is waiting, after waiting up to `timeout_ms` for a wake-up.
+  // Returns how many. The bytes are valid during the call only.
+  using TakeRecord = std::function<void(std::span<const uint8_t>)>;
+  int ReadSamples(int timeout_ms, const TakeRecord& take);
+  int ReadMisses(int timeout_ms, const TakeRecord& take);
+
+  // Gives raw-slice budget back once a record was read.
+  void ReturnRawBudget(uint64_t bytes);
+
+  // Sums over the CPUs.
+  counters Counters() const;
+  // Where the unwind tables go; lives as long as this.
+  RowMemory& row_memory();
+  // Bytes of all BPF maps, as the kernel accounts them (fdinfo memlock).
+  uint64_t MapBytes() const;
+  // {program, run time ns, runs}: zeros unless kernel.bpf_stats_enabled is 1.
+  struct ProgramCost {
+    std::string program;
+    uint64_t run_time_ns = 0, runs = 0;
+    uint32_t verified_instructions = 0;
+  };
+  std::vector<ProgramCost> ProgramCosts() const;
+
+ private:
+  class Impl;
+  explicit Sampler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_SAMPLER_H_

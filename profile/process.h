@@ -1,0 +1,40 @@
+// Who was sampled.
+#ifndef STACKRAY_PROFILE_PROCESS_H_
+#define STACKRAY_PROFILE_PROCESS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stackray {
+
+// One program image of one process. A reused pid differs in start_time_ns, an exec in exec_id.
+struct ProcessId {
+  uint32_t pid = 0;            // In the host's pid namespace.
+  uint32_t exec_id = 0;        // task_struct.self_exec_id.
+  uint64_t start_time_ns = 0;  // CLOCK_BOOTTIME of the leader's start.
+
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ProcessId& id) {
+    return H::combine(std::move(h), id.pid, id.exec_id, id.start_time_ns);
+  }
+};
+
+// What a batch says about a process: its OTLP resource. Empty strings and zeros are left out.
+// ProcessId{} (pid 0) stands for the host itself: markers of lost samples belong to it.
+struct ProcessInfo {
+  uint32_t pid = 0;
+  std::string command;          // The leader's comm; may hold any bytes.
+  std::string executable_path;  // As the process's own root sees it; may hold any bytes.
+  int64_t creation_time_unix_ns = 0;
+  std::string cgroup_path;
+  std::string container_id;  // 64 hex digits.
+  std::string service_name;
+  std::vector<std::pair<std::string, std::string>> extra;  // More resource attributes, unique keys.
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_PROFILE_PROCESS_H_

@@ -1,0 +1,34 @@
+// The names of attributes, types and units in a batch, for those who write and those who read it.
+// Source: OpenTelemetry's semantic conventions 1.44 and the spelling that receivers look for.
+#ifndef STACKRAY_REPORTER_ATTRIBUTE_NAMES_H_
+#define STACKRAY_REPORTER_ATTRIBUTE_NAMES_H_
+
+#include <array>
+#include <string_view>
+
+namespace stackray {
+
+// Of a location.
+inline constexpr std::string_view kFrameTypeAttribute = "profile.frame.type";
+
+// Of a mapping, best first.
+inline constexpr std::string_view kGnuBuildIdAttribute = "process.executable.build_id.gnu";
+inline constexpr std::string_view kGoBuildIdAttribute = "process.executable.build_id.go";
+inline constexpr std::string_view kHtlhashAttribute = "process.executable.build_id.htlhash";
+inline constexpr std::array<std::string_view, 3> kBuildIdAttributes = {
+    kGnuBuildIdAttribute, kGoBuildIdAttribute, kHtlhashAttribute};
+
+// Of a sample.
+inline constexpr std::string_view kThreadIdAttribute = "thread.id";
+inline constexpr std::string_view kThreadNameAttribute = "thread.name";
+inline constexpr std::string_view kCpuAttribute = "cpu.logical_number";
+
+// Sample and period of the CPU clock.
+inline constexpr std::string_view kSamplesType = "samples";
+inline constexpr std::string_view kCountUnit = "count";
+inline constexpr std::string_view kCpuPeriodType = "cpu";
+inline constexpr std::string_view kNanosecondsUnit = "nanoseconds";
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_ATTRIBUTE_NAMES_H_

@@ -1,0 +1,293 @@
+#include "reporter/batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "reporter/attribute_names.h"
+#include "reporter/dictionary.h"
+#include "reporter/resource_attributes.h"
+#include "reporter/sample_table.h"
+#include "reporter/valid_text.h"
+#include "reporter/wire_writer.h"
+
+namespace stackray {
+namespace {
+
+constexpr int64_t kLatestTime = std::numeric_limits<int64_t>::max() - 1;  // The end lies after it.
+constexpr std::string_view kLostMarker = "[lost:";  // Opens the name of a marker of lost samples.
+
+// The body of an InstrumentationScope: 1 name, 2 version.
+std::string EncodeScope(const BatchSettings& settings) {
+  std::string scope;
+  wire::AppendBytes(1, "stackray", &scope);
+  std::string text;
+  const std::string_view version = ValidText(settings.agent_version, &text);
+  if (!version.empty()) wire::AppendBytes(2, version, &scope);
+  return scope;
+}
+
+int64_t PeriodNs(double frequency_hz) {
+  if (!(frequency_hz > 1e-9)) return 0;
+  return std::llround(1e9 / frequency_hz);
+}
+
+// A receiver takes a mapping only with a sane range and something that identifies its file.
+bool IsUsable(const MappingInfo& info) {
+  const bool range = info.start < info.limit || (info.start == 0 && info.limit == 0);
+  return range && !(info.gnu_build_id.empty() && info.go_build_id.empty() && info.htlhash.empty());
+}
+
+// A mapping of unknown range (both ends 0) holds every address.
+bool Holds(const MappingInfo& info, uint64_t address) {
+  return info.limit == 0 || (address >= info.start && address < info.limit);
+}
+
+}  // namespace
+
+class BatchBuilder::Impl {
+ public:
+  explicit Impl(BatchSettings settings)
+      : settings_(std::move(settings)), samples_(EncodeScope(settings_)) {
+    Mark();
+  }
+
+  int32_t FindFrame(const FrameKey& key) const {
+    const auto found = frames_.find(key);
+    return found == frames_.end() ? kNeeded : found->second;
+  }
+  bool NeedsMapping(MappingKey key) const { return !mappings_.contains(key); }
+  bool NeedsProcess(const ProcessId& id) const {
+    return samples_.FindProcess(id) == SampleTable::kNone;
+  }
+  int32_t DefineFrame(const FrameKey& key, const FrameSymbols& symbols);
+  void DefineMapping(MappingKey key, const MappingInfo& info);
+  void DefineProcess(const ProcessId& id, const ProcessInfo& info);
+  void AddSample(const SampleView& sample);
+  size_t encoded_bytes() const {
+    return samples_.encoded_bytes() + wire::BytesFieldBytes(dictionary_.encoded_bytes());
+  }
+  uint64_t samples() const { return counts_.samples; }
+  void Mark();
+  void Rollback();
+  SealedBatchPtr Seal(int64_t start_unix_ns, int64_t end_unix_ns) const;
+
+ private:
+  // A mapping enters the dictionary with its first frame, so none stays there unused.
+  struct MappingSlot {
+    MappingInfo info;
+    int32_t index = 0;  // 0: not in the dictionary yet.
+  };
+  struct Counts {
+    uint64_t samples = 0, lost = 0;
+  };
+
+  int32_t UseMapping(MappingKey key);
+  int32_t InternFrame(const FrameSymbols& symbols);
+  int32_t ProfileOf(const SampleView& sample);
+  std::array<int32_t, 3> AttributesOf(const SampleView& sample);
+  bool IsLost(const SampleView& sample) const;
+
+  const BatchSettings settings_;
+  Dictionary dictionary_;
+  SampleTable samples_;
+  absl::flat_hash_map<FrameKey, int32_t> frames_;
+  absl::flat_hash_map<MappingKey, MappingSlot> mappings_;
+  std::vector<int32_t> lost_locations_;  // Ascending.
+  std::vector<int32_t> stack_;           // Scratch.
+  Counts counts_;
+
+  // Since the mark.
+  Dictionary::Extent mark_extent_{};
+  Counts mark_counts_;
+  std::vector<FrameKey> new_frames_;
+  std::vector<MappingKey> new_mappings_, used_mappings_;
+};
+
+int32_t BatchBuilder::Impl::UseMapping(MappingKey key) {
+  MappingSlot& slot = mappings_.find(key)->second;
+  if (slot.index == 0) {
+    slot.index = dictionary_.InternMapping(slot.info);
+    used_mappings_.push_back(key);
+  }
+  return slot.index;
+}
+
+int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
+  const auto found = symbols.mapping == 0 ? mappings_.end() : mappings_.find(symbols.mapping);
+  const MappingInfo* const info = found == mappings_.end() ? nullptr : &found->second.info;
+  if (info != nullptr && IsUsable(*info) && Holds(*info, symbols.address)) {
+    return dictionary_.InternLocation(symbols.type, UseMapping(symbols.mapping), symbols.address,
+                                      symbols.lines);
+  }
+  const auto named = [](const SourceLine& line) {
+    return !line.function.empty() || !line.system_name.empty();
+  };
+  if (std::any_of(symbols.lines.begin(), symbols.lines.end(), named))
+    return dictionary_.InternLocation(symbols.type, 0, 0, symbols.lines);
+  // Without a mapping its address says nothing to a receiver, so it becomes the frame's name.
+  const std::string_view path = info == nullptr ? std::string_view() : info->path;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  SourceLine line;
+  line.function =
+      fmt::format("[{}+0x{:x}]", file.empty() ? "unknown" : file.substr(0, 255), symbols.address);
+  return dictionary_.InternLocation(symbols.type, 0, 0, {&line, 1});
+}
+
+int32_t BatchBuilder::Impl::DefineFrame(const FrameKey& key, const FrameSymbols& symbols) {
+  const auto [entry, inserted] = frames_.try_emplace(key, 0);
+  if (!inserted) return entry->second;
+  const int32_t before = dictionary_.locations();
+  const int32_t location = InternFrame(symbols);
+  entry->second = location;
+  new_frames_.push_back(key);
+  if (location >= before && symbols.type == FrameType::kMarker && !symbols.lines.empty() &&
+      symbols.lines.front().function.starts_with(kLostMarker))
+    lost_locations_.push_back(location);
+  return location;
+}
+
+void BatchBuilder::Impl::DefineMapping(MappingKey key, const MappingInfo& info) {
+  if (mappings_.try_emplace(key, MappingSlot{info}).second) new_mappings_.push_back(key);
+}
+
+void BatchBuilder::Impl::DefineProcess(const ProcessId& id, const ProcessInfo& info) {
+  if (NeedsProcess(id)) samples_.DefineProcess(id, EncodeResource(info, settings_));
+}
+
+int32_t BatchBuilder::Impl::ProfileOf(const SampleView& sample) {
+  int32_t process = samples_.FindProcess(sample.process);
+  if (process == SampleTable::kNone) {
+    assert(!"the caller defines a process before its samples");
+    ProcessInfo info;
+    info.pid = sample.process.pid;
+    process = samples_.DefineProcess(sample.process, EncodeResource(info, settings_));
+  }
+  const bool timestamps = settings_.keep_timestamps && sample.count == 1;
+  const int32_t profile = samples_.FindProfile(process, sample.origin, timestamps);
+  if (profile != SampleTable::kNone) return profile;
+  ProfileType type{};
+  type.sample_type = dictionary_.InternString(kSamplesType);
+  type.sample_unit = dictionary_.InternString(kCountUnit);
+  type.period_type = dictionary_.InternString(kCpuPeriodType);
+  type.period_unit = dictionary_.InternString(kNanosecondsUnit);
+  type.period = PeriodNs(settings_.frequency_hz);
+  return samples_.DefineProfile(process, sample.origin, timestamps, type);
+}
+
+std::array<int32_t, 3> BatchBuilder::Impl::AttributesOf(const SampleView& sample) {
+  std::array<int32_t, 3> attributes{};
+  size_t used = 0;
+  if (settings_.thread_attributes && sample.tid != 0)
+    attributes[used++] = dictionary_.InternAttribute(kThreadIdAttribute, int64_t{sample.tid});
+  if (settings_.thread_attributes && !sample.thread_name.empty())
+    attributes[used++] = dictionary_.InternAttribute(kThreadNameAttribute, sample.thread_name);
+  if (settings_.cpu_attribute && sample.cpu >= 0)
+    attributes[used++] = dictionary_.InternAttribute(kCpuAttribute, int64_t{sample.cpu});
+  return attributes;
+}
+
+bool BatchBuilder::Impl::IsLost(const SampleView& sample) const {
+  return sample.frames.size() == 1 &&
+         std::binary_search(lost_locations_.begin(), lost_locations_.end(), sample.frames[0]);
+}
+
+void BatchBuilder::Impl::AddSample(const SampleView& sample) {
+  assert(sample.count >= 1);
+  SampleView counted = sample;
+  counted.count = std::max<int64_t>(sample.count, 1);
+  stack_.clear();
+  for (const int32_t frame : sample.frames) {
+    assert(frame > 0 && frame < dictionary_.locations());
+    if (frame > 0 && frame < dictionary_.locations()) stack_.push_back(frame);
+  }
+  SampleIdentity identity;
+  identity.profile = ProfileOf(counted);
+  identity.stack = dictionary_.InternStack(stack_);
+  identity.attributes = AttributesOf(counted);
+  samples_.Add(identity, counted.count, std::clamp<int64_t>(counted.time_unix_ns, 0, kLatestTime));
+  const auto count = static_cast<uint64_t>(counted.count);
+  counts_.samples += count;
+  if (IsLost(counted)) counts_.lost += count;
+}
+
+void BatchBuilder::Impl::Mark() {
+  samples_.Mark();
+  mark_extent_ = dictionary_.extent();
+  mark_counts_ = counts_;
+  new_frames_.clear();
+  new_mappings_.clear();
+  used_mappings_.clear();
+}
+
+void BatchBuilder::Impl::Rollback() {
+  samples_.Rollback();
+  dictionary_.Truncate(mark_extent_);
+  counts_ = mark_counts_;
+  for (const FrameKey& key : new_frames_) frames_.erase(key);
+  for (const MappingKey key : used_mappings_) mappings_.find(key)->second.index = 0;
+  for (const MappingKey key : new_mappings_) mappings_.erase(key);
+  while (!lost_locations_.empty() && lost_locations_.back() >= dictionary_.locations())
+    lost_locations_.pop_back();
+  new_frames_.clear();
+  new_mappings_.clear();
+  used_mappings_.clear();
+}
+
+SealedBatchPtr BatchBuilder::Impl::Seal(int64_t start_unix_ns, int64_t end_unix_ns) const {
+  if (samples_.empty()) return nullptr;
+  int64_t first = 0, last = 0;
+  if (samples_.TimeRange(&first, &last)) {
+    start_unix_ns = std::min(start_unix_ns, first);
+    end_unix_ns = std::max(end_unix_ns, last + 1);
+  }
+  auto batch = std::make_shared<SealedBatch>();
+  batch->samples = counts_.samples;
+  batch->lost_samples = counts_.lost;
+  batch->start_unix_ns = std::max<int64_t>(start_unix_ns, 0);
+  batch->duration_ns = std::max(end_unix_ns, batch->start_unix_ns) - batch->start_unix_ns;
+  batch->bytes.reserve(encoded_bytes());
+  samples_.AppendTo(batch->start_unix_ns, batch->duration_ns, &batch->bytes);
+  wire::AppendHeader(2, dictionary_.encoded_bytes(), &batch->bytes);
+  dictionary_.AppendTo(&batch->bytes);
+  assert(batch->bytes.size() == encoded_bytes());
+  return batch;
+}
+
+BatchBuilder::BatchBuilder(BatchSettings settings)
+    : impl_(std::make_unique<Impl>(std::move(settings))) {}
+BatchBuilder::~BatchBuilder() = default;
+BatchBuilder::BatchBuilder(BatchBuilder&&) noexcept = default;
+BatchBuilder& BatchBuilder::operator=(BatchBuilder&&) noexcept = default;
+
+int32_t BatchBuilder::FindFrame(const FrameKey& key) const { return impl_->FindFrame(key); }
+bool BatchBuilder::NeedsMapping(MappingKey key) const { return impl_->NeedsMapping(key); }
+bool BatchBuilder::NeedsProcess(const ProcessId& id) const { return impl_->NeedsProcess(id); }
+int32_t BatchBuilder::DefineFrame(const FrameKey& key, const FrameSymbols& symbols) {
+  return impl_->DefineFrame(key, symbols);
+}
+void BatchBuilder::DefineMapping(MappingKey key, const MappingInfo& info) {
+  impl_->DefineMapping(key, info);
+}
+void BatchBuilder::DefineProcess(const ProcessId& id, const ProcessInfo& info) {
+  impl_->DefineProcess(id, info);
+}
+void BatchBuilder::AddSample(const SampleView& sample) { impl_->AddSample(sample); }
+size_t BatchBuilder::encoded_bytes() const { return impl_->encoded_bytes(); }
+uint64_t BatchBuilder::samples() const { return impl_->samples(); }
+void BatchBuilder::Mark() { impl_->Mark(); }
+void BatchBuilder::Rollback() { impl_->Rollback(); }
+SealedBatchPtr BatchBuilder::Seal(int64_t start_unix_ns, int64_t end_unix_ns) && {
+  const std::unique_ptr<Impl> ended = std::move(impl_);
+  return ended->Seal(start_unix_ns, end_unix_ns);
+}
+
+}  // namespace stackray

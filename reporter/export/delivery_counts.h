@@ -1,0 +1,72 @@
+// What became of every sample that was meant for one receiver.
+#ifndef STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
+#define STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stackray {
+
+enum class LossReason : uint8_t {
+  kQueueFull,  // Dropped, oldest first, to keep the queue within its bytes.
+  kRejected,   // The receiver does not want the batch, or has no service for it.
+  kTooLarge,   // Too large for the receiver even when split.
+  kRetryTime,  // Tried again and again for longer than the limit.
+  kShutdown,   // Not delivered by the deadline at the end.
+};
+inline constexpr size_t kLossReasons = 5;
+
+// As in the metrics' label and in the marker frame `[lost: REASON]`.
+constexpr std::string_view LossReasonName(LossReason reason) {
+  constexpr std::array<std::string_view, kLossReasons> kNames = {
+      "queue full", "rejected", "too large", "retry time over", "shutdown"};
+  return kNames[static_cast<size_t>(reason)];
+}
+
+// A number of samples. Markers stand for samples that were lost before; a batch carries them as
+// well.
+struct SampleCount {
+  uint64_t samples = 0;  // Everything, SealedBatch::samples.
+  uint64_t markers = 0;  // Of these, SealedBatch::lost_samples.
+
+  SampleCount& operator+=(const SampleCount& other) {
+    samples += other.samples;
+    markers += other.markers;
+    return *this;
+  }
+  SampleCount& operator-=(const SampleCount& other) {
+    samples -= other.samples;
+    markers -= other.markers;
+    return *this;
+  }
+  uint64_t without_markers() const { return samples - markers; }
+  friend bool operator==(const SampleCount&, const SampleCount&) = default;
+};
+
+// One moment of one receiver. Exactly: produced = delivered + lost, all reasons + in_flight.
+// A batch that was taken in part counts as delivered: the receiver's answer counts profiles, not
+// samples.
+struct DeliveryCounts {
+  SampleCount produced, delivered, in_flight;
+  std::array<SampleCount, kLossReasons> lost;  // By LossReason.
+  uint64_t partly_rejected_batches = 0;
+  uint64_t partly_rejected_profiles = 0;  // At most so many.
+  uint64_t batches_delivered = 0, attempts = 0, retries = 0, splits = 0;
+  uint64_t queued_batches = 0, queued_bytes = 0;  // With the one that is being sent.
+  size_t learned_size_limit =
+      0;  // Bytes of a request the receiver takes; 0: never refused one for size.
+  std::string failing_with;  // Why the last attempt was no success; empty: it was one, or none yet.
+
+  SampleCount LostInAll() const {
+    SampleCount sum;
+    for (const SampleCount& count : lost) sum += count;
+    return sum;
+  }
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_

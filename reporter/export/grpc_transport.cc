@@ -1,0 +1,162 @@
+#include "reporter/export/grpc_transport.h"
+
+#include <fmt/format.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+#include <vector>
+
+#include "reporter/export/grpc_status.h"
+#include "reporter/export/response_parser.h"
+#include "reporter/export/tls_files.h"
+
+namespace stackray {
+namespace {
+
+constexpr char kMethod[] =
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+
+// A view of the batch's bytes that keeps the batch alive.
+grpc::ByteBuffer Borrow(const SealedBatchPtr& batch) {
+  auto* holder = new SealedBatchPtr(batch);
+  const grpc::Slice slice(
+      const_cast<char*>(batch->bytes.data()), batch->bytes.size(),
+      [](void* user_data) { delete static_cast<SealedBatchPtr*>(user_data); }, holder);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string ToString(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string result;
+  if (!buffer.Valid() || !buffer.Dump(&slices).ok()) return result;
+  for (const grpc::Slice& slice : slices)
+    result.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
+    const ReceiverSettings& settings) {
+  if (!settings.endpoint.tls) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  const auto load = [](const std::string& path, const char* what, std::string& bytes) {
+    if (path.empty()) return absl::OkStatus();
+    absl::StatusOr<std::string> file = ReadPemFile(path, what);
+    if (!file.ok()) return file.status();
+    bytes = *std::move(file);
+    return absl::OkStatus();
+  };
+  for (const absl::Status& status :
+       {load(settings.ca_certificate_file, "CA certificate", options.pem_root_certs),
+        load(settings.client_certificate_file, "client certificate", options.pem_cert_chain),
+        load(settings.client_key_file, "client key", options.pem_private_key)})
+    if (!status.ok()) return status;
+  return grpc::SslCredentials(options);
+}
+
+grpc::ChannelArguments MakeArguments(const ReceiverSettings& settings) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxGrpcResponseBytes);
+  arguments.SetMaxSendMessageSize(-1);  // The receiver's limit counts, and its refusal teaches it.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // Retries are the queue's, with its rules.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // No other channel's backoff is ours.
+  arguments.SetUserAgentPrefix(settings.user_agent);
+  return arguments;
+}
+
+}  // namespace
+
+GrpcTransport::GrpcTransport(ReceiverSettings settings)
+    : settings_(std::move(settings)),
+      compress_(settings_.compression != ExportCompression::kNone) {}
+
+GrpcTransport::~GrpcTransport() = default;
+
+absl::Status GrpcTransport::EnsureChannel() {
+  if (channel_ != nullptr && channel_->GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE)
+    return absl::OkStatus();
+  channel_.reset();
+  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials =
+      MakeCredentials(settings_);
+  if (!credentials.ok()) return credentials.status();
+  channel_ = grpc::CreateCustomChannel("dns:///" + settings_.endpoint.Authority(), *credentials,
+                                       MakeArguments(settings_));
+  return absl::OkStatus();
+}
+
+void GrpcTransport::Prepare(grpc::ClientContext& context, std::chrono::milliseconds timeout) const {
+  // On the monotonic clock: a step of the wall clock must not end a call.
+  context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                    gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
+  context.set_compression_algorithm(compress_ ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_NONE);
+  context.AddMetadata("otlp-profiles-development-version", "1");
+  for (const auto& [name, value] : settings_.headers) context.AddMetadata(name, value);
+}
+
+grpc::Status GrpcTransport::Call(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+                                 std::string& response) {
+  grpc::ClientContext context;
+  Prepare(context, timeout);
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel_);
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) return {grpc::StatusCode::CANCELLED, "stopped"};
+    running_ = &context;
+  }
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call =
+      stub.PrepareUnaryCall(&context, kMethod, Borrow(batch), &queue);
+  call->StartCall();
+  call->Finish(&answer, &status, &context);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = nullptr;
+  }
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) {
+  }
+  if (status.ok()) response = ToString(answer);
+  return status;
+}
+
+SendResult GrpcTransport::Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+                                  bool& encoding_refused) {
+  std::string response;
+  const grpc::Status status = Call(batch, timeout, response);
+  if (!status.ok()) {
+    const GrpcOutcome outcome = JudgeGrpcStatus(status);
+    encoding_refused = outcome.encoding_refused;
+    return outcome.result;
+  }
+  SendResult result{.kind = SendResult::Kind::kDelivered, .answered = true};
+  if (const std::optional<PartialSuccess> partial = ParsePartialSuccess(response)) {
+    if (partial->rejected_profiles > 0) result.kind = SendResult::Kind::kPartlyRejected;
+    result.rejected_profiles = partial->rejected_profiles;
+    result.message = partial->message;
+  }
+  return result;
+}
+
+SendResult GrpcTransport::Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) {
+  if (const absl::Status status = EnsureChannel(); !status.ok())
+    return {.kind = SendResult::Kind::kRetry, .message = std::string(status.message())};
+  bool encoding_refused = false;
+  SendResult result = Attempt(batch, timeout, encoding_refused);
+  if (!encoding_refused || !compress_) return result;
+  compress_ = false;  // gzip is all that gRPC's C core can do, so plain bytes are what is left.
+  return Attempt(batch, timeout, encoding_refused);
+}
+
+void GrpcTransport::Cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  if (running_ != nullptr) running_->TryCancel();
+}
+
+}  // namespace stackray

@@ -1,0 +1,111 @@
+#include "reporter/export/http_reply.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "reporter/export/response_parser.h"
+#include "reporter/export/size_errors.h"
+
+namespace stackray {
+namespace {
+
+using Kind = SendResult::Kind;
+
+constexpr int64_t kMaxRetrySeconds = 86'400;
+
+bool IsProtobuf(const HttpReply& reply) {
+  return reply.content_type.rfind("application/x-protobuf", 0) == 0;
+}
+
+SendResult JudgeSuccess(const HttpReply& reply) {
+  SendResult result{.kind = Kind::kDelivered};
+  if (!IsProtobuf(reply) || reply.body_cut) return result;
+  if (const std::optional<PartialSuccess> partial = ParsePartialSuccess(reply.body)) {
+    if (partial->rejected_profiles > 0) result.kind = Kind::kPartlyRejected;
+    result.rejected_profiles = partial->rejected_profiles;
+    result.message = partial->message;
+  }
+  return result;
+}
+
+// The error's own text: the message of a google.rpc.Status, or the start of what else it is.
+std::string ErrorText(const HttpReply& reply, std::optional<RpcStatus>& details) {
+  if (IsProtobuf(reply)) {
+    details = ParseRpcStatus(reply.body);
+    return details ? details->message : "";
+  }
+  return SafeMessage(std::string_view(reply.body).substr(0, 200));
+}
+
+Kind JudgeError(long status, const std::string& text) {
+  switch (status) {
+    case 429:
+    case 502:
+    case 503:
+    case 504: return Kind::kRetry;
+    case 413: return Kind::kTooLarge;
+    case 400: return SpeaksOfSize(text) ? Kind::kTooLarge : Kind::kRejected;
+    case 404:
+    case 405:
+    case 426:
+    case 505: return Kind::kWrongProtocol;
+    default: return Kind::kRejected;
+  }
+}
+
+std::string Hint(const HttpReply& reply) {
+  if (reply.status / 100 == 3)
+    return fmt::format(" (redirects are not followed; the receiver points to {})",
+                       SafeMessage(reply.location));
+  if (reply.status == 404)
+    return " (nothing takes profiles at this URL; a Collector needs "
+           "--feature-gates=service.profilesSupport)";
+  if (reply.status == 401 || reply.status == 403)
+    return " (the receiver refuses the credentials: check OTEL_EXPORTER_OTLP_HEADERS)";
+  return "";
+}
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> ParseRetryAfter(std::string_view value, std::time_t now) {
+  int64_t seconds = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, seconds);
+  if (error != std::errc() || stop != end) {
+    const std::time_t date = curl_getdate(std::string(value).c_str(), nullptr);
+    if (date < 0) return std::nullopt;
+    seconds = date - now;
+  }
+  if (seconds <= 0) return std::nullopt;
+  return std::chrono::seconds(std::min(seconds, kMaxRetrySeconds));
+}
+
+HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now) {
+  HttpOutcome outcome;
+  if (reply.status / 100 == 2) {
+    outcome.result = JudgeSuccess(reply);
+    outcome.result.answered = true;
+    return outcome;
+  }
+  SendResult& result = outcome.result;
+  result.answered = true;
+  std::optional<RpcStatus> details;
+  const std::string text = ErrorText(reply, details);
+  result.kind = JudgeError(reply.status, text);
+  result.message =
+      fmt::format("HTTP {}{}{}{}", reply.status, text.empty() ? "" : ": ", text, Hint(reply));
+  outcome.encoding_refused =
+      reply.status == 415 || (reply.status == 400 && text.find("ncoding") != std::string::npos);
+  if (result.kind == Kind::kTooLarge) result.size_limit = SizeLimitIn(text);
+  if (result.kind == Kind::kRetry) {
+    result.retry_after = ParseRetryAfter(reply.retry_after, now);
+    if (!result.retry_after && details && details->retry_delay && details->retry_delay->count() > 0)
+      result.retry_after = details->retry_delay;
+  }
+  return outcome;
+}
+
+}  // namespace stackray

@@ -1,0 +1,115 @@
+#include "reporter/export/receiver_endpoint.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace stackray {
+namespace {
+
+constexpr uint16_t kGrpcPort = 4317;
+constexpr uint16_t kHttpPort = 4318;
+constexpr size_t kMaxUrlBytes = 4096;
+constexpr char kNoHost[] = "no host; write http://HOST:PORT";
+
+struct UrlDeleter {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+using UrlHandle = std::unique_ptr<CURLU, UrlDeleter>;
+
+// Empty where the part is absent.
+std::string UrlPart(CURLU* url, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, 0) != CURLUE_OK || text == nullptr) return {};
+  std::string result = text;
+  curl_free(text);
+  return result;
+}
+
+absl::Status Invalid(std::string_view text, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("endpoint \"{}\": {}", text, why));
+}
+
+absl::Status CheckScheme(std::string_view text, std::string_view scheme) {
+  if (scheme == "http" || scheme == "https") return absl::OkStatus();
+  return Invalid(text, fmt::format("scheme \"{}\" is not spoken here; write http://HOST:PORT, or "
+                                   "https://HOST:PORT for an encrypted link",
+                                   scheme));
+}
+
+// The URL with its scheme; what surrounds a bare host:port is added.
+std::string WithScheme(std::string_view text, const EndpointRules& rules) {
+  if (text.find("://") != std::string_view::npos) return std::string(text);
+  return fmt::format("{}://{}", rules.insecure ? "http" : "https", text);
+}
+
+absl::StatusOr<std::string> HttpPath(CURLU* url, std::string_view text,
+                                     const EndpointRules& rules) {
+  std::string path = UrlPart(url, CURLUPART_PATH);
+  const std::string query = UrlPart(url, CURLUPART_QUERY);
+  if (path.empty()) path = "/";
+  if (!rules.http) {
+    if (path == "/" && query.empty()) return path;
+    return Invalid(
+        text, "gRPC takes no path; write http://HOST:PORT, or choose the protocol http/protobuf");
+  }
+  if (rules.used_as_it_is) return query.empty() ? path : path + "?" + query;
+  if (!query.empty())
+    return Invalid(text,
+                   "a base URL cannot have a query; give the whole URL in "
+                   "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT");
+  while (!path.empty() && path.back() == '/') path.pop_back();
+  return path + std::string(kProfilesPath);
+}
+
+}  // namespace
+
+std::string ReceiverEndpoint::Authority() const { return fmt::format("{}:{}", host, port); }
+
+std::string ReceiverEndpoint::Url() const {
+  return fmt::format("{}://{}{}", tls ? "https" : "http", Authority(), http_path);
+}
+
+absl::StatusOr<ReceiverEndpoint> ParseEndpoint(std::string_view text, const EndpointRules& rules) {
+  if (text.size() > kMaxUrlBytes)
+    return absl::InvalidArgumentError("endpoint: longer than 4096 bytes");
+  if (const size_t colon = text.find("://"); colon != std::string_view::npos) {
+    // Before the URL is taken apart, so that the message is about the scheme.
+    std::string scheme(text.substr(0, colon));
+    for (char& c : scheme) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    if (absl::Status status = CheckScheme(text, scheme); !status.ok()) return status;
+    // libcurl forgives "http:///path" and takes the path for the host.
+    if (text.size() > colon + 3 && text[colon + 3] == '/') return Invalid(text, kNoHost);
+  }
+  UrlHandle url(curl_url());
+  const std::string whole = WithScheme(text, rules);
+  const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, whole.c_str(), 0);
+  if (code == CURLUE_NO_HOST) return Invalid(text, kNoHost);
+  if (code == CURLUE_BAD_PORT_NUMBER)
+    return Invalid(text, "the port must be a number from 1 to 65535");
+  if (code != CURLUE_OK)
+    return Invalid(text, fmt::format("{}; write http://HOST:PORT", curl_url_strerror(code)));
+  if (!UrlPart(url.get(), CURLUPART_USER).empty() ||
+      !UrlPart(url.get(), CURLUPART_PASSWORD).empty())
+    return absl::InvalidArgumentError(
+        "endpoint: user and password do not belong into the address; send them as a header "
+        "(OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20…)");
+  if (!UrlPart(url.get(), CURLUPART_FRAGMENT).empty())
+    return Invalid(text, "a '#' part has no meaning here; leave it out");
+  ReceiverEndpoint endpoint;
+  endpoint.tls = UrlPart(url.get(), CURLUPART_SCHEME) == "https";
+  endpoint.host = UrlPart(url.get(), CURLUPART_HOST);
+  if (endpoint.host.empty()) return Invalid(text, kNoHost);
+  const std::string port = UrlPart(url.get(), CURLUPART_PORT);
+  endpoint.port = port.empty() ? (rules.http ? kHttpPort : kGrpcPort)
+                               : static_cast<uint16_t>(std::strtoul(port.c_str(), nullptr, 10));
+  if (endpoint.port == 0) return Invalid(text, "the port must be a number from 1 to 65535");
+  absl::StatusOr<std::string> path = HttpPath(url.get(), text, rules);
+  if (!path.ok()) return path.status();
+  endpoint.http_path = *std::move(path);
+  return endpoint;
+}
+
+}  // namespace stackray

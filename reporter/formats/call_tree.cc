@@ -1,0 +1,59 @@
+#include "reporter/formats/call_tree.h"
+
+namespace stackray {
+
+CallTree::CallTree(const ProfileView& view) : view_(view), rows_(view.Rows()) {
+  const std::vector<ViewNode>& view_nodes = view.nodes();
+  std::vector<bool> used(view_nodes.size());
+  for (const ViewRow& row : rows_) used[row.node] = true;
+  for (size_t i = view_nodes.size() - 1; i > 0; --i) {
+    if (used[i]) used[view_nodes[i].parent] = true;
+  }
+  std::vector<uint32_t> node_of(view_nodes.size());
+  for (size_t i = 1; i < view_nodes.size(); ++i) {
+    if (!used[i]) continue;
+    node_of[i] =
+        AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].location]);
+  }
+  for (ViewRow& row : rows_) row.node = node_of[row.node];
+  SortAndMerge(&rows_);
+}
+
+uint32_t CallTree::AddLocation(uint32_t parent, const ViewLocation& location) {
+  if (location.first_line == 0) return AddLine(parent, location, nullptr);
+  std::vector<const ViewLine*> lines;  // Innermost first.
+  for (uint32_t id = location.first_line; id != 0; id = view_.lines()[id].next) {
+    lines.push_back(&view_.lines()[id]);
+  }
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    parent = AddLine(parent, location, *line);
+  }
+  return parent;
+}
+
+uint32_t CallTree::AddLine(uint32_t parent, const ViewLocation& location, const ViewLine* line) {
+  CallFrame frame{.type = location.type, .file = FileOf(location, line)};
+  if (line != nullptr) {
+    frame.name = line->function != 0 ? line->function : line->system_name;
+    frame.inlined = line->next != 0;
+  }
+  if (frame.name == 0) {
+    const std::string_view path = view_.Text(view_.mappings()[location.mapping].path);
+    frame.name = OwnText(AddressName(path, location.address));
+  }
+  return nodes_.Intern({parent, frames_.Intern(frame, true)}, true);
+}
+
+uint32_t CallTree::FileOf(const ViewLocation& location, const ViewLine* line) {
+  const std::string_view path = view_.Text(view_.mappings()[location.mapping].path);
+  if (!path.empty()) return OwnText(PathBaseName(path));
+  return line == nullptr ? 0 : line->file;
+}
+
+uint32_t CallTree::OwnText(std::string_view text) { return kOwnText | texts_.Intern(text, true); }
+
+std::string_view CallTree::Text(uint32_t id) const {
+  return (id & kOwnText) != 0 ? texts_[id & ~kOwnText] : view_.Text(id);
+}
+
+}  // namespace stackray

@@ -1,0 +1,71 @@
+// A profile view's call tree as people read it: locations become named frames, inlined functions
+// frames of their own, and frames that read the same (another address of one function) are merged.
+//
+// Memory:  16 bytes a frame and about 50 a node; only nodes that have samples in or below them.
+// Threads: immutable after construction. Errors: none.
+#ifndef STACKRAY_REPORTER_FORMATS_CALL_TREE_H_
+#define STACKRAY_REPORTER_FORMATS_CALL_TREE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reporter/formats/intern.h"
+#include "reporter/formats/profile_view.h"
+
+namespace stackray {
+
+struct CallFrame {
+  uint32_t name = 0;  // These three: see CallTree::Text.
+  uint32_t type = 0;
+  uint32_t file = 0;     // Base name of the mapping; without one, the source file.
+  uint32_t inlined = 0;  // 1: inlined into the frame that called it.
+  friend bool operator==(const CallFrame&, const CallFrame&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const CallFrame& f) {
+    return H::combine(std::move(h), f.name, f.type, f.file, f.inlined);
+  }
+};
+
+struct CallNode {  // Node 0 is the root, its frame means nothing. A parent's index is the smaller
+                   // one.
+  uint32_t parent = 0, frame = kNoId;
+  friend bool operator==(const CallNode&, const CallNode&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const CallNode& n) {
+    return H::combine(std::move(h), n.parent, n.frame);
+  }
+};
+
+class CallTree {
+ public:
+  // `view` must outlive this, unchanged.
+  explicit CallTree(const ProfileView& view);
+
+  const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
+  const std::vector<CallNode>& nodes() const { return nodes_.items(); }
+  // Valid UTF-8; lives as long as this and the view.
+  std::string_view Text(uint32_t id) const;
+  // The view's rows with this tree's nodes, by (thread, bucket, node).
+  const std::vector<ViewRow>& rows() const { return rows_; }
+
+ private:
+  static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
+
+  uint32_t AddLocation(uint32_t parent, const ViewLocation& location);
+  uint32_t AddLine(uint32_t parent, const ViewLocation& location, const ViewLine* line);
+  uint32_t OwnText(std::string_view text);
+  uint32_t FileOf(const ViewLocation& location, const ViewLine* line);
+
+  const ProfileView& view_;
+  StringTable texts_;
+  InternTable<CallFrame> frames_;
+  InternTable<CallNode> nodes_;
+  std::vector<ViewRow> rows_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_FORMATS_CALL_TREE_H_

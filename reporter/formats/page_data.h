@@ -1,0 +1,25 @@
+// The flame graph page's JSON document; docs/page-data.md has its contract.
+#ifndef STACKRAY_REPORTER_FORMATS_PAGE_DATA_H_
+#define STACKRAY_REPORTER_FORMATS_PAGE_DATA_H_
+
+#include <optional>
+#include <string>
+
+#include "reporter/formats/profile_summary.h"
+#include "reporter/formats/profile_view.h"
+
+namespace stackray {
+
+struct PageOptions {
+  std::string title;  // Any bytes.
+  std::optional<ProfileSummary> summary;
+};
+
+// One line of JSON. The same batches in the same order give the same bytes. Numbers fit what a
+// browser can hold: pid and tid below 2^31, counts at most 2^53 - 1; others are clamped. Errors:
+// none.
+std::string PageData(const ProfileView& view, const PageOptions& options);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_FORMATS_PAGE_DATA_H_

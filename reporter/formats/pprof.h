@@ -1,0 +1,29 @@
+// pprof's profile.proto, gzip-compressed, as `go tool pprof` reads it.
+//
+// Layout: the message and field numbers that the pprof project documents, in pprof.cc as constants.
+//   values    samples/count, and cpu/nanoseconds where the period is known (count × period)
+//   labels    "process" (its command), "pid", "tid", "thread" (its name), "container" where known
+//   mappings  path and build id; limits from the segment when the batch says them, else around the
+//   addresses
+//             that were seen; has_functions and its kin only where they hold for every location in
+//             the mapping
+// Times are not kept: samples that differ only in time are added up.
+#ifndef STACKRAY_REPORTER_FORMATS_PPROF_H_
+#define STACKRAY_REPORTER_FORMATS_PPROF_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "reporter/formats/profile_view.h"
+
+namespace stackray {
+
+// Errors: ResourceExhausted (no memory for zlib).
+absl::StatusOr<std::string> PprofGzip(const ProfileView& view);
+
+// The same before compression.
+std::string PprofBytes(const ProfileView& view);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_FORMATS_PPROF_H_

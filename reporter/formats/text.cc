@@ -1,0 +1,131 @@
+#include "reporter/formats/text.h"
+
+#include <fmt/format.h>
+
+namespace stackray {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+struct Utf8Step {
+  size_t bytes;
+  bool valid;
+};
+
+// The well-formed sequence at the start of `text`, or the maximal part that is none (Unicode 15,
+// table 3-7). `text` is not empty.
+Utf8Step NextCharacter(std::string_view text) {
+  const auto first = static_cast<uint8_t>(text[0]);
+  if (first < 0x80) return {1, true};
+  if (first < 0xC2 || first > 0xF4) return {1, false};
+  const size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  // The second byte's range excludes overlong forms, surrogates and what lies above U+10FFFF.
+  uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  for (size_t i = 1; i < length; ++i) {
+    if (i == text.size()) return {i, false};
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if (byte < low || byte > high) return {i, false};
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {length, true};
+}
+
+// The bytes of a line break at the start of `text`; 0 when there is none.
+size_t LineBreakBytes(std::string_view text) {
+  if (text[0] >= '\n' && text[0] <= '\r') return 1;
+  if (text.starts_with("\xC2\x85")) return 2;
+  if (text.starts_with("\xE2\x80\xA8") || text.starts_with("\xE2\x80\xA9")) return 3;
+  return 0;
+}
+
+void AppendJsonCharacter(char c, std::string* out) {
+  switch (c) {
+    case '"': *out += "\\\""; return;
+    case '\\': *out += "\\\\"; return;
+    case '\n': *out += "\\n"; return;
+    case '\r': *out += "\\r"; return;
+    case '\t': *out += "\\t"; return;
+    default: break;
+  }
+  if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
+    fmt::format_to(std::back_inserter(*out), "\\u{:04x}", static_cast<unsigned>(c));
+  } else {
+    *out += c;
+  }
+}
+
+}  // namespace
+
+bool IsValidUtf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Utf8Step step = NextCharacter(bytes);
+    if (!step.valid) return false;
+    bytes.remove_prefix(step.bytes);
+  }
+  return true;
+}
+
+std::string ToValidUtf8(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const Utf8Step step = NextCharacter(bytes);
+    text += step.valid ? bytes.substr(0, step.bytes) : kReplacement;
+    bytes.remove_prefix(step.bytes);
+  }
+  return text;
+}
+
+std::string_view PathBaseName(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 == path.size()) return path;
+  return path.substr(slash + 1);
+}
+
+void AppendJsonString(std::string_view text, std::string* out) {
+  *out += '"';
+  if (IsValidUtf8(text)) {
+    for (const char c : text) AppendJsonCharacter(c, out);
+  } else {
+    for (const char c : ToValidUtf8(text)) AppendJsonCharacter(c, out);
+  }
+  *out += '"';
+}
+
+std::string FoldedElement(std::string_view text) {
+  std::string element = ToValidUtf8(text);
+  size_t to = 0;
+  for (size_t from = 0; from < element.size();) {
+    const size_t line_break = LineBreakBytes(std::string_view(element).substr(from));
+    const char c = element[from];
+    element[to++] = line_break != 0 ? ' ' : c == ';' ? ':' : c;
+    from += line_break != 0 ? line_break : 1;
+  }
+  element.resize(to);
+  return element;
+}
+
+std::string EscapeHtml(std::string_view text) {
+  std::string escaped;
+  for (const char c : ToValidUtf8(text)) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      case '\'': escaped += "&#39;"; break;
+      default: escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string AddressName(std::string_view path, uint64_t address) {
+  const std::string_view file = PathBaseName(path);
+  if (file.empty() && address == 0) return "[unknown]";
+  return fmt::format("[{}+{:#x}]", file.empty() ? "unknown" : file, address);
+}
+
+}  // namespace stackray

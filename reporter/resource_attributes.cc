@@ -1,0 +1,87 @@
+#include "reporter/resource_attributes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reporter/valid_text.h"
+#include "reporter/wire_writer.h"
+
+namespace stackray {
+namespace {
+
+// More attributes than this are not taken from a process's environment.
+constexpr size_t kMaxExtraAttributes = 128;
+
+// "2026-03-01T12:00:00.250Z"; empty for 0 and for what no calendar holds.
+std::string IsoTime(int64_t unix_ns) {
+  if (unix_ns <= 0) return {};
+  const std::time_t seconds = unix_ns / 1'000'000'000;
+  std::tm utc{};
+  if (gmtime_r(&seconds, &utc) == nullptr) return {};
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     unix_ns / 1'000'000 % 1000);
+}
+
+// Appends KeyValues {1 key, 2 value}, each key once.
+class AttributeWriter {
+ public:
+  void AddText(std::string_view key, std::string_view text) {
+    if (text.empty()) return;
+    value_.clear();
+    wire::AppendBytes(1, ValidText(text, &text_), &value_);
+    AddEncoded(key);
+  }
+  void AddNumber(std::string_view key, uint64_t number) {
+    value_.clear();
+    wire::AppendNumber(3, number, &value_);
+    if (number != 0) AddEncoded(key);
+  }
+  std::string Finish() && { return std::move(resource_); }
+
+ private:
+  void AddEncoded(std::string_view key) {
+    const std::string valid_key(ValidText(key, &text_));
+    if (valid_key.empty() || std::find(keys_.begin(), keys_.end(), valid_key) != keys_.end())
+      return;
+    key_value_.clear();
+    wire::AppendBytes(1, valid_key, &key_value_);
+    wire::AppendBytes(2, value_, &key_value_);
+    wire::AppendBytes(1, key_value_, &resource_);
+    keys_.push_back(valid_key);
+  }
+
+  std::string resource_, key_value_, value_, text_;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace
+
+std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings) {
+  AttributeWriter writer;
+  writer.AddNumber("process.pid", info.pid);
+  writer.AddText("process.command", info.command);
+  writer.AddText("process.executable.path", info.executable_path);
+  const std::string_view path = info.executable_path;
+  writer.AddText("process.executable.name", path.substr(path.rfind('/') + 1));
+  writer.AddText("process.creation.time", IsoTime(info.creation_time_unix_ns));
+  writer.AddText("process.linux.cgroup", info.cgroup_path);
+  writer.AddText("container.id", info.container_id);
+  writer.AddText("service.name", info.service_name);
+  writer.AddText("host.name", settings.host_name);
+  writer.AddText("host.id", settings.host_id);
+  writer.AddText("host.arch", settings.host_arch);
+  writer.AddText("os.type", settings.os_type);
+  writer.AddText("os.version", settings.os_version);
+  const size_t extra = std::min(info.extra.size(), kMaxExtraAttributes);
+  for (size_t i = 0; i < extra; ++i) writer.AddText(info.extra[i].first, info.extra[i].second);
+  return std::move(writer).Finish();
+}
+
+}  // namespace stackray

@@ -1,0 +1,22 @@
+// The Resource message of one process: who it is and where it runs.
+#ifndef STACKRAY_REPORTER_RESOURCE_ATTRIBUTES_H_
+#define STACKRAY_REPORTER_RESOURCE_ATTRIBUTES_H_
+
+#include <string>
+
+#include "profile/process.h"
+#include "reporter/batch.h"
+
+namespace stackray {
+
+// The body of an opentelemetry.proto.resource.v1.Resource. All attributes are inline. Keys are
+// unique: where `info.extra` repeats one, the first stays. Empty values are left out. Any bytes are
+// taken.
+//   process.pid, process.command (the leader's comm), process.executable.{path,name},
+//   process.creation.time (ISO 8601, milliseconds, UTC), process.linux.cgroup, container.id,
+//   service.name, host.{name,id,arch}, os.{type,version}, then `info.extra`.
+std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_RESOURCE_ATTRIBUTES_H_

@@ -1,0 +1,140 @@
+// The samples of the open batch, by process (an OTLP resource) and profile, with the exact length
+// of what they will be encoded to.
+//
+// A process has a profile for each origin of its samples and, where timestamps are kept, a second
+// one for samples that stand for several (markers of lost ones): all samples of a profile must have
+// one shape, and a timestamp repeated a million times would not be bounded. So a profile holds
+// either timestamps only, or one value a sample.
+//
+// Duration: a profile's duration is known at the seal only. It is written as a varint of nine bytes
+// whatever its size, so that lengths are exact before; that costs four bytes a profile.
+// Threads:  none of its own; one owner.
+#ifndef STACKRAY_REPORTER_SAMPLE_TABLE_H_
+#define STACKRAY_REPORTER_SAMPLE_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "profile/process.h"
+#include "profile/sample.h"
+
+namespace stackray {
+
+// What a profile says about its samples, as indices into the batch's strings.
+struct ProfileType {
+  int32_t sample_type, sample_unit, period_type, period_unit;
+  int64_t period;
+};
+
+// Samples that agree in all of this are added up.
+struct SampleIdentity {
+  int32_t profile = 0;
+  int32_t stack = 0;
+  std::array<int32_t, 3> attributes{};  // Used ones first, then zeros.
+
+  friend bool operator==(const SampleIdentity&, const SampleIdentity&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SampleIdentity& s) {
+    return H::combine(std::move(h), s.profile, s.stack, s.attributes);
+  }
+};
+
+class SampleTable {
+ public:
+  static constexpr int32_t kNone = -1;
+
+  // `scope` is the body of the InstrumentationScope that every resource repeats.
+  explicit SampleTable(std::string scope) : scope_(std::move(scope)) {}
+
+  int32_t FindProcess(const ProcessId& id) const;  // kNone: not defined.
+  // `resource` is the body of its Resource message. The process must not be defined yet.
+  int32_t DefineProcess(const ProcessId& id, std::string resource);
+
+  int32_t FindProfile(int32_t process, SampleOrigin origin, bool timestamps) const;
+  int32_t DefineProfile(int32_t process, SampleOrigin origin, bool timestamps,
+                        const ProfileType& type);
+
+  // Adds `count` to the sample, or `time_unix_ns` where its profile keeps timestamps.
+  void Add(const SampleIdentity& identity, int64_t count, int64_t time_unix_ns);
+
+  // Length of all ResourceProfiles fields. A process or profile without samples is not written.
+  // O(1).
+  size_t encoded_bytes() const { return encoded_bytes_; }
+  bool empty() const { return samples_.empty(); }
+  // Earliest and latest timestamp that is kept; false when there is none.
+  bool TimeRange(int64_t* first_unix_ns, int64_t* last_unix_ns) const;
+
+  // One mark at a time, as in BatchBuilder.
+  void Mark();
+  void Rollback();
+
+  void AppendTo(int64_t start_unix_ns, int64_t duration_ns, std::string* out) const;
+
+ private:
+  struct Process {
+    ProcessId id;
+    std::string resource;
+    std::vector<int32_t> profiles;  // Of profiles_.
+    size_t profiles_bytes = 0;      // Of their fields.
+  };
+  struct Profile {
+    int32_t process;
+    SampleOrigin origin;
+    bool timestamps;
+    std::string type;          // Fields 1 (sample type).
+    std::string period;        // Fields 5 and 6.
+    size_t samples_bytes = 0;  // Of its samples' fields.
+  };
+  struct Sample {
+    SampleIdentity identity;
+    int32_t last_time = kNone;  // Of times_: the latest of a chain.
+    int64_t count = 0;          // Or number of timestamps.
+  };
+  struct Time {
+    int64_t unix_ns;
+    int32_t previous;
+  };
+  struct Undo {
+    int32_t sample;
+    Sample before;
+  };
+  struct Sizes {
+    size_t processes = 0, profiles = 0, samples = 0, times = 0;
+    int64_t first_time = 0, last_time = 0;
+  };
+
+  size_t ProfileBytes(const Profile& profile) const;        // Of its field; 0 without samples.
+  size_t ScopeProfilesBytes(const Process& process) const;  // Of the message.
+  size_t ResourceProfilesBytes(const Process& process) const;
+  size_t ProcessBytes(const Process& process) const;  // Of its field; 0 without profiles.
+  size_t SampleBytes(const Sample& sample) const;     // Of the message.
+  void Resize(const Sample& before, const Sample& after);
+  void AddSampleBytes(int32_t profile, size_t removed, size_t added);
+  void AppendProcess(const Process& process, const std::vector<std::vector<int32_t>>& samples,
+                     const std::string& times, std::string* out) const;
+  void AppendProfile(const Profile& profile, const std::vector<int32_t>& samples,
+                     const std::string& times, std::string* out) const;
+  void AppendSample(const Sample& sample, std::string* out) const;
+
+  const std::string scope_;
+  std::vector<Process> processes_;
+  std::vector<Profile> profiles_;
+  std::vector<Sample> samples_;
+  std::vector<Time> times_;
+  absl::flat_hash_map<ProcessId, int32_t> process_index_;
+  absl::flat_hash_map<SampleIdentity, int32_t> sample_index_;
+  size_t encoded_bytes_ = 0;
+  int64_t first_time_ = 0, last_time_ = 0;  // Valid when times_ has any.
+
+  Sizes mark_;
+  std::vector<Undo> undo_;  // Changes since the mark to samples that are older than it.
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_SAMPLE_TABLE_H_

@@ -1,0 +1,64 @@
+#include "symbolizer/cfi/cfi_source.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "symbolizer/cfi/frame_section.h"
+#include "symbolizer/cfi/page_builder.h"
+
+namespace stackray {
+namespace {
+
+constexpr uint64_t kMaxFileOffset = uint64_t{1} << 46;  // Pages are counted in 32 bits.
+constexpr uint64_t kMaxLoaderBytes = 1 << 20;           // Of code; glibc's has 160 KiB.
+
+// The dynamic loader, or a static-PIE with a loader of its own: starts by itself, at any address. Its
+// _dl_runtime_resolve, which binds a function at its first call, keeps its frame in rbx while
+// ordinary functions below it have rbx saved.
+bool IsLoader(const ElfImage& elf) {
+  uint64_t code_bytes = 0;
+  for (const ElfSegment& segment : elf.segments())
+    if (segment.executable) code_bytes += segment.file_bytes;
+  return elf.file_type() == ET_DYN && elf.entry() != 0 && elf.FindSection(".interp") == nullptr &&
+         code_bytes <= kMaxLoaderBytes;
+}
+
+}  // namespace
+
+absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, const ElfImage& elf) {
+  if (elf.machine() != EM_X86_64)
+    return absl::UnimplementedError("unwind tables of another machine than x86-64");
+  const uint64_t file_end = std::min(source.size_bytes(), kMaxFileOffset);
+  std::vector<Builder::Code> code;
+  for (const ElfSegment& segment : elf.segments()) {
+    if (!segment.executable || segment.file_bytes == 0 || segment.file_offset >= file_end) continue;
+    const uint64_t bytes = std::min(segment.file_bytes, file_end - segment.file_offset);
+    if (segment.address + bytes < segment.address) continue;
+    code.push_back({segment.file_offset, segment.file_offset + bytes, segment.address});
+  }
+  if (code.empty()) return absl::NotFoundError("no executable segment");
+  std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
+  const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
+  if (!section) return absl::NotFoundError("no call frame information");
+  auto builder = std::make_unique<Builder>(source, *section, std::move(code));
+  if (IsLoader(elf)) builder->KeepRbx();
+  return UnwindTables(std::move(builder));
+}
+
+UnwindTables::UnwindTables(std::unique_ptr<Builder> builder) : builder_(std::move(builder)) {}
+UnwindTables::UnwindTables(UnwindTables&&) noexcept = default;
+UnwindTables& UnwindTables::operator=(UnwindTables&&) noexcept = default;
+UnwindTables::~UnwindTables() = default;
+
+PageRange UnwindTables::pages() const { return builder_->pages(); }
+
+absl::StatusOr<std::vector<uint8_t>> UnwindTables::BuildPage(uint32_t page) {
+  return builder_->BuildPage(page);
+}
+
+size_t UnwindTables::memory_bytes() const { return sizeof(*this) + builder_->memory_bytes(); }
+
+}  // namespace stackray

@@ -1,0 +1,75 @@
+#include "symbolizer/cfi/expression.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "symbolizer/cfi/byte_cursor.h"
+#include "symbolizer/cfi/x86_64_registers.h"
+
+namespace stackray::cfi {
+namespace {
+
+constexpr uint8_t kPltExpression[] = {DW_OP_breg0 + kRegisterRsp,
+                                      8,
+                                      DW_OP_breg0 + kRegisterRa,
+                                      0,
+                                      DW_OP_lit15,
+                                      DW_OP_and,
+                                      DW_OP_lit11,
+                                      DW_OP_ge,
+                                      DW_OP_lit3,
+                                      DW_OP_shl,
+                                      DW_OP_plus};
+
+bool FitsInt32(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() &&
+         value <= std::numeric_limits<int32_t>::max();
+}
+
+// `base + offset` at the expression's start.
+bool ParseBase(ByteCursor& cursor, LinearExpression* linear) {
+  const uint8_t opcode = cursor.Read<uint8_t>();
+  if (opcode >= DW_OP_breg0 && opcode < DW_OP_breg0 + kGeneralRegisters) {
+    linear->base_register = static_cast<uint8_t>(opcode - DW_OP_breg0);
+  } else if (opcode == DW_OP_bregx) {
+    const uint64_t number = cursor.ReadUleb();
+    if (number >= kGeneralRegisters) return false;
+    linear->base_register = static_cast<uint8_t>(number);
+  } else {
+    return false;
+  }
+  linear->offset = cursor.ReadSleb();
+  return cursor.ok() && FitsInt32(linear->offset);
+}
+
+}  // namespace
+
+std::optional<LinearExpression> ParseLinearExpression(std::span<const uint8_t> expression) {
+  ByteCursor cursor(expression);
+  LinearExpression linear;
+  if (!ParseBase(cursor, &linear)) return std::nullopt;
+  while (!cursor.AtEnd()) {
+    const uint8_t opcode = cursor.Read<uint8_t>();
+    if (opcode == DW_OP_plus_uconst) {
+      const uint64_t amount = cursor.ReadUleb();
+      int64_t& sum = linear.dereferenced ? linear.add : linear.offset;
+      if (amount > std::numeric_limits<int32_t>::max()) return std::nullopt;
+      sum += static_cast<int64_t>(amount);
+      if (!FitsInt32(sum)) return std::nullopt;
+    } else if (opcode == DW_OP_deref && !linear.dereferenced) {
+      linear.dereferenced = true;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!cursor.ok()) return std::nullopt;
+  return linear;
+}
+
+bool IsPltExpression(std::span<const uint8_t> expression) {
+  return std::ranges::equal(expression, kPltExpression);
+}
+
+}  // namespace stackray::cfi

@@ -1,0 +1,28 @@
+// The few shapes of DWARF expressions that occur in call frame information and that a row can hold.
+#ifndef STACKRAY_SYMBOLIZER_CFI_EXPRESSION_H_
+#define STACKRAY_SYMBOLIZER_CFI_EXPRESSION_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace stackray::cfi {
+
+// r[base_register] + offset, or *(r[base_register] + offset) + add when `dereferenced`.
+struct LinearExpression {
+  uint8_t base_register = 0;
+  bool dereferenced = false;
+  int64_t offset = 0;
+  int64_t add = 0;
+};
+
+// nullopt: another shape, damaged bytes, or a number outside 32 bits.
+std::optional<LinearExpression> ParseLinearExpression(std::span<const uint8_t> expression);
+
+// The CFA inside a lazily bound .plt as GNU ld and lld describe it for 16-byte entries whose push
+// ends at byte 11: rsp + 8 + ((rip & 15) >= 11) * 8. Other thresholds are other expressions.
+bool IsPltExpression(std::span<const uint8_t> expression);
+
+}  // namespace stackray::cfi
+
+#endif  // STACKRAY_SYMBOLIZER_CFI_EXPRESSION_H_

@@ -1,0 +1,222 @@
+#include "symbolizer/cfi/page_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "symbolizer/cfi/inflate_section.h"
+
+namespace stackray {
+
+using cfi::FdeIndex;
+using cfi::FrameEntries;
+using cfi::FrameEntry;
+using cfi::IndexedEntry;
+
+namespace {
+
+constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
+constexpr u16 kUnsupported = CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+// Instructions and entries that one page may cost. The busiest real page seen needs about 10,000.
+constexpr int64_t kPageBudget = 1 << 20;
+constexpr int64_t kEntryCost = 8;
+constexpr int kMaxEmptyEntries = 16;
+constexpr uint64_t kMaxInflatedBytes = 32 << 20;
+
+}  // namespace
+
+UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection& section,
+                               std::vector<Code> code)
+    : source_(source), section_(section), code_(std::move(code)) {}
+
+PageRange UnwindTables::Builder::pages() const {
+  uint64_t last = 0;
+  for (const Code& code : code_) last = std::max(last, (code.file_end - 1) >> PAGE_TEXT_SHIFT);
+  const uint64_t first = code_.front().file_begin >> PAGE_TEXT_SHIFT;
+  return {static_cast<uint32_t>(first), static_cast<uint32_t>(last - first + 1)};
+}
+
+absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t page) {
+  const PageRange range = pages();
+  if (page < range.first_page || page - range.first_page >= range.page_count)
+    return absl::InvalidArgumentError("the page is not one of this file's code");
+  if (absl::Status status = EnsureIndex(); !status.ok()) return status;
+  Result result = CollectPage(page);
+  if (result == Result::kTableDamaged && index_is_header_) {
+    if (absl::Status status = ScanInstead(); !status.ok()) return status;
+    result = CollectPage(page);
+  }
+  if (result == Result::kReadFailed) return ReadStatus();
+  return cfi::EncodePage(rows_.rows(), encoder_.rules());
+}
+
+absl::Status UnwindTables::Builder::OpenEntries() {
+  if (entries_) return absl::OkStatus();
+  cfi::FrameRegion region = section_.region;
+  if (region.compressed) {
+    absl::StatusOr<std::vector<uint8_t>> plain =
+        cfi::InflateSection(source_, region.file_offset, region.size_bytes, kMaxInflatedBytes);
+    // A damaged section is one without entries; only a failed read may be better next time.
+    if (absl::IsUnavailable(plain.status()) || absl::IsOutOfRange(plain.status()))
+      return plain.status();
+    if (plain.ok()) inflated_ = std::move(*plain);
+    inflated_source_.emplace(inflated_);
+    region.file_offset = region.scan_begin = 0;
+    region.size_bytes = region.scan_end = inflated_.size();
+    entries_.emplace(&*inflated_source_, region);
+  } else {
+    entries_.emplace(&source_, region);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnwindTables::Builder::EnsureIndex() {
+  if (absl::Status status = OpenEntries(); !status.ok()) return status;
+  entries_->ClearStatus();
+  if (index_ != nullptr) {
+    index_->ClearStatus();
+    return absl::OkStatus();
+  }
+  if (!section_.table) return ScanInstead();
+  index_ = cfi::MakeHeaderIndex(&source_, *section_.table, section_.region);
+  index_is_header_ = true;
+  const bool ends_agree = EntryAgrees(0) && EntryAgrees(index_->size() - 1);
+  if (absl::Status status = ReadStatus(); !status.ok()) {
+    index_.reset();
+    return status;
+  }
+  return ends_agree ? absl::OkStatus() : ScanInstead();
+}
+
+// Whether the index says of one entry what the entry itself does.
+bool UnwindTables::Builder::EntryAgrees(uint64_t i) {
+  const std::optional<IndexedEntry> indexed = index_->Entry(i);
+  if (!indexed) return false;
+  FrameEntry entry;
+  budget_ = kPageBudget;
+  const FrameEntries::ReadResult result = entries_->Read(indexed->position, &budget_, &entry);
+  return result == FrameEntries::ReadResult::kBadCommon ||
+         (result == FrameEntries::ReadResult::kOk && entry.begin == indexed->address);
+}
+
+absl::Status UnwindTables::Builder::ScanInstead() {
+  uint64_t code_begin = ~uint64_t{0}, code_end = 0;
+  for (const Code& code : code_) {
+    code_begin = std::min(code_begin, code.address);
+    code_end = std::max(code_end, code.address + (code.file_end - code.file_begin));
+  }
+  absl::StatusOr<std::unique_ptr<FdeIndex>> index =
+      cfi::ScanEntries(&*entries_, code_begin, code_end);
+  if (!index.ok()) return index.status();
+  index_ = std::move(*index);
+  index_is_header_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status UnwindTables::Builder::ReadStatus() const {
+  return index_->status().ok() ? entries_->status() : index_->status();
+}
+
+UnwindTables::Builder::Result UnwindTables::Builder::Failure() const {
+  return ReadStatus().ok() ? Result::kTableDamaged : Result::kReadFailed;
+}
+
+UnwindTables::Builder::Result UnwindTables::Builder::CollectPage(uint32_t page) {
+  rows_.Clear();
+  encoder_.Clear();
+  budget_ = kPageBudget;
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  const uint64_t page_end = page_begin + PAGE_TEXT_BYTES;
+  uint64_t done = page_begin;  // Where segments overlap in the file, the first one has the bytes.
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, done);
+    const uint64_t end = std::min(code.file_end, page_end);
+    if (begin >= end) continue;
+    const uint64_t address = code.address + (begin - code.file_begin);
+    const Piece piece{address, address + (end - begin), static_cast<uint32_t>(begin - page_begin)};
+    const Result result = CollectPiece(piece);
+    if (result == Result::kTableDamaged || result == Result::kReadFailed) return result;
+    if (end < page_end) rows_.Append(static_cast<uint32_t>(end - page_begin), kNone);
+    done = end;
+  }
+  return Result::kDone;
+}
+
+UnwindTables::Builder::Result UnwindTables::Builder::CollectPiece(const Piece& piece) {
+  const std::optional<uint64_t> first = FirstEntryFor(piece.begin);
+  if (!first) return Failure();
+  uint64_t previous_address = 0;
+  for (uint64_t i = *first; i < index_->size(); ++i) {
+    const std::optional<IndexedEntry> indexed = index_->Entry(i);
+    if (!indexed) return Failure();
+    if (indexed->address < previous_address) return Result::kTableDamaged;
+    previous_address = indexed->address;
+    if (indexed->address >= piece.end) break;
+    budget_ -= kEntryCost;
+    const Result result = budget_ < 0 ? Result::kBudgetUsed : AddEntry(*indexed, piece);
+    if (result == Result::kBudgetUsed) {
+      const uint32_t offset = piece.OffsetOf(std::max(indexed->address, piece.begin));
+      rows_.Truncate(offset);
+      rows_.Append(offset, kUnsupported);
+    }
+    if (result != Result::kDone) return result;
+  }
+  return Result::kDone;
+}
+
+// The entry in force at `address`: the last one that begins there or below and is not empty.
+std::optional<uint64_t> UnwindTables::Builder::FirstEntryFor(uint64_t address) {
+  const std::optional<uint64_t> count = index_->CountUpTo(address);
+  if (!count || *count == 0) return count;
+  uint64_t first = *count - 1;
+  for (int step = 0; step < kMaxEmptyEntries && first > 0; ++step, --first) {
+    const std::optional<IndexedEntry> indexed = index_->Entry(first);
+    if (!indexed) return std::nullopt;
+    FrameEntry entry;
+    if (entries_->Read(indexed->position, &budget_, &entry) != FrameEntries::ReadResult::kOk ||
+        entry.begin != entry.end)
+      break;
+  }
+  return first;
+}
+
+UnwindTables::Builder::Result UnwindTables::Builder::AddEntry(const IndexedEntry& indexed,
+                                                              const Piece& piece) {
+  FrameEntry entry;
+  switch (entries_->Read(indexed.position, &budget_, &entry)) {
+    case FrameEntries::ReadResult::kNoEntry: return Failure();
+    case FrameEntries::ReadResult::kBadCommon: {
+      const uint32_t offset = piece.OffsetOf(std::max(indexed.address, piece.begin));
+      rows_.Truncate(offset);
+      rows_.Append(offset, kUnsupported);
+      return Result::kDone;
+    }
+    case FrameEntries::ReadResult::kOk: break;
+  }
+  if (entry.begin != indexed.address) return Result::kTableDamaged;
+  if (entry.begin < entry.end && entry.end > piece.begin) AddRows(entry, piece);
+  return budget_ < 0 ? Result::kBudgetUsed : Result::kDone;
+}
+
+void UnwindTables::Builder::AddRows(const FrameEntry& entry, const Piece& piece) {
+  rows_.Truncate(piece.OffsetOf(std::max(entry.begin, piece.begin)));
+  program_.Start(entry.common->context, entry.begin, entry.end, entry.instructions,
+                 entry.instructions_address, &budget_);
+  while (program_.NextRow() && program_.row_begin() < piece.end) {
+    if (program_.row_end() <= piece.begin) continue;
+    const u16 code = program_.damaged()
+                         ? kUnsupported
+                         : encoder_.Encode(program_.state(), entry.common->signal_frame);
+    rows_.Append(piece.OffsetOf(std::max(program_.row_begin(), piece.begin)), code);
+  }
+  if (entry.end < piece.end) rows_.Append(piece.OffsetOf(entry.end), kNone);
+}
+
+size_t UnwindTables::Builder::memory_bytes() const {
+  size_t bytes = sizeof(*this) + inflated_.capacity() + program_.memory_bytes() +
+                 rows_.memory_bytes() + encoder_.memory_bytes() + code_.capacity() * sizeof(Code);
+  if (entries_) bytes += entries_->memory_bytes();
+  if (index_ != nullptr) bytes += index_->memory_bytes();
+  return bytes;
+}
+
+}  // namespace stackray

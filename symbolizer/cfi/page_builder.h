@@ -1,0 +1,75 @@
+// The working part of UnwindTables: collects the rows of one page. See cfi_source.h for the
+// contract.
+#ifndef STACKRAY_SYMBOLIZER_CFI_PAGE_BUILDER_H_
+#define STACKRAY_SYMBOLIZER_CFI_PAGE_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "symbolizer/cfi/cfa_program.h"
+#include "symbolizer/cfi/cfi_source.h"
+#include "symbolizer/cfi/fde_index.h"
+#include "symbolizer/cfi/frame_entries.h"
+#include "symbolizer/cfi/frame_section.h"
+#include "symbolizer/cfi/page_encode.h"
+#include "symbolizer/cfi/rule_encode.h"
+
+namespace stackray {
+
+class UnwindTables::Builder {
+ public:
+  // An executable segment's bytes in the file.
+  struct Code {
+    uint64_t file_begin = 0, file_end = 0, address = 0;
+  };
+  // `code` ascends by file_begin, is not empty and ends below 2^46.
+  Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code);
+  void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
+
+  PageRange pages() const;
+  absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
+  size_t memory_bytes() const;
+
+ private:
+  enum class Result { kDone, kBudgetUsed, kTableDamaged, kReadFailed };
+  // Part of the page that is one segment's.
+  struct Piece {
+    uint64_t begin = 0, end = 0;  // ELF addresses.
+    uint32_t page_offset = 0;     // Of `begin`.
+    uint32_t OffsetOf(uint64_t address) const {
+      return page_offset + static_cast<uint32_t>(address - begin);
+    }
+  };
+
+  absl::Status OpenEntries();
+  absl::Status EnsureIndex();
+  bool EntryAgrees(uint64_t i);
+  absl::Status ScanInstead();
+  absl::Status ReadStatus() const;
+  Result CollectPage(uint32_t page);
+  Result CollectPiece(const Piece& piece);
+  std::optional<uint64_t> FirstEntryFor(uint64_t address);
+  Result AddEntry(const cfi::IndexedEntry& indexed, const Piece& piece);
+  void AddRows(const cfi::FrameEntry& entry, const Piece& piece);
+  Result Failure() const;
+
+  const ByteSource& source_;
+  const cfi::FrameSection section_;
+  const std::vector<Code> code_;
+  std::vector<uint8_t> inflated_;                // A compressed .debug_frame's contents,
+  std::optional<MemorySource> inflated_source_;  // and the same as a source.
+  std::optional<cfi::FrameEntries> entries_;
+  std::unique_ptr<cfi::FdeIndex> index_;
+  bool index_is_header_ = false;
+  cfi::CfaProgram program_;
+  cfi::PageRows rows_;
+  cfi::RuleEncoder encoder_;
+  int64_t budget_ = 0;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_CFI_PAGE_BUILDER_H_

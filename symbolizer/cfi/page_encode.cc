@@ -1,0 +1,74 @@
+#include "symbolizer/cfi/page_encode.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace stackray::cfi {
+namespace {
+
+constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
+constexpr size_t kUsualRows = 1024;
+
+static_assert(sizeof(page_header) + ROW_BYTES * PAGE_TEXT_BYTES < (1u << 16),
+              "a row at every byte: offsets of rows still fit 16 bits");
+static_assert(sizeof(page_header) + ROW_BYTES * PAGE_TEXT_BYTES + 16 +
+                      PAGE_MAX_RULES * sizeof(unwind_rule) <
+                  CHUNK_BYTES,
+              "any page fits a chunk");
+
+size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Writes the rows of one 256-byte block: all keys, then all codes.
+uint8_t* WriteBlock(std::span<const PageRow> rows, uint8_t* out) {
+  for (const PageRow& row : rows) *out++ = static_cast<uint8_t>(row.offset);
+  for (const PageRow& row : rows) {
+    *out++ = static_cast<uint8_t>(row.code);
+    *out++ = static_cast<uint8_t>(row.code >> 8);
+  }
+  return out;
+}
+
+}  // namespace
+
+void PageRows::Clear() {
+  if (rows_.capacity() > kUsualRows) std::vector<PageRow>().swap(rows_);
+  rows_.assign(1, PageRow{0, kNone});
+}
+
+void PageRows::Replace(u16 code) {
+  rows_.back().code = code;
+  if (rows_.size() > 1 && rows_[rows_.size() - 2].code == code) rows_.pop_back();
+}
+
+void PageRows::Truncate(uint32_t offset) {
+  while (rows_.size() > 1 && rows_.back().offset >= offset) rows_.pop_back();
+  if (offset == 0) rows_.front().code = kNone;
+}
+
+std::vector<uint8_t> EncodePage(std::span<const PageRow> rows, std::span<const unwind_rule> rules) {
+  assert(!rows.empty() && rows.front().offset == 0 && rows.size() <= PAGE_TEXT_BYTES + 1);
+  assert(rules.size() <= PAGE_MAX_RULES);
+  const std::span<const PageRow> stored = rows.subspan(1);
+  page_header header{};
+  header.sentinel = rows.front().code;
+  header.rule_count = static_cast<u16>(rules.size());
+  const size_t row_end = sizeof(header) + stored.size() * ROW_BYTES;
+  header.rules_offset = static_cast<u32>(RoundUp(row_end, 8));
+  header.size_bytes =
+      static_cast<u32>(RoundUp(header.rules_offset + rules.size_bytes(), HANDLE_UNIT));
+  std::vector<uint8_t> blob(header.size_bytes);
+  uint8_t* out = blob.data() + sizeof(header);
+  size_t row = 0;
+  for (size_t block = 0; block < PAGE_BLOCKS; ++block) {
+    const size_t first = row;
+    while (row < stored.size() && (stored[row].offset >> BLOCK_TEXT_SHIFT) == block) ++row;
+    out = WriteBlock(stored.subspan(first, row - first), out);
+    header.start[block + 1] = static_cast<u16>(row);
+  }
+  std::memcpy(blob.data(), &header, sizeof(header));
+  if (!rules.empty())
+    std::memcpy(blob.data() + header.rules_offset, rules.data(), rules.size_bytes());
+  return blob;
+}
+
+}  // namespace stackray::cfi

@@ -1,0 +1,206 @@
+#include "symbolizer/cfi/rule_encode.h"
+
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "absl/hash/hash.h"
+#include "symbolizer/cfi/expression.h"
+
+namespace stackray::cfi {
+namespace {
+
+// Offsets from rsp inside __restore_rt, where rsp points at struct ucontext of the kernel's
+// rt_sigframe (Linux, arch/x86/include/uapi/asm/sigcontext.h and ucontext.h).
+constexpr int64_t kUcontextRbp = 120;
+constexpr int64_t kUcontextRsp = 160;
+constexpr int64_t kUcontextRip = 168;
+
+bool FitsS32(int64_t value) {
+  return value >= std::numeric_limits<s32>::min() && value <= std::numeric_limits<s32>::max();
+}
+
+struct EncodedValue {
+  u8 kind = VALUE_SAME;
+  u8 other_register = 0;
+  s32 offset = 0;
+};
+
+std::optional<EncodedValue> EncodeExpressionValue(const RegisterRule& rule) {
+  const std::optional<LinearExpression> linear = ParseLinearExpression(rule.Expression());
+  if (!linear) return std::nullopt;
+  const bool is_address = rule.kind == RuleKind::kExpression;
+  if (is_address != linear->dereferenced && linear->add == 0)
+    return EncodedValue{VALUE_AT_REGISTER, linear->base_register, static_cast<s32>(linear->offset)};
+  if (!is_address && !linear->dereferenced && linear->offset == 0)
+    return EncodedValue{VALUE_REGISTER, linear->base_register, 0};
+  return std::nullopt;
+}
+
+std::optional<EncodedValue> EncodeValue(const RegisterRule& rule) {
+  switch (rule.kind) {
+    case RuleKind::kUnspecified:
+    case RuleKind::kSame: return EncodedValue{};
+    case RuleKind::kAtCfa:
+      if (!FitsS32(rule.offset)) return std::nullopt;
+      return EncodedValue{VALUE_AT_CFA, 0, static_cast<s32>(rule.offset)};
+    case RuleKind::kRegister:
+      if (rule.other_register >= kGeneralRegisters) return std::nullopt;
+      return EncodedValue{VALUE_REGISTER, rule.other_register, 0};
+    case RuleKind::kExpression:
+    case RuleKind::kValueExpression: return EncodeExpressionValue(rule);
+    case RuleKind::kUndefined:
+    case RuleKind::kCfaValue: break;
+  }
+  return std::nullopt;
+}
+
+bool SetCfa(bool dereferenced, uint8_t base_register, int64_t offset, int64_t add,
+            unwind_rule* rule) {
+  if (base_register >= kGeneralRegisters || !FitsS32(offset) || !FitsS32(add)) return false;
+  rule->cfa_kind = dereferenced ? CFA_DEREF : CFA_REGISTER;
+  rule->cfa_register = base_register;
+  rule->cfa_offset = static_cast<s32>(offset);
+  rule->cfa_add = static_cast<s32>(add);
+  return true;
+}
+
+bool SetCfaToExpression(std::span<const uint8_t> expression, unwind_rule* rule) {
+  const std::optional<LinearExpression> linear = ParseLinearExpression(expression);
+  return linear &&
+         SetCfa(linear->dereferenced, linear->base_register, linear->offset, linear->add, rule);
+}
+
+bool EncodeCfa(const CfaRule& cfa, unwind_rule* rule) {
+  if (cfa.is_expression) return SetCfaToExpression(cfa.Expression(), rule);
+  return SetCfa(false, cfa.base_register, cfa.offset, 0, rule);
+}
+
+// The layout has no rule for rsp: the caller's is the CFA. Where a function says otherwise
+// (longjmp, setcontext, signal frames), the caller's rsp becomes the CFA of our rule. False: cannot
+// be said.
+bool EncodeStackPointer(const CfaState& state, unwind_rule* rule) {
+  const RegisterRule& rsp = state.registers[kSlotRsp];
+  const CfaRule& cfa = state.cfa;
+  switch (rsp.kind) {
+    case RuleKind::kUnspecified:
+    case RuleKind::kSame: return EncodeCfa(cfa, rule);
+    case RuleKind::kCfaValue:
+      if (rsp.offset == 0) return EncodeCfa(cfa, rule);
+      return !cfa.is_expression && FitsS32(cfa.offset) && FitsS32(rsp.offset) &&
+             SetCfa(false, cfa.base_register, cfa.offset + rsp.offset, 0, rule);
+    case RuleKind::kAtCfa:
+      return !cfa.is_expression && FitsS32(cfa.offset) && FitsS32(rsp.offset) &&
+             SetCfa(true, cfa.base_register, cfa.offset + rsp.offset, 0, rule);
+    case RuleKind::kRegister: return SetCfa(false, rsp.other_register, 0, 0, rule);
+    case RuleKind::kExpression: {
+      const std::optional<LinearExpression> saved = ParseLinearExpression(rsp.Expression());
+      return saved && !saved->dereferenced &&
+             SetCfa(true, saved->base_register, saved->offset, 0, rule);
+    }
+    case RuleKind::kValueExpression: return SetCfaToExpression(rsp.Expression(), rule);
+    case RuleKind::kUndefined: break;
+  }
+  return false;
+}
+
+// Whether `rule` has the CFA that the instructions mean, so that "at CFA + n" needs no translation.
+bool HasOwnCfa(const unwind_rule& rule, const CfaRule& cfa) {
+  unwind_rule own{};
+  return EncodeCfa(cfa, &own) && own.cfa_kind == rule.cfa_kind &&
+         own.cfa_register == rule.cfa_register && own.cfa_offset == rule.cfa_offset &&
+         own.cfa_add == rule.cfa_add;
+}
+
+// "At CFA + n" of the instructions' CFA, as "at register + m".
+bool Translate(const CfaRule& cfa, EncodedValue* value) {
+  if (value->kind != VALUE_AT_CFA) return true;
+  if (cfa.is_expression || cfa.base_register >= kGeneralRegisters || !FitsS32(cfa.offset) ||
+      !FitsS32(cfa.offset + value->offset))
+    return false;
+  *value = {VALUE_AT_REGISTER, cfa.base_register, static_cast<s32>(cfa.offset + value->offset)};
+  return true;
+}
+
+bool IsKernelSignalFrame(const unwind_rule& rule) {
+  return rule.cfa_kind == CFA_DEREF && rule.cfa_register == kRegisterRsp &&
+         rule.cfa_offset == kUcontextRsp && rule.cfa_add == 0 &&
+         rule.ra_kind == VALUE_AT_REGISTER && rule.ra_register == kRegisterRsp &&
+         rule.ra_offset == kUcontextRip && rule.rbp_kind == VALUE_AT_REGISTER &&
+         rule.rbp_register == kRegisterRsp && rule.rbp_offset == kUcontextRbp;
+}
+
+bool IsPlt(const CfaState& state) {
+  const RegisterRule& ra = state.registers[kSlotRa];
+  const RuleKind rbp = state.registers[kSlotRbp].kind;
+  const RuleKind rsp = state.registers[kSlotRsp].kind;
+  return rsp == RuleKind::kUnspecified && state.cfa.is_expression &&
+         IsPltExpression(state.cfa.Expression()) && ra.kind == RuleKind::kAtCfa &&
+         ra.offset == -8 && (rbp == RuleKind::kUnspecified || rbp == RuleKind::kSame);
+}
+
+bool MakeRule(const CfaState& state, bool signal_frame, unwind_rule* rule) {
+  std::optional<EncodedValue> rbp = EncodeValue(state.registers[kSlotRbp]);
+  std::optional<EncodedValue> ra = EncodeValue(state.registers[kSlotRa]);
+  if (!rbp || !ra || ra->kind == VALUE_SAME || !EncodeStackPointer(state, rule)) return false;
+  const bool own_cfa = HasOwnCfa(*rule, state.cfa);
+  if (!own_cfa && (!Translate(state.cfa, &*rbp) || !Translate(state.cfa, &*ra))) return false;
+  rule->rbp_kind = rbp->kind;
+  rule->rbp_register = rbp->other_register;
+  rule->rbp_offset = rbp->offset;
+  rule->ra_kind = ra->kind;
+  rule->ra_register = ra->other_register;
+  rule->ra_offset = ra->offset;
+  rule->signal_frame = signal_frame ? 1 : 0;
+  const std::optional<EncodedValue> rbx = EncodeValue(state.registers[kSlotRbx]);
+  if (own_cfa && rbx && rbx->kind == VALUE_AT_CFA) {
+    rule->rbx_kind = VALUE_AT_CFA;
+    rule->rbx_offset = rbx->offset;
+  }
+  return true;
+}
+
+std::string_view BytesOf(const unwind_rule& rule) {
+  return {reinterpret_cast<const char*>(&rule), sizeof(rule)};
+}
+
+}  // namespace
+
+u16 RuleEncoder::EncodeGeneral(const CfaState& state, bool signal_frame) {
+  if (state.registers[kSlotRa].kind == RuleKind::kUndefined) return CODE_SPECIAL(SPECIAL_END);
+  if (!signal_frame && IsPlt(state)) return CODE_SPECIAL(SPECIAL_PLT);
+  unwind_rule rule{};
+  if (!MakeRule(state, signal_frame, &rule)) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  if (signal_frame && IsKernelSignalFrame(rule)) return CODE_SPECIAL(SPECIAL_SIGNAL);
+  return CodeOfRule(rule);
+}
+
+u16 RuleEncoder::CodeOfRule(const unwind_rule& rule) {
+  constexpr u16 kBase = CODE_BASE_RULE << CODE_BASE_SHIFT;
+  if (const auto known = index_of_rule_.find(rule); known != index_of_rule_.end())
+    return static_cast<u16>(kBase | known->second);
+  if (rules_.size() == PAGE_MAX_RULES) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  const u16 index = static_cast<u16>(rules_.size());
+  rules_.push_back(rule);
+  index_of_rule_.emplace(rule, index);
+  return static_cast<u16>(kBase | index);
+}
+
+void RuleEncoder::Clear() {
+  rules_.clear();
+  index_of_rule_.clear();
+  if (rules_.capacity() > 256) {  // An unusual page; do not hold its memory.
+    std::vector<unwind_rule>().swap(rules_);
+    index_of_rule_ = {};
+  }
+}
+
+size_t RuleEncoder::RuleHash::operator()(const unwind_rule& rule) const {
+  return absl::Hash<std::string_view>()(BytesOf(rule));
+}
+
+bool RuleEncoder::RuleEqual::operator()(const unwind_rule& a, const unwind_rule& b) const {
+  return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+}  // namespace stackray::cfi

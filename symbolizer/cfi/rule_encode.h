@@ -1,0 +1,81 @@
+// From a row's rules to the code that bpf/shared/unwind_table.h defines. x86-64 only.
+// Memory:  the rules of one page, at most PAGE_MAX_RULES of 32 bytes, and a hash set over them.
+// Threads: one at a time.
+#ifndef STACKRAY_SYMBOLIZER_CFI_RULE_ENCODE_H_
+#define STACKRAY_SYMBOLIZER_CFI_RULE_ENCODE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "bpf/shared/unwind_table.h"
+#include "symbolizer/cfi/cfa_state.h"
+
+namespace stackray::cfi {
+
+// The code of a row that fits 16 bits: CFA from rsp or rbp, return address at CFA - 8, rbp
+// unchanged or near the CFA. Nearly all rows do. Not for signal frames.
+inline std::optional<u16> EncodeCompact(const CfaState& state) {
+  const RegisterRule& ra = state.registers[kSlotRa];
+  if (ra.kind != RuleKind::kAtCfa || ra.offset != -8 || state.cfa.is_expression ||
+      state.registers[kSlotRsp].kind != RuleKind::kUnspecified)
+    return std::nullopt;
+  u16 code;
+  if (state.cfa.base_register == kRegisterRsp)
+    code = CODE_BASE_RSP << CODE_BASE_SHIFT;
+  else if (state.cfa.base_register == kRegisterRbp)
+    code = CODE_BASE_RBP << CODE_BASE_SHIFT;
+  else
+    return std::nullopt;
+  const uint64_t cfa_offset = static_cast<uint64_t>(state.cfa.offset);
+  if ((cfa_offset & 7) != 0 || cfa_offset / 8 > CODE_CFA_MASK) return std::nullopt;
+  code |= static_cast<u16>(cfa_offset / 8);
+  const RegisterRule& rbp = state.registers[kSlotRbp];
+  if (rbp.kind == RuleKind::kUnspecified || rbp.kind == RuleKind::kSame) return code;
+  const uint64_t below_cfa = uint64_t{0} - static_cast<uint64_t>(rbp.offset);
+  if (rbp.kind != RuleKind::kAtCfa || (below_cfa & 7) != 0 || below_cfa == 0 ||
+      below_cfa / 8 > CODE_RBP_MASK)
+    return std::nullopt;
+  return static_cast<u16>(code | (below_cfa / 8) << CODE_RBP_SHIFT);
+}
+
+class RuleEncoder {
+ public:
+  // The code of one row. Rules that the layout cannot hold give SPECIAL_UNSUPPORTED, as do new
+  // rules once the page has PAGE_MAX_RULES.
+  u16 Encode(const CfaState& state, bool signal_frame) {
+    const bool needs_rbx = keep_rbx_ && state.registers[kSlotRbx].kind == RuleKind::kAtCfa;
+    if (!signal_frame && !needs_rbx)
+      if (const std::optional<u16> code = EncodeCompact(state)) return *code;
+    return EncodeGeneral(state, signal_frame);
+  }
+  // Rows that save rbx become rules, so that a caller whose CFA is in rbx can be left. 32 bytes for
+  // each distinct one: for files that are known to need it.
+  void KeepRbx() { keep_rbx_ = true; }
+
+  const std::vector<unwind_rule>& rules() const { return rules_; }
+  void Clear();
+  size_t memory_bytes() const {
+    return rules_.capacity() * sizeof(unwind_rule) +
+           index_of_rule_.capacity() * (sizeof(unwind_rule) + sizeof(u16) + 2);
+  }
+
+ private:
+  u16 EncodeGeneral(const CfaState& state, bool signal_frame);
+  u16 CodeOfRule(const unwind_rule& rule);
+
+  struct RuleHash {
+    size_t operator()(const unwind_rule& rule) const;
+  };
+  struct RuleEqual {
+    bool operator()(const unwind_rule& a, const unwind_rule& b) const;
+  };
+  bool keep_rbx_ = false;
+  std::vector<unwind_rule> rules_;
+  absl::flat_hash_map<unwind_rule, u16, RuleHash, RuleEqual> index_of_rule_;
+};
+
+}  // namespace stackray::cfi
+
+#endif  // STACKRAY_SYMBOLIZER_CFI_RULE_ENCODE_H_

@@ -1,0 +1,23 @@
+// Mangled names → what c++filt prints: C++ (Itanium ABI), Rust (legacy and v0).
+#ifndef STACKRAY_SYMBOLIZER_DEMANGLE_H_
+#define STACKRAY_SYMBOLIZER_DEMANGLE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace stackray {
+
+inline constexpr size_t kDemangleStackBytes = 1 << 20;
+
+// The name as c++filt prints it without options; the name itself where it is not mangled, where
+// c++filt refuses it (C++ names over 1,024 bytes, too deep ones), where it is over 16 KiB, or where
+// the result would be over 64 KiB: hostile names double their length with every few bytes.
+// Input:   any bytes. A NUL ends the name.
+// Memory:  for the call only; at most kDemangleStackBytes of stack, and that only for hostile
+// names. Threads: any, at the same time.
+std::string Demangle(std::string_view name);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_DEMANGLE_H_

@@ -1,0 +1,94 @@
+#include "symbolizer/frame_names.h"
+
+#include <utility>
+
+#include "symbolizer/demangle.h"
+#include "symbolizer/elf_image.h"
+
+namespace stackray {
+namespace {
+
+// What one entry costs beside its table: the list's node and the map's slot.
+constexpr size_t kEntryOverheadBytes = 64;
+// What one name costs beside its text: the map's slot.
+constexpr size_t kLineOverheadBytes = 48;
+
+SourceLine LineOfSymbol(std::string symbol) {
+  SourceLine line;
+  line.function = Demangle(symbol);
+  if (line.function != symbol) line.system_name = std::move(symbol);
+  return line;
+}
+
+}  // namespace
+
+std::vector<SourceLine> FrameNames::Resolve(uint64_t handle, const ByteSource& source,
+                                            uint64_t elf_address) {
+  const SymbolTable* table = TableOf(handle, source);
+  if (table == nullptr) return {};
+  const std::optional<size_t> range = table->FindRange(elf_address);
+  if (!range) return {};
+  const SourceLine* line = LineOf(handle, *table, *range, source);
+  if (line == nullptr) return {};
+  // Inlined functions come before this line, innermost first; the symbol's function is the
+  // outermost.
+  return {*line};
+}
+
+// Reading a name is a system call and demangling it about as long again; batches ask for the same
+// names over and over.
+const SourceLine* FrameNames::LineOf(uint64_t handle, const SymbolTable& table, size_t range,
+                                     const ByteSource& source) {
+  const std::pair<uint64_t, size_t> key(handle, range);
+  if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
+  std::optional<std::string> symbol = table.NameOfRange(source, range);
+  if (!symbol) return nullptr;
+  if (line_bytes_ > cache_bytes_ / 2) WipeLines();
+  SourceLine line = LineOfSymbol(*std::move(symbol));
+  line_bytes_ += sizeof(line) + kLineOverheadBytes + line.function.size() + line.system_name.size();
+  return &lines_.emplace(key, std::move(line)).first->second;
+}
+
+void FrameNames::WipeLines() {
+  lines_.clear();
+  line_bytes_ = 0;
+}
+
+const SymbolTable* FrameNames::TableOf(uint64_t handle, const ByteSource& source) {
+  if (const auto found = by_handle_.find(handle); found != by_handle_.end()) {
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return entries_.front().table ? &*entries_.front().table : nullptr;
+  }
+  Entry entry{handle};
+  const absl::StatusOr<ElfImage> image = ElfImage::Create(source);
+  if (absl::IsUnavailable(image.status())) return nullptr;
+  if (image.ok()) {
+    absl::StatusOr<SymbolTable> table = SymbolTable::Create(*image, source);
+    if (absl::IsUnavailable(table.status())) return nullptr;
+    if (table.ok() && table->range_count() > 0) entry.table = *std::move(table);
+  }
+  entry.bytes = sizeof(Entry) + kEntryOverheadBytes;
+  if (entry.table) entry.bytes += entry.table->bytes() - sizeof(SymbolTable);
+  bytes_ += entry.bytes;
+  entries_.push_front(std::move(entry));
+  by_handle_[handle] = entries_.begin();
+  Evict();
+  return entries_.front().table ? &*entries_.front().table : nullptr;
+}
+
+void FrameNames::Evict() {
+  while (bytes_ > cache_bytes_ / 2 && entries_.size() > 1) {
+    bytes_ -= entries_.back().bytes;
+    by_handle_.erase(entries_.back().handle);
+    entries_.pop_back();
+  }
+}
+
+void FrameNames::Wipe() {
+  by_handle_.clear();
+  entries_.clear();
+  bytes_ = 0;
+  WipeLines();
+}
+
+}  // namespace stackray

@@ -1,0 +1,116 @@
+#include "symbolizer/unwind/host_walk.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+namespace stackray {
+namespace {
+
+WalkEnvironment& EnvironmentOf(const scratch* s) {
+  return *reinterpret_cast<WalkEnvironment*>(s->host);
+}
+
+// What bpf/native.h and bpf/table_lookup.h ask of their includer.
+int env_read(scratch* s, void* to, u32 bytes, u64 from) {
+  return EnvironmentOf(s).Read(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE
+                                                                         : END_READ_FAULT;
+}
+u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
+void env_count(u32) {}
+int env_find_range(scratch* s, u64 pc);
+int env_find_code(scratch* s, u64 file_offset);
+
+#include "bpf/native.h"
+
+int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
+
+int env_find_range(scratch* s, u64 pc) {
+  for (u32 i = 0; i < s->range_count; ++i) {
+    if (pc < s->ranges[i].start || pc >= s->ranges[i].end) continue;
+    s->current_range = i;
+    return END_NONE;
+  }
+  if (s->range_count >= SAMPLE_MAX_RANGES) return END_TOO_MANY_RANGES;
+  const std::optional<code_range> range = EnvironmentOf(s).FindRange(pc);
+  if (!range) return END_NO_MAPPING;
+  s->ranges[s->range_count] = *range;
+  s->tables[s->range_count] = EnvironmentOf(s).DescribeTable(*range);
+  s->current_range = s->range_count++;
+  return END_NONE;
+}
+
+bool IsMiss(int end) { return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE; }
+
+// Leaves the current frame; a missing page is loaded and tried once more, then guessed.
+int Leave(scratch* s, u64 file_offset) {
+  int end = leave_native_frame(s, file_offset);
+  if (!IsMiss(end)) return end;
+  const code_range range = s->ranges[s->current_range];
+  if (EnvironmentOf(s).Load(range, file_offset)) {
+    s->tables[s->current_range] = EnvironmentOf(s).DescribeTable(range);
+    end = leave_native_frame(s, file_offset);
+  }
+  if (!IsMiss(end)) return end;
+  return step_frame_pointer(s) == END_NONE ? END_NONE : end;  // A guess is no reason to be whole.
+}
+
+}  // namespace
+
+HostWalk::HostWalk() : scratch_(std::make_unique<scratch>()) {}
+HostWalk::~HostWalk() = default;
+
+WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
+  scratch* s = scratch_.get();
+  s->host = reinterpret_cast<u64>(&environment);
+  s->window_base = ~0ULL;
+  s->first_user_word = 0;
+  s->flags = 0;
+  int end = END_NONE;
+  u64 file_offset = 0;
+  while (end == END_NONE) {
+    if (!inside_frame) end = enter_native_frame(s, &file_offset);
+    if (inside_frame) {
+      const u64 pc = s->regs.pc - !s->regs.exact_pc;
+      end = env_find_range(s, pc);
+      const code_range& range = s->ranges[std::min<u32>(s->current_range, SAMPLE_MAX_RANGES - 1)];
+      file_offset = pc - range.start + range.file_offset;
+      inside_frame = false;
+    }
+    if (end == END_NONE) end = Leave(s, file_offset);
+  }
+  WalkResult result;
+  result.words.assign(s->body, s->body + s->word_count);
+  result.ranges.assign(s->ranges, s->ranges + s->range_count);
+  result.end = static_cast<uint32_t>(end);
+  result.flags = s->flags;
+  return result;
+}
+
+WalkResult HostWalk::Walk(WalkEnvironment& environment, const unwind_registers& leaf) {
+  scratch_->regs = leaf;
+  scratch_->word_count = 0;
+  scratch_->range_count = 0;
+  scratch_->current_range = SAMPLE_MAX_RANGES;
+  return Run(environment, /*inside_frame=*/false);
+}
+
+WalkResult HostWalk::Resume(WalkEnvironment& environment, const unwind_registers& resume,
+                            std::span<const uint64_t> words, std::span<const code_range> ranges) {
+  scratch* s = scratch_.get();
+  s->regs = resume;
+  words = words.first(std::min<size_t>(words.size(), SAMPLE_MAX_USER_WORDS));
+  ranges = ranges.first(std::min<size_t>(ranges.size(), SAMPLE_MAX_RANGES));
+  std::copy(words.begin(), words.end(), s->body);
+  std::copy(ranges.begin(), ranges.end(), s->ranges);
+  s->word_count = static_cast<u32>(words.size());
+  s->range_count = static_cast<u32>(ranges.size());
+  for (u32 i = 0; i < s->range_count; ++i) s->tables[i] = environment.DescribeTable(s->ranges[i]);
+  s->current_range = SAMPLE_MAX_RANGES;
+  return Run(environment, /*inside_frame=*/!words.empty());
+}
+
+}  // namespace stackray

@@ -1,0 +1,60 @@
+// The native unwinder on the host: the same C as in BPF (bpf/native.h), over memory that somebody
+// recorded. It finishes the walks for which BPF had no table yet, and replays fixtures.
+#ifndef STACKRAY_SYMBOLIZER_UNWIND_HOST_WALK_H_
+#define STACKRAY_SYMBOLIZER_UNWIND_HOST_WALK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bpf/scratch.h"
+#include "bpf/shared/records.h"
+
+namespace stackray {
+
+// What a walk needs. Implementations answer from a record, a fixture or a stopped process.
+class WalkEnvironment {
+ public:
+  virtual ~WalkEnvironment() = default;
+  // The target's memory: all of `to`, or false.
+  virtual bool Read(uint64_t address, std::span<uint8_t> to) = 0;
+  // The executable mapping at `pc`; nullopt: none.
+  virtual std::optional<code_range> FindRange(uint64_t pc) = 0;
+  // What the row store has for the range's file.
+  virtual range_table DescribeTable(const code_range& range) = 0;
+  // Loads what the last step missed; false: it cannot be had, guess by frame pointers.
+  virtual bool Load(const code_range& range, uint64_t file_offset) = 0;
+  virtual uint8_t* Chunk(uint32_t index) = 0;
+};
+
+struct WalkResult {
+  std::vector<uint64_t> words;  // Frame words, leaf first.
+  std::vector<code_range> ranges;
+  uint32_t end = END_NONE;  // enum end_reason.
+  uint32_t flags = 0;       // enum sample_flags: SAMPLE_GUESSED.
+};
+
+// Threads: one at a time. Memory: one struct scratch (about 50 KiB).
+class HostWalk {
+ public:
+  HostWalk();
+  ~HostWalk();
+
+  // Walks from a leaf's registers to the end, at most SAMPLE_MAX_USER_WORDS words.
+  WalkResult Walk(WalkEnvironment& environment, const unwind_registers& leaf);
+
+  // Goes on where BPF stopped: `words` and `ranges` are the record's, `resume` the registers of its last
+  // frame. The result holds the whole stack.
+  WalkResult Resume(WalkEnvironment& environment, const unwind_registers& resume,
+                    std::span<const uint64_t> words, std::span<const code_range> ranges);
+
+ private:
+  WalkResult Run(WalkEnvironment& environment, bool inside_frame);
+  std::unique_ptr<scratch> scratch_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_UNWIND_HOST_WALK_H_

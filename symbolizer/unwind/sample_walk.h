@@ -1,0 +1,31 @@
+// Finishes a sampled walk for which BPF had no table: the record's registers and raw stack, and tables
+// loaded now.
+#ifndef STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
+#define STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
+
+#include "kernel/raw_sample.h"
+#include "kernel/row_memory.h"
+#include "symbolizer/unwind/host_walk.h"
+#include "symbolizer/unwind/table_loader.h"
+
+namespace stackray {
+
+// Threads: one at a time; takes the loader's lock for the length of one walk.
+class SampleWalk {
+ public:
+  // Both outlive this.
+  SampleWalk(TableLoader& loader, RowMemory& memory) : loader_(loader), memory_(memory) {}
+
+  // `sample` has SAMPLE_HAS_RAW. The stack in the result is whole, from the leaf on; its end says why it
+  // stopped, END_READ_FAULT also when the raw slice was too short.
+  WalkResult Finish(const RawSample& sample);
+
+ private:
+  TableLoader& loader_;
+  RowMemory& memory_;
+  HostWalk walk_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_

@@ -1,0 +1,69 @@
+// Brings unwind pages into the row store: when BPF misses one, and when a raw stack is finished here.
+//
+// Memory:  open tables (UnwindTables) up to `cache_bytes`, beside the row store's own budget.
+// Threads: any; one at a time inside. HandleMiss() is the table writer's loop body.
+#ifndef STACKRAY_SYMBOLIZER_UNWIND_TABLE_LOADER_H_
+#define STACKRAY_SYMBOLIZER_UNWIND_TABLE_LOADER_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "bpf/shared/records.h"
+#include "symbolizer/cfi/cfi_source.h"
+#include "symbolizer/executable_files.h"
+#include "symbolizer/unwind/row_store.h"
+
+namespace stackray {
+
+class TableLoader {
+ public:
+  // `files` and `store` outlive this.
+  TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes);
+  ~TableLoader();
+
+  // Loads the page that was missed, then its neighbours: code that is sampled is near code that will be.
+  void HandleMiss(const miss_record& miss);
+
+  // Makes `range`'s file known, in whatever state. OK also when the file turned out to have no tables.
+  // Errors: as ExecutableFiles::Get (the file cannot be had).
+  absl::Status LoadFile(uint32_t pid, const code_range& range);
+  // The page of one instruction. Errors: as LoadFile, and what BuildPage() says.
+  absl::Status LoadPage(uint32_t pid, const code_range& range, uint64_t file_offset);
+
+  // Holds the store still for a walk on the host: nothing is evicted meanwhile except by the walker's
+  // own Load… calls.
+  absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  absl::Status LoadFileLocked(uint32_t pid, const code_range& range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status LoadPageLocked(uint32_t pid, const code_range& range, uint64_t file_offset)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const RowStore& store() const { return store_; }
+
+  // Closes all tables; the row store keeps its pages.
+  void Wipe();
+
+ private:
+  struct OpenTables;
+  using Entries = std::list<OpenTables>;  // Most recently used first.
+  absl::StatusOr<OpenTables*> Open(uint32_t pid, const code_range& range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status LoadOne(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Shrink(size_t limit_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ExecutableFiles& files_;
+  RowStore& store_;
+  const size_t cache_bytes_;
+  absl::Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<FileIdentity, Entries::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_UNWIND_TABLE_LOADER_H_

@@ -1,0 +1,268 @@
+#include "agent/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <optional>
+
+#include "tests/agent/doctor/fake_host.h"
+
+namespace stackray {
+namespace {
+
+using testing::HasSubstr;
+
+std::optional<Finding> Find(const Findings& findings, const std::string& id) {
+  const auto found = std::ranges::find(findings, id, &Finding::id);
+  if (found == findings.end()) return std::nullopt;
+  return *found;
+}
+
+TEST(Doctor, FindsNothingMissingOnAHostThatLacksNothing) {
+  const Findings findings = Examine(FakeHost());
+  for (const Finding& finding : findings) {
+    EXPECT_EQ(finding.level, FindingLevel::kGood) << finding.id << ": " << finding.what;
+  }
+  EXPECT_TRUE(SamplingPossible(findings));
+  EXPECT_GE(findings.size(), 15u);
+}
+
+// One thing taken away, and what the doctor must make of it.
+struct Lack {
+  const char* name;
+  std::function<void(FakeHost&)> take;
+  const char* id;
+  FindingLevel level;
+  const char* fix;  // Part of the advice.
+};
+
+void PrintTo(const Lack& lack, std::ostream* out) { *out << lack.name; }
+
+class DoctorLack : public testing::TestWithParam<Lack> {};
+
+TEST_P(DoctorLack, IsNamedWithItsCostAndItsFix) {
+  FakeHost host;
+  GetParam().take(host);
+  const Findings findings = Examine(host);
+  const std::optional<Finding> finding = Find(findings, GetParam().id);
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->level, GetParam().level) << finding->what;
+  EXPECT_FALSE(finding->cost.empty());
+  EXPECT_THAT(finding->fix, HasSubstr(GetParam().fix));
+  EXPECT_EQ(SamplingPossible(findings), GetParam().level != FindingLevel::kBlocking);
+  for (const Finding& other : findings) {
+    if (other.id == finding->id) continue;
+    EXPECT_EQ(other.level, FindingLevel::kGood) << other.id << ": " << other.what;
+  }
+}
+
+constexpr FindingLevel kWarns = FindingLevel::kWarning;
+constexpr FindingLevel kBlocks = FindingLevel::kBlocking;
+
+const Lack kPrivileges[] = {
+    {"NoBpfCapability",
+     [](FakeHost& h) {
+       h.DropCapabilities({21, 39});
+     },
+     "capability.bpf", kBlocks, "root"},
+    {"NoPerfmonCapability",
+     [](FakeHost& h) {
+       h.DropCapabilities({21, 38});
+     },
+     "capability.perfmon", kBlocks, "CAP_PERFMON"},
+    {"NoPtraceCapability", [](FakeHost& h) { h.DropCapabilities({19}); }, "capability.sys_ptrace",
+     kWarns, "CAP_SYS_PTRACE"},
+    {"NoCheckpointRestoreCapability",
+     [](FakeHost& h) {
+       h.DropCapabilities({21, 40});
+     },
+     "capability.checkpoint_restore", kWarns, "CAP_CHECKPOINT_RESTORE"},
+    {"NoReadCapability", [](FakeHost& h) { h.DropCapabilities({2}); }, "capability.dac_read_search",
+     kWarns, "CAP_DAC_READ_SEARCH"},
+    {"UserNamespace", [](FakeHost& h) { h.files["/proc/self/uid_map"] = "0 1000 1\n"; },
+     "user_namespace", kBlocks, "rootless"},
+    {"PidNamespace", [](FakeHost& h) { h.links["/proc/self/ns/pid"] = "pid:[4026532190]"; },
+     "pid_namespace", kWarns, "hostPID"},
+    {"NoProc", [](FakeHost& h) { h.links.clear(); }, "pid_namespace", kWarns, "/proc"},
+    {"ConfidentialLockdown",
+     [](FakeHost& h) {
+       h.files["/sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n";
+     },
+     "lockdown", kBlocks, "lockdown="},
+    {"NobodyMayTrace", [](FakeHost& h) { h.files["/proc/sys/kernel/yama/ptrace_scope"] = "3\n"; },
+     "ptrace_scope", kWarns, "sysctl.d"},
+    {"ProcSubset",
+     [](FakeHost& h) { h.files["/proc/self/mounts"] = "proc /proc proc rw,subset=pid 0 0\n"; },
+     "proc_subset", kWarns, "full proc"},
+};
+
+const Lack kSampling[] = {
+    {"KernelTooOld",
+     [](FakeHost& h) {
+       h.release = "5.10.0-33-amd64";
+       h.build = "";
+     },
+     "kernel", kBlocks, "6.1.36"},
+    {"KernelThatHangs",
+     [](FakeHost& h) {
+       h.release = "6.2.16";
+       h.build = "";
+     },
+     "kernel", kBlocks, "update"},
+    {"KernelUnknown", [](FakeHost& h) { h.release = "mainline"; }, "kernel", kWarns, "6.1"},
+    {"OtherMachine", [](FakeHost& h) { h.machine = "riscv64"; }, "machine", kBlocks, "x86_64"},
+    {"NoBtf", [](FakeHost& h) { h.files.erase("/sys/kernel/btf/vmlinux"); }, "btf", kBlocks,
+     "CONFIG_DEBUG_INFO_BTF"},
+    {"LoadForbidden",
+     [](FakeHost& h) {
+       h.load = {EPERM, ""};
+     },
+     "bpf_load", kBlocks, "seccomp"},
+    {"NoBpfInKernel",
+     [](FakeHost& h) {
+       h.load = {ENOSYS, ""};
+     },
+     "bpf_load", kBlocks, "CONFIG_BPF_SYSCALL"},
+    {"NoRingBuffer",
+     [](FakeHost& h) {
+       h.ring_buffer = {EINVAL, ""};
+     },
+     "ring_buffer", kBlocks, "CONFIG_BPF"},
+    {"NoMemory",
+     [](FakeHost& h) {
+       h.ring_buffer = {ENOMEM, ""};
+     },
+     "ring_buffer", kBlocks, "memory limit"},
+    {"NoLoop",
+     [](FakeHost& h) {
+       h.loop = {EOPNOTSUPP, ""};
+     },
+     "bpf_loop", kBlocks, "kernel"},
+    {"NoAttach",
+     [](FakeHost& h) {
+       h.attach = {EACCES, ""};
+     },
+     "bpf_attach", kBlocks, "root"},
+    {"NoProcessEvents",
+     [](FakeHost& h) {
+       h.process_events = {ESRCH, ""};
+     },
+     "process_events", kBlocks, "tracepoints"},
+    {"NoCpuClock",
+     [](FakeHost& h) {
+       h.cpu_clock = {EACCES, ""};
+     },
+     "cpu_clock", kBlocks, "root"},
+    {"NoHardwareCounters",
+     [](FakeHost& h) {
+       h.hardware_cycles = {ENOENT, ""};
+     },
+     "hardware_cycles", kWarns, "virtual PMU"},
+    {"RateLimited",
+     [](FakeHost& h) { h.files["/proc/sys/kernel/perf_event_max_sample_rate"] = "50\n"; },
+     "sample_rate", kWarns, "sysctl"},
+};
+
+const Lack kSurroundings[] = {
+    {"HiddenKernelSymbols",
+     [](FakeHost& h) {
+       h.files["/proc/kallsyms"] = "0000000000000000 T _text\n0000000000000000 T _stext\n";
+       h.files["/proc/sys/kernel/kptr_restrict"] = "2\n";
+     },
+     "kernel_symbols", kWarns, "kptr_restrict=1"},
+    {"NoKernelSymbols", [](FakeHost& h) { h.files.erase("/proc/kallsyms"); }, "kernel_symbols",
+     kWarns, "CONFIG_KALLSYMS"},
+    {"NoControlGroups", [](FakeHost& h) { h.files.erase("/sys/fs/cgroup/cgroup.controllers"); },
+     "cgroup", kWarns, "mount"},
+    {"NoUprobes", [](FakeHost& h) { h.files.erase("/sys/bus/event_source/devices/uprobe/type"); },
+     "uprobes", kWarns, "CONFIG_UPROBE"},
+    {"ReadOnlyState",
+     [](FakeHost& h) {
+       h.write = {EROFS, ""};
+     },
+     "state_directory", kWarns, "--state-dir"},
+    {"PortTaken",
+     [](FakeHost& h) {
+       h.listen = {EADDRINUSE, ""};
+     },
+     "page_port", kWarns, "--status"},
+    {"NoLoopback",
+     [](FakeHost& h) {
+       h.listen = {EADDRNOTAVAIL, ""};
+     },
+     "page_port", kWarns, "link set lo up"},
+};
+
+const auto kNameOfLack = [](const auto& param_info) { return param_info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Privileges, DoctorLack, testing::ValuesIn(kPrivileges), kNameOfLack);
+INSTANTIATE_TEST_SUITE_P(Sampling, DoctorLack, testing::ValuesIn(kSampling), kNameOfLack);
+INSTANTIATE_TEST_SUITE_P(Surroundings, DoctorLack, testing::ValuesIn(kSurroundings), kNameOfLack);
+
+TEST(Doctor, AnAdministratorNeedsNoneOfTheSmallerCapabilities) {
+  FakeHost host;
+  host.DropCapabilities({34, 38, 39, 40});
+  EXPECT_EQ(Find(Examine(host), "capabilities")->level, FindingLevel::kGood);
+}
+
+TEST(Doctor, HiddenProcessesMatterOnlyWithoutTheTraceCapability) {
+  FakeHost host;
+  host.files["/proc/self/mounts"] = "proc /proc proc rw,hidepid=invisible 0 0\n";
+  EXPECT_EQ(Find(Examine(host), "hidepid")->level, FindingLevel::kGood);
+  host.DropCapabilities({19});
+  EXPECT_EQ(Find(Examine(host), "hidepid")->level, FindingLevel::kWarning);
+  host.files["/proc/self/mounts"] = "tmpfs /proc/x tmpfs rw,hidepid=2 0 0\n";
+  EXPECT_FALSE(Find(Examine(host), "hidepid").has_value());
+}
+
+TEST(Doctor, OneFailingLoadIsOneFinding) {
+  FakeHost host;
+  host.load = host.attach = host.ring_buffer = host.process_events = {EPERM, ""};
+  const Findings findings = Examine(host);
+  EXPECT_EQ(std::ranges::count(findings, FindingLevel::kBlocking, &Finding::level), 1);
+}
+
+TEST(Doctor, TheVerifiersLogIsKept) {
+  FakeHost host;
+  host.load = {EINVAL, "0: (b7) r0 = 0\nunknown opcode b7\n"};
+  EXPECT_THAT(Find(Examine(host), "bpf_load")->detail, HasSubstr("unknown opcode"));
+}
+
+TEST(Doctor, SettingsThatDoNotMatterAreSaidNotToMatter) {
+  FakeHost host;
+  host.files["/proc/sys/kernel/perf_event_paranoid"] = "4\n";
+  const auto finding = Find(Examine(host), "perf_event_paranoid");
+  EXPECT_EQ(finding->level, FindingLevel::kGood);
+  EXPECT_THAT(finding->what, HasSubstr("is 4: does not matter"));
+}
+
+TEST(Doctor, ABareHostWithoutAnyFileGivesFindingsAndNoCrash) {
+  FakeHost host;
+  host.files.clear();
+  host.links.clear();
+  const Findings findings = Examine(host);
+  EXPECT_EQ(Find(findings, "capabilities")->level, FindingLevel::kWarning);
+  EXPECT_FALSE(SamplingPossible(findings));  // No types of the kernel.
+}
+
+TEST(Doctor, HostileFilesGiveFindingsAndNoCrash) {
+  for (const std::string& junk : {std::string("CapEff:"), std::string("CapEff:\t\xff\xff"),
+                                  std::string(5000, ' '), std::string("\n\n,,==\0\n", 8)}) {
+    FakeHost host;
+    for (auto& [path, text] : host.files) text = junk;
+    EXPECT_EQ(Find(Examine(host), "capabilities")->level, FindingLevel::kWarning);
+  }
+}
+
+TEST(Doctor, ARefusedOptionalProgramDoesNotBlock) {
+  const Finding finding = ProgramRefused("python", "names of Python functions",
+                                         absl::InvalidArgumentError("EINVAL"), "back-edge\n");
+  EXPECT_EQ(finding.id, "program.python");
+  EXPECT_TRUE(SamplingPossible({finding}));
+  EXPECT_THAT(finding.detail, HasSubstr("back-edge"));
+}
+
+}  // namespace
+}  // namespace stackray

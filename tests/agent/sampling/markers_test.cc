@@ -1,0 +1,61 @@
+#include "agent/sampling/markers.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "bpf/shared/end_reason.h"
+#include "reporter/export/delivery_counts.h"
+
+namespace stackray {
+namespace {
+
+std::string Text(MarkerKind kind, uint64_t detail) {
+  const FrameKey key = FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
+  const FrameSymbols symbols = MarkerSymbols(key);
+  EXPECT_EQ(symbols.type, FrameType::kMarker);
+  EXPECT_EQ(symbols.mapping, 0u);
+  EXPECT_EQ(symbols.lines.size(), 1u);
+  return symbols.lines.at(0).function;
+}
+
+TEST(Markers, StandAtEveryCutAndNowhereElse) {
+  constexpr uint32_t kWhole[] = {END_UNDEFINED_RA, END_NULL_RA, END_NULL_FP};
+  constexpr uint32_t kNoStack[] = {END_KERNEL_THREAD, END_NO_ADDRESS_SPACE};
+  for (uint32_t end : kWhole) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;
+  for (uint32_t end : kNoStack) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;
+  std::set<std::string> texts;
+  for (uint32_t end = END_READ_FAULT; end <= END_BAD_TABLE; ++end) {
+    const auto marker = MarkerForEnd(end);
+    ASSERT_TRUE(marker.has_value()) << end;
+    const std::string text = MarkerSymbols(*marker).lines.at(0).function;
+    EXPECT_TRUE(text.starts_with("[truncated: ") && text.ends_with("]")) << text;
+    EXPECT_EQ(text.find("unknown reason"), std::string::npos) << end;
+    EXPECT_TRUE(texts.insert(text).second) << text << " twice";
+  }
+  EXPECT_TRUE(MarkerForEnd(END_COMPAT_TASK).has_value());
+  EXPECT_EQ(Text(MarkerKind::kTruncated, END_COMPAT_TASK), "[truncated: 32-bit code]");
+}
+
+TEST(Markers, NameEveryLoss) {
+  EXPECT_EQ(Text(MarkerKind::kLost, 0), "[lost: ring full]");
+  EXPECT_EQ(Text(MarkerKind::kLost, 1), "[lost: scratch busy]");
+  EXPECT_EQ(Text(MarkerKind::kLost, 2), "[lost: damaged record]");
+  std::set<std::string> texts;
+  for (uint64_t reason = 0; reason < kLossReasons; ++reason) {
+    const std::string text = Text(MarkerKind::kLost, kFirstDeliveryLoss + reason);
+    EXPECT_EQ(text.find("unknown reason"), std::string::npos) << reason;
+    EXPECT_TRUE(texts.insert(text).second) << text << " twice";
+  }
+  EXPECT_EQ(Text(MarkerKind::kLost, 15), "[lost: unknown reason]");
+}
+
+TEST(Markers, OfOtherKinds) {
+  EXPECT_EQ(Text(MarkerKind::kUnknownJit, 0), "[unknown jit]");
+  EXPECT_EQ(Text(MarkerKind::kKernelCut, 0), "[truncated: kernel stack too deep]");
+  EXPECT_EQ(Text(MarkerKind::kNoMapping, 0), "[unmapped code]");
+}
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,90 @@
+#include "agent/settings/config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace stackray {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string Error(std::string_view text) {
+  const auto settings = ParseConfigText(text, "x.yaml");
+  return settings.ok() ? "no error" : std::string(settings.status().message());
+}
+
+TEST(ConfigFile, KeysLinesAndLists) {
+  const auto settings = ParseConfigText(
+      "# first\nfrequency: 20\n\npid: [1, 2]\noutput:\n  - a.html\nlisten: '7172'\n", "x.yaml");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  ASSERT_EQ(settings->size(), 4u);
+  EXPECT_EQ((*settings)[0].row->key, "frequency");
+  EXPECT_EQ((*settings)[0].origin, "x.yaml:2");
+  EXPECT_THAT((*settings)[1].texts, ElementsAre("1", "2"));
+  EXPECT_EQ((*settings)[1].origin, "x.yaml:4");
+  EXPECT_THAT((*settings)[2].texts, ElementsAre("a.html"));
+  EXPECT_THAT((*settings)[3].texts, ElementsAre("7172"));
+}
+
+TEST(ConfigFile, NothingIsFine) {
+  for (const char* text : {"", "# only words\n", "---\n", "{}"}) {
+    const auto settings = ParseConfigText(text, "x.yaml");
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_TRUE(settings->empty());
+  }
+}
+
+TEST(ConfigFile, Refusals) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"a: 1\n", "x.yaml:1: unknown key \"a\""},
+      {"page: on\nfrequencey: 1\n",
+       "x.yaml:2: unknown key \"frequencey\"; did you mean frequency?"},
+      {"history_size: 1MiB\n",
+       "x.yaml:1: unknown key \"history_size\"; did you mean history-size?"},
+      {"config: other.yaml\n", "x.yaml:1: unknown key \"config\""},
+      {"<<: {page: on}\n", "x.yaml:1: unknown key \"<<\""},
+      {"page: on\n\npage: off\n", "x.yaml:3: key \"page\" given twice, first at x.yaml:1"},
+      {"frequency:\n", "x.yaml:1: frequency needs a value; expected a whole number"},
+      {"frequency: [1]\n", "x.yaml:1: frequency needs a value"},
+      {"frequency: {a: 1}\n", "x.yaml:1: frequency needs a value"},
+      {"pid: []\n", "x.yaml:1: pid needs a value"},
+      {"pid:\n  - 1\n  - [2]\n", "x.yaml:3: a list's elements"},
+      {"- frequency\n", "x.yaml:1: expected \"key: value\" lines"},
+      {"frequency\n", "x.yaml:1: expected \"key: value\" lines"},
+      {"[1]: 2\n", "x.yaml:1: a key must be plain text"},
+      {"page: on\n---\npage: off\n", "x.yaml:3: a second YAML document"},
+      {"page: *nobody\n", "x.yaml:1: not YAML"},
+      {"page: on\n\tfrequency: 1\n", "x.yaml:"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_THAT(Error(text), StartsWith(expected)) << text;
+}
+
+TEST(ConfigFile, HostileTextNeverThrows) {
+  EXPECT_THAT(Error(std::string(200'000, '[')), StartsWith("x.yaml"));
+  EXPECT_THAT(Error(std::string(200'000, '{')), StartsWith("x.yaml"));
+  EXPECT_THAT(Error(std::string("\xff\xfe\x00\x01", 4)), StartsWith("x.yaml"));
+  const std::string good = "frequency: 20\npid: [1, 2]\noutput:\n  - \"a.html\"\nlisten: '7172'\n";
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (char byte : {'\0', '\t', '"', '[', '&', '*', ':', '\xff'}) {
+      std::string damaged = good;
+      damaged[at] = byte;
+      (void)ParseConfigText(damaged, "x.yaml");
+    }
+  }
+}
+
+TEST(ConfigFile, Files) {
+  EXPECT_THAT(ReadConfigFile("/nonexistent.yaml").status().message(),
+              HasSubstr("cannot open the configuration /nonexistent.yaml: No such file"));
+  EXPECT_THAT(ReadConfigFile("/").status().message(), HasSubstr("cannot read"));
+  const std::string path = testing::TempDir() + "/large.yaml";
+  std::ofstream(path) << std::string(1024 * 1024 + 1, '#');
+  EXPECT_THAT(ReadConfigFile(path).status().message(), HasSubstr("larger than 1 MiB"));
+}
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,216 @@
+#include "tests/agent/settings/setting_cases.h"
+
+#include <fmt/format.h>
+
+namespace stackray {
+namespace {
+
+const RecordSettings* Record(const CommandLine& line) {
+  return std::get_if<RecordSettings>(&line.verb);
+}
+const AgentSettings& Agent(const CommandLine& line) { return std::get<AgentSettings>(line.verb); }
+const TargetSettings& Target(const CommandLine& line) {
+  return Record(line) ? Record(line)->target : Agent(line).target;
+}
+const SamplingSettings& Sampling(const CommandLine& line) {
+  return Record(line) ? Record(line)->sampling : Agent(line).sampling;
+}
+std::string Outputs(const CommandLine& line) {
+  std::string text;
+  for (const OutputFile& output : Record(line)->outputs)
+    text += fmt::format("{}={} ", output.path, static_cast<int>(output.format));
+  return text;
+}
+
+#define READ(expression) [](const CommandLine& l) { return fmt::format("{}", (expression)); }
+
+Case SwitchCase(const char* record, const char* agent,
+                std::function<std::string(const CommandLine&)> read) {
+  return {record, agent, {"yes", "true"}, {"OFF", "false"}, {"true", "true"}, "maybe", read};
+}
+
+Case ReceiverText(Sample file, Sample variable, Sample flag, std::string bad,
+                  std::string ReceiverStrings::*field) {
+  return {"", "", file, variable, flag, bad, [field](const CommandLine& line) {
+            return Agent(line).receiver.*field;
+          }};
+}
+
+}  // namespace
+
+std::map<std::string_view, Case> Cases() {
+  const std::string hex64(64, 'b');
+  return {
+      {"pid",
+       {"",
+        "",
+        {"7", "7"},
+        {"9,8,9", "8,9"},
+        {"1,2", "1,2"},
+        "0",
+        READ(fmt::join(Target(l).pids, ","))}},
+      {"inherit", SwitchCase("true", "true", READ(Target(l).inherit))},
+      {"cgroup",
+       {"",
+        "",
+        {"/a", "/a"},
+        {"b/c", "b/c"},
+        {"/sys/x", "/sys/x"},
+        "a\nb",
+        READ(Target(l).cgroup_path)}},
+      {"container",
+       {"",
+        "",
+        {"0123456789ab", "0123456789ab"},
+        {hex64, hex64},
+        {"ABCDEF012345", "abcdef012345"},
+        "0123",
+        READ(Target(l).container_id)}},
+      {"command",
+       {"",
+        "",
+        {"java", "java"},
+        {"a b", "a b"},
+        {"exactly15bytes.", "exactly15bytes."},
+        "sixteen-bytes-xx",
+        READ(Target(l).command_name)}},
+      {"all", SwitchCase("true", "true", READ(Target(l).kind == TargetKind::kWholeHost))},
+      {"as-root", SwitchCase("false", "", READ(Target(l).as_root))},
+      {"frequency",
+       {"99",
+        "20",
+        {"11", "11"},
+        {"10000", "10000"},
+        {"1", "1"},
+        "10001",
+        READ(Sampling(l).frequency_hz)}},
+      {"timestamps", SwitchCase("true", "false", READ(Sampling(l).timestamps))},
+      {"thread-attributes", SwitchCase("true", "true", READ(Sampling(l).thread_attributes))},
+      {"cpu-attribute", SwitchCase("false", "false", READ(Sampling(l).cpu_attribute))},
+      {"seal-interval",
+       {"1000",
+        "2000",
+        {"3s", "3000"},
+        {"2m", "120000"},
+        {"250ms", "250"},
+        "99ms",
+        READ(Sampling(l).seal_interval_ms)}},
+      {"raw-slices",
+       {"4194304",
+        "4194304",
+        {"0", "0"},
+        {"10MB", "10000000"},
+        {"1KiB", "1024"},
+        "-1",
+        READ(Sampling(l).raw_slices_bytes)}},
+      {"unwind-tables",
+       {"16777216",
+        "16777216",
+        {"1MiB", "1048576"},
+        {"1.5MiB", "1572864"},
+        {"2GiB", "2147483648"},
+        "1048575",
+        READ(Sampling(l).unwind_tables_bytes)}},
+      {"duration",
+       {"none",
+        "",
+        {"5", "5000"},
+        {"1h", "3600000"},
+        {"0.5", "500"},
+        "0",
+        READ(Record(l)->duration_ms ? fmt::format("{}", *Record(l)->duration_ms) : "none")}},
+      {"output",
+       {"",
+        "",
+        {"a.html", "a.html=0 "},
+        {"b.pb.gz", "b.pb.gz=1 "},
+        {"-", "-=2 "},
+        "x.txt",
+        READ(Outputs(l))}},
+      {"endpoint", ReceiverText({"http://a:1", "http://a:1"}, {"b:2", "b:2"},
+                                {"https://c", "https://c"}, "a\tb", &ReceiverStrings::endpoint)},
+      {"protocol", ReceiverText({"grpc", "grpc"}, {"http/protobuf", "http/protobuf"},
+                                {"grpc", "grpc"}, "http/json", &ReceiverStrings::protocol)},
+      {"headers", ReceiverText({"a=1", "a=1"}, {"b=2,c=3", "b=2,c=3"}, {"d=", "d="}, "=x",
+                               &ReceiverStrings::headers)},
+      {"compression", ReceiverText({"gzip", "gzip"}, {"zstd", "zstd"}, {"none", "none"}, "lz4",
+                                   &ReceiverStrings::compression)},
+      {"timeout", ReceiverText({"10", "10000"}, {"250ms", "250"}, {"1m", "60000"}, "2h",
+                               &ReceiverStrings::timeout)},
+      {"insecure", ReceiverText({"yes", "true"}, {"0", "false"}, {"true", "true"}, "2",
+                                &ReceiverStrings::insecure)},
+      {"certificate", ReceiverText({"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}, "\x01",
+                                   &ReceiverStrings::certificate)},
+      {"client-key", ReceiverText({"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}, "\x01",
+                                  &ReceiverStrings::client_key)},
+      {"client-certificate", ReceiverText({"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}, "\x01",
+                                          &ReceiverStrings::client_certificate)},
+      {"state-dir",
+       {"",
+        "/var/lib/stackray",
+        {"/a", "/a"},
+        {"/b", "/b"},
+        {"/c", "/c"},
+        "relative",
+        READ(Agent(l).state_dir)}},
+      {"history-size",
+       {"",
+        "268435456",
+        {"1MiB", "1048576"},
+        {"1GB", "1000000000"},
+        {"2048KiB", "2097152"},
+        "1000kB",
+        READ(Agent(l).history_bytes)}},
+      {"history-age",
+       {"",
+        "86400000",
+        {"7d", "604800000"},
+        {"1m", "60000"},
+        {"90", "90000"},
+        "59s",
+        READ(Agent(l).history_age_ms)}},
+      {"queue-size",
+       {"",
+        "33554432",
+        {"4MiB", "4194304"},
+        {"5MiB", "5242880"},
+        {"1 GiB", "1073741824"},
+        "4MB",
+        READ(Agent(l).queue_bytes)}},
+      {"flush-timeout",
+       {"",
+        "5000",
+        {"0", "0"},
+        {"1s", "1000"},
+        {"10m", "600000"},
+        "601s",
+        READ(Agent(l).flush_timeout_ms)}},
+      {"page", SwitchCase("", "true", READ(Agent(l).page))},
+      {"listen",
+       {"",
+        "127.0.0.1 7171",
+        {"1234", "127.0.0.1 1234"},
+        {"[::1]:80", "::1 80"},
+        {"localhost:0", "localhost 0"},
+        "0.0.0.0:7171",
+        READ(fmt::format("{} {}", Agent(l).listen.host, Agent(l).listen.port))}},
+      {"log-level",
+       {"1",
+        "1",
+        {"debug", "0"},
+        {"warning", "2"},
+        {"error", "3"},
+        "trace",
+        READ(static_cast<int>(l.log.level))}},
+      {"log-format",
+       {"0",
+        "0",
+        {"json", "1"},
+        {"text", "0"},
+        {"json", "1"},
+        "xml",
+        READ(static_cast<int>(l.log.format))}},
+  };
+}
+
+}  // namespace stackray

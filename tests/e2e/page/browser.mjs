@@ -1,0 +1,93 @@
+// Starts Chromium with a fresh profile, and reads what the page shows.
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const require = createRequire(join(here, "../../../web/package.json"));
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export const ROW_HEIGHT = 20; // of the flame graph, as in web/src/view/flame_paint.ts
+
+// Path of the browser, or null with a reason on standard output. STACKRAY_CHROMIUM names another one.
+export function findChromium() {
+  const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+  const candidates = process.env.STACKRAY_CHROMIUM ? [process.env.STACKRAY_CHROMIUM] : usual;
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) console.log("SKIP page in a browser: no Chromium on this machine");
+  return found ?? null;
+}
+
+export async function launch() {
+  const { chromium } = require("playwright-core");
+  return chromium.launch({ executablePath: findChromium(), headless: true, args: FLAGS });
+}
+
+// A page at `url` with a record of everything it must not do.
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 },
+    colorScheme: "light", timezoneId: "UTC", ...options });
+  const page = await context.newPage();
+  const seen = { dialogs: [], errors: [], requests: [] };
+  page.on("dialog", (dialog) => {
+    seen.dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+  page.on("pageerror", (error) => seen.errors.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") seen.errors.push(message.text());
+  });
+  page.on("request", (request) => seen.requests.push(request.url()));
+  await page.goto(url);
+  return { page, seen, close: () => context.close() };
+}
+
+// Two animation frames: whatever was asked for is painted.
+export async function painted(page) {
+  await page.evaluate(() => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+// Where a frame is: `share` of the width from the left, `depth` rows from the root.
+export async function framePoint(page, share, depth, canvas = ".body > .flame canvas", upward = false) {
+  const box = await page.locator(canvas).boundingBox();
+  const y = depth * ROW_HEIGHT + ROW_HEIGHT / 2;
+  return { x: box.x + share * box.width, y: upward ? box.y + box.height - y : box.y + y };
+}
+
+export async function hover(page, share, depth, canvas, upward) {
+  const { x, y } = await framePoint(page, share, depth, canvas, upward);
+  await page.mouse.move(x, y);
+  await painted(page);
+  const tip = page.locator(".tooltip");
+  return (await tip.isVisible()) ? tip.innerText() : "";
+}
+
+export async function click(page, share, depth, canvas, upward) {
+  const { x, y } = await framePoint(page, share, depth, canvas, upward);
+  await page.mouse.click(x, y);
+  await page.waitForTimeout(260); // the zoom moves for 160 ms
+}
+
+// The colour on the screen at the middle of a frame, as "r,g,b".
+export async function colorAt(page, share, depth) {
+  await painted(page);
+  return page.evaluate(([part, row, height]) => {
+    const canvas = document.querySelector(".body > .flame canvas");
+    const ratio = canvas.width / canvas.clientWidth;
+    const [r, g, b, a] = canvas.getContext("2d").getImageData(
+      Math.floor(part * canvas.width), Math.floor((row * height + 3) * ratio), 1, 1).data;
+    return `${r},${g},${b},${a}`;
+  }, [share, depth, ROW_HEIGHT]);
+}
+
+export async function fact(page, label) {
+  return page.locator(`[data-fact="${label}"] dd`).innerText();
+}
+
+export async function rangeText(page) {
+  return page.locator(".range-text").innerText();
+}

@@ -1,0 +1,78 @@
+// Writes page data (docs/page-data.md) for tests: stacks go in, columns come out.
+import { gzipSync } from "node:zlib";
+
+export class PageData {
+  constructor(head) {
+    this.head = head;
+    this.strings = [""];
+    this.stringIndex = new Map([["", 0]]);
+    this.frames = { name: [], type: [], file: [] };
+    this.frameIndex = new Map();
+    this.nodes = { parent: [-1], frame: [-1] };
+    this.nodeIndex = new Map();
+    this.processes = { pid: [], command: [], executable: [], container: [] };
+    this.threads = { process: [], tid: [], name: [] };
+    this.samples = { node: [], thread: [], bucket: [], count: [] };
+  }
+
+  string(text) {
+    return this.intern(this.stringIndex, text, () => this.strings.push(text) - 1);
+  }
+
+  intern(index, key, make) {
+    let value = index.get(key);
+    if (value === undefined) index.set(key, value = make());
+    return value;
+  }
+
+  // [name, type, file]
+  frame([name, type = "native", file = ""]) {
+    return this.intern(this.frameIndex, JSON.stringify([name, type, file]), () => {
+      this.frames.type.push(this.string(type));
+      this.frames.file.push(this.string(file));
+      return this.frames.name.push(this.string(name)) - 1;
+    });
+  }
+
+  process(pid, command, executable = "", container = "") {
+    this.processes.command.push(this.string(command));
+    this.processes.executable.push(this.string(executable));
+    this.processes.container.push(this.string(container));
+    return this.processes.pid.push(pid) - 1;
+  }
+
+  thread(process, tid, name) {
+    this.threads.tid.push(tid);
+    this.threads.name.push(this.string(name));
+    return this.threads.process.push(process) - 1;
+  }
+
+  // `stack`: frames, outermost first.
+  sample(thread, bucket, stack, count = 1) {
+    let node = 0;
+    for (const entry of stack) {
+      const frame = this.frame(entry);
+      const parent = node;
+      node = this.intern(this.nodeIndex, `${parent} ${frame}`, () => {
+        this.nodes.parent.push(parent);
+        return this.nodes.frame.push(frame) - 1;
+      });
+    }
+    this.samples.node.push(node);
+    this.samples.thread.push(thread);
+    this.samples.bucket.push(bucket);
+    this.samples.count.push(count);
+  }
+
+  document() {
+    const { strings, frames, nodes, processes, threads, samples } = this;
+    return { format: "stackray-page/1", ...this.head, strings, frames, nodes, processes, threads, samples };
+  }
+}
+
+// What `record -o FILE.html` does with the page: the data goes where the marker stands.
+export function embed(page, document) {
+  const data = gzipSync(JSON.stringify(document)).toString("base64");
+  const script = `<script type="application/octet-stream" id="stackray-data">${data}</script>`;
+  return page.replace("<!--stackray-data-->", () => script);
+}

@@ -1,0 +1,58 @@
+// The agent's side of the live page (docs/page-data.md), with samples and failures as a test wants.
+import { createServer } from "node:http";
+import { smallProfile } from "./fixtures.mjs";
+
+export class LiveServer {
+  constructor(html) {
+    this.html = html;
+    this.newestMs = 0;      // 0: no samples yet
+    this.failWith = 0;      // an HTTP status for everything below /api
+    this.make = smallProfile;
+    this.profileUrls = [];
+    this.statusCount = 0;
+    this.sockets = new Set();
+  }
+
+  async start(port = 0) {
+    this.server = createServer((request, response) => this.answer(request, response));
+    this.server.on("connection", (socket) => {
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
+    });
+    await new Promise((done) => this.server.listen(port, "127.0.0.1", done));
+    this.port = this.server.address().port;
+    return `http://127.0.0.1:${this.port}/`;
+  }
+
+  async stop() {
+    const closed = new Promise((done) => this.server.close(done));
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+
+  answer(request, response) {
+    const url = new URL(request.url, "http://127.0.0.1");
+    if (url.pathname === "/") return this.send(response, 200, "text/html; charset=utf-8", this.html);
+    if (this.failWith) return this.send(response, this.failWith, "text/plain", "no");
+    if (url.pathname === "/api/status") {
+      this.statusCount++;
+      return this.json(response, { version: "0.1.0", host: "live-host", frequency_hz: 10, lost_total: 0,
+        oldest_ms: this.newestMs && this.newestMs - 600_000, newest_ms: this.newestMs,
+        samples_total: this.newestMs ? 100 : 0 });
+    }
+    if (url.pathname === "/api/profile") {
+      this.profileUrls.push(url);
+      return this.json(response, { ...this.make(this.newestMs - 10_000), host: "live-host" });
+    }
+    return this.send(response, 404, "text/plain", "not found");
+  }
+
+  json(response, value) {
+    this.send(response, 200, "application/json", JSON.stringify(value));
+  }
+
+  send(response, status, type, body) {
+    response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
+    response.end(body);
+  }
+}

@@ -1,0 +1,26 @@
+// libs: stackray_cfi stackray_blob_reader
+// Unwind pages from any file: whatever comes out keeps the blob's contract and says the same twice.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "symbolizer/cfi/cfi_source.h"
+#include "tests/symbolizer/cfi/blob_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const stackray::MemorySource source(std::span<const uint8_t>(data, size));
+  const absl::StatusOr<stackray::ElfImage> elf = stackray::ElfImage::Create(source);
+  if (!elf.ok()) return 0;
+  absl::StatusOr<stackray::UnwindTables> tables = stackray::UnwindTables::Create(source, *elf);
+  if (!tables.ok()) return 0;
+  const stackray::PageRange range = tables->pages();
+  for (uint32_t i = 0; i < std::min(range.page_count, 8u); ++i) {
+    const absl::StatusOr<std::vector<uint8_t>> blob = tables->BuildPage(range.first_page + i);
+    if (!blob.ok()) continue;
+    if (!stackray::DecodePage(*blob).error.empty()) std::abort();
+    const absl::StatusOr<std::vector<uint8_t>> again = tables->BuildPage(range.first_page + i);
+    if (!again.ok() || *again != *blob) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,85 @@
+// libs: stackray_unwind
+// The unwinder in surroundings that are all made of the input: registers, stack, mappings, directories
+// and table pages. It ends, with a reason, within its bounds, and touches nothing outside.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "symbolizer/unwind/host_walk.h"
+
+namespace {
+
+constexpr uint64_t kCodeBase = 0x400000, kRangeBytes = 0x10000, kRanges = 70;
+
+class InputEnvironment : public stackray::WalkEnvironment {
+ public:
+  InputEnvironment(std::span<const uint8_t> input, uint8_t* chunk) : input_(input), chunk_(chunk) {}
+
+  // Every address holds some of the input; some pages are absent.
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    if ((address >> 12) % 7 == 3) return false;
+    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
+    return true;
+  }
+  std::optional<code_range> FindRange(uint64_t pc) override {
+    const uint64_t index = (pc - kCodeBase) / kRangeBytes;
+    if (pc < kCodeBase || index >= kRanges) return std::nullopt;
+    code_range range = {};
+    range.start = kCodeBase + index * kRangeBytes;
+    range.end = range.start + kRangeBytes;
+    range.file_offset = index % 5 * kRangeBytes;
+    range.kind = static_cast<u8>(index % 11 == 7 ? RANGE_ANON : RANGE_FILE);
+    return range;
+  }
+  range_table DescribeTable(const code_range& range) override {
+    if (range.kind == RANGE_ANON) return {0, 0, 0, RANGE_NO_TABLE};
+    const uint64_t at = range.start / kRangeBytes;
+    const auto byte = [&](uint64_t i) { return u32{input_[(at * 4 + i) % input_.size()]}; };
+    return {byte(0) << 16 | byte(1), byte(2) & 3, byte(3),
+            byte(0) % 9 == 0 ? RANGE_NOT_LOADED : RANGE_HAS_TABLE};
+  }
+  bool Load(const code_range& range, uint64_t file_offset) override {
+    return (range.start ^ file_offset) % 3 == 0;
+  }
+  uint8_t* Chunk(uint32_t index) override { return index % 4 == 3 ? nullptr : chunk_; }
+
+ private:
+  std::span<const uint8_t> input_;
+  uint8_t* chunk_;
+};
+
+void Check(const stackray::WalkResult& result, size_t words_before) {
+  if (result.end == END_NONE || result.end >= END_REASON_COUNT) std::abort();
+  if (result.words.size() > SAMPLE_MAX_USER_WORDS || result.words.size() < words_before)
+    std::abort();
+  if (result.ranges.size() > SAMPLE_MAX_RANGES) std::abort();
+  for (const uint64_t word : result.words)
+    if (word >> FRAME_KIND_SHIFT != FRAME_NO_RANGE &&
+        (word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK) >= result.ranges.size())
+      std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static stackray::HostWalk walker;
+  static const std::unique_ptr<uint64_t[]> memory(new uint64_t[CHUNK_MAP_BYTES / 8]());
+  if (size < 200) return 0;
+  auto* chunk = reinterpret_cast<uint8_t*>(memory.get());
+  // The input over and over: wherever a directory points, there is something.
+  for (size_t at = 0; at < CHUNK_MAP_BYTES; at += size)
+    std::memcpy(chunk + at, data, std::min<size_t>(size, CHUNK_MAP_BYTES - at));
+  unwind_registers leaf;
+  std::memcpy(&leaf, data, sizeof(leaf));
+  leaf.pc = kCodeBase + leaf.pc % (kRanges * kRangeBytes);
+  leaf.r[DWARF_RSP] &= ~7ull;
+  InputEnvironment environment({data, size}, chunk);
+  const stackray::WalkResult whole = walker.Walk(environment, leaf);
+  Check(whole, 0);
+  // And from somewhere in the middle, as after a page that was missing.
+  const size_t words = whole.words.size() / 2;
+  Check(walker.Resume(environment, leaf, {whole.words.data(), words}, whole.ranges), words);
+  return 0;
+}

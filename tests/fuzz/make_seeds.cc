@@ -1,0 +1,90 @@
+// Writes the fuzz targets' seeds, made from this very machine: make_seeds FOLDER
+// Small real ELF files, the vDSO, kernel text files as /proc has them, unwind pages. Every target
+// gets all of them: what means nothing to one is cheap.
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "symbolizer/cfi/cfi_source.h"
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+constexpr size_t kMaxSeedBytes = 160 << 10;
+
+Bytes ReadPart(const char* path, size_t limit_bytes) {
+  Bytes bytes(limit_bytes);
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+// Its size is where its section headers end.
+Bytes VdsoImage() {
+  const auto* image = reinterpret_cast<const uint8_t*>(getauxval(AT_SYSINFO_EHDR));
+  if (image == nullptr) return {};
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof(header));
+  const size_t size = header.e_shoff + static_cast<size_t>(header.e_shnum) * header.e_shentsize;
+  return size > kMaxSeedBytes ? Bytes() : Bytes(image, image + size);
+}
+
+Bytes FirstLines(const char* path, size_t limit_bytes) {
+  Bytes text = ReadPart(path, limit_bytes);
+  const auto newline = std::find(text.rbegin(), text.rend(), '\n');
+  text.resize(static_cast<size_t>(text.rend() - newline));
+  return text;
+}
+
+Bytes FirstUnwindPage(const Bytes& file) {
+  const stackray::MemorySource source(file);
+  const absl::StatusOr<stackray::ElfImage> elf = stackray::ElfImage::Create(source);
+  if (!elf.ok()) return {};
+  absl::StatusOr<stackray::UnwindTables> tables = stackray::UnwindTables::Create(source, *elf);
+  if (!tables.ok()) return {};
+  const absl::StatusOr<Bytes> blob = tables->BuildPage(tables->pages().first_page);
+  if (!blob.ok()) return {};
+  Bytes seed(4);  // page_blob_fuzz: where the blob lies.
+  seed.insert(seed.end(), blob->begin(), blob->end());
+  return seed;
+}
+
+void Write(const std::filesystem::path& folder, const std::string& name, const Bytes& bytes) {
+  if (bytes.empty()) return;
+  std::ofstream file(folder / name, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  if (argument_count != 2) return 2;
+  const std::filesystem::path folder = arguments[1];
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  Write(folder, "vdso.elf", VdsoImage());
+  int number = 0;
+  for (const char* path : {"/bin/true", "/bin/cat", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
+                           "/lib/x86_64-linux-gnu/libdl.so.2"}) {
+    const Bytes file = ReadPart(path, kMaxSeedBytes);
+    Write(folder, "elf_" + std::to_string(++number), file);
+    Write(folder, "page_" + std::to_string(number), FirstUnwindPage(file));
+  }
+  for (const char* path : {"/proc/kallsyms", "/proc/modules", "/proc/self/maps", "/proc/self/stat",
+                           "/proc/self/cgroup", "/proc/self/mountinfo"})
+    Write(folder, "text_" + std::to_string(++number), FirstLines(path, 8 << 10));
+  Write(folder, "ascending", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xff, 3, 200, 12, 250, 13});
+  return std::filesystem::is_empty(folder, error) ? 1 : 0;
+}

@@ -1,0 +1,258 @@
+// Records as BPF writes them, and everything that can be wrong with one.
+#include "kernel/raw_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace stackray {
+namespace {
+
+// 8-byte aligned bytes of a record.
+class Bytes {
+ public:
+  explicit Bytes(size_t size) : size_(size), words_((size + 7) / 8) {}
+  uint8_t* data() { return reinterpret_cast<uint8_t*>(words_.data()); }
+  template <typename T>
+  T* As() {
+    return reinterpret_cast<T*>(data());
+  }
+  std::span<const uint8_t> span() { return {data(), size_}; }
+  absl::StatusOr<Record> Decode() { return DecodeRecord(span()); }
+  absl::StatusCode Code() { return Decode().status().code(); }
+
+ private:
+  size_t size_;
+  std::vector<uint64_t> words_;
+};
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+constexpr size_t kKernel = 2, kUser = 3, kRanges = 2, kRaw = 48;
+constexpr size_t kUserAt = sizeof(sample_record) + 8 * kKernel;
+constexpr size_t kRangesAt = kUserAt + 8 * kUser;
+constexpr size_t kSampleBytes = kRangesAt + sizeof(code_range) * kRanges + kRaw;
+
+void FillHeader(Bytes& bytes, record_type type) {
+  *bytes.As<record_header>() = {.layout = RECORD_LAYOUT_VERSION,
+                                .type = static_cast<u16>(type),
+                                .size_bytes = static_cast<u32>(bytes.span().size()),
+                                .time_ns = 12345};
+}
+
+code_range Range(uint64_t start) {
+  code_range range = {};
+  range.start = start;
+  range.end = start + 4096;
+  range.kind = RANGE_FILE;
+  return range;
+}
+
+Bytes Sample() {
+  Bytes bytes(kSampleBytes);
+  FillHeader(bytes, RECORD_SAMPLE);
+  auto* record = bytes.As<sample_record>();
+  record->end = END_UNDEFINED_RA;
+  record->kernel_count = kKernel;
+  record->user_words = kUser;
+  record->range_count = kRanges;
+  record->raw_bytes = kRaw;
+  std::memcpy(record->leader_command, "sixteen-bytes-ab", COMMAND_BYTES);
+  std::memcpy(record->thread_command, "short\0left", 10);
+  const uint64_t words[kKernel + kUser] = {
+      0xffffffff81000001, 0xffffffff81000002, uint64_t{FRAME_EXACT} << FRAME_KIND_SHIFT | 0x123,
+      uint64_t{FRAME_RETURN} << FRAME_KIND_SHIFT | 1ull << FRAME_RANGE_SHIFT | 0x456,
+      uint64_t{FRAME_NO_RANGE} << FRAME_KIND_SHIFT | 0xfffull << FRAME_RANGE_SHIFT | 0x789};
+  std::memcpy(bytes.data() + sizeof(sample_record), words, sizeof(words));
+  const code_range ranges[kRanges] = {Range(0x1000), Range(0x10000)};
+  std::memcpy(bytes.data() + kRangesAt, ranges, sizeof(ranges));
+  std::memset(bytes.data() + kSampleBytes - kRaw, 0x5a, kRaw);
+  return bytes;
+}
+
+TEST(DecodeRecord, ASampleHasAllItsParts) {
+  Bytes bytes = Sample();
+  const absl::StatusOr<Record> record = bytes.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto* sample = std::get_if<RawSample>(&*record);
+  ASSERT_NE(sample, nullptr);
+  EXPECT_EQ(sample->record->header.time_ns, 12345u);
+  ASSERT_EQ(sample->kernel.size(), kKernel);
+  EXPECT_EQ(sample->kernel[1], 0xffffffff81000002);
+  ASSERT_EQ(sample->user.size(), kUser);
+  EXPECT_EQ(FrameWordKind(sample->user[0]), uint64_t{FRAME_EXACT});
+  EXPECT_EQ(FrameWordRange(sample->user[1]), 1u);
+  EXPECT_EQ(FrameWordOffset(sample->user[1]), 0x456u);
+  ASSERT_EQ(sample->ranges.size(), kRanges);
+  EXPECT_EQ(sample->ranges[1].start, 0x10000u);
+  ASSERT_EQ(sample->raw_stack.size(), kRaw);
+  EXPECT_EQ(sample->raw_stack.data() + kRaw, bytes.span().data() + kSampleBytes);
+  EXPECT_EQ(sample->raw_stack[0], 0x5a);
+  EXPECT_EQ(CommandText(sample->record->leader_command), "sixteen-bytes-ab");
+  EXPECT_EQ(CommandText(sample->record->thread_command), "short");
+}
+
+TEST(DecodeRecord, ASampleMayBeEmpty) {
+  Bytes bytes(sizeof(sample_record));
+  FillHeader(bytes, RECORD_SAMPLE);
+  EXPECT_TRUE(bytes.Decode().ok());
+}
+
+TEST(DecodeRecord, TruncatedAtEveryLength) {
+  for (size_t size = 0; size < kSampleBytes; ++size) {
+    Bytes whole = Sample();
+    EXPECT_EQ(DecodeRecord(whole.span().first(size)).status().code(), kDataLoss) << size;
+    whole.As<record_header>()->size_bytes = static_cast<u32>(size);  // And says so.
+    EXPECT_EQ(DecodeRecord(whole.span().first(size)).status().code(), kDataLoss) << size;
+  }
+}
+
+TEST(DecodeRecord, BytesBehindTheRecordAreRefused) {
+  Bytes sample = Sample(), longer(kSampleBytes + 8);
+  std::memcpy(longer.data(), sample.data(), kSampleBytes);
+  EXPECT_EQ(longer.Code(), kDataLoss);
+  longer.As<record_header>()->size_bytes += 8;
+  EXPECT_EQ(longer.Code(), kDataLoss);
+}
+
+TEST(DecodeRecord, UnalignedBytesAreRefused) {
+  Bytes sample = Sample(), shifted(kSampleBytes + 8);
+  std::memcpy(shifted.data() + 4, sample.data(), kSampleBytes);
+  EXPECT_EQ(DecodeRecord(shifted.span().subspan(4, kSampleBytes)).status().code(), kDataLoss);
+}
+
+struct Damage {
+  const char* what;
+  absl::StatusCode code;
+  std::function<void(Bytes&)> apply;
+};
+
+uint64_t& Word(Bytes& bytes, size_t at) { return *reinterpret_cast<uint64_t*>(bytes.data() + at); }
+code_range& RangeOf(Bytes& bytes, size_t i) {
+  return reinterpret_cast<code_range*>(bytes.data() + kRangesAt)[i];
+}
+sample_record& Fixed(Bytes& bytes) { return *bytes.As<sample_record>(); }
+
+TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
+  const Damage damages[] = {
+      {"layout", kUnimplemented, [](Bytes& b) { Fixed(b).header.layout = 2; }},
+      {"layout 0", kUnimplemented, [](Bytes& b) { Fixed(b).header.layout = 0; }},
+      {"type 0", kUnimplemented, [](Bytes& b) { Fixed(b).header.type = 0; }},
+      {"type 6", kUnimplemented, [](Bytes& b) { Fixed(b).header.type = 6; }},
+      {"exec of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_EXEC; }},
+      {"fork of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_FORK; }},
+      {"exit of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_EXIT; }},
+      {"miss of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_MISS; }},
+      {"size less", kDataLoss, [](Bytes& b) { --Fixed(b).header.size_bytes; }},
+      {"size more", kDataLoss, [](Bytes& b) { ++Fixed(b).header.size_bytes; }},
+      {"size at its limit", kDataLoss, [](Bytes& b) { Fixed(b).header.size_bytes = ~0u; }},
+      {"kernel frames less", kDataLoss, [](Bytes& b) { --Fixed(b).kernel_count; }},
+      {"kernel frames more", kDataLoss, [](Bytes& b) { ++Fixed(b).kernel_count; }},
+      {"kernel frames at the limit", kDataLoss, [](Bytes& b) { Fixed(b).kernel_count = 0xffff; }},
+      {"words less", kDataLoss, [](Bytes& b) { --Fixed(b).user_words; }},
+      {"words more", kDataLoss, [](Bytes& b) { ++Fixed(b).user_words; }},
+      {"words at the limit", kDataLoss, [](Bytes& b) { Fixed(b).user_words = 0xffff; }},
+      {"ranges less", kDataLoss, [](Bytes& b) { --Fixed(b).range_count; }},
+      {"ranges more", kDataLoss, [](Bytes& b) { ++Fixed(b).range_count; }},
+      {"ranges at the limit", kDataLoss, [](Bytes& b) { Fixed(b).range_count = 0xffff; }},
+      {"raw less", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes -= 8; }},
+      {"raw more", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes += 8; }},
+      {"raw wraps", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes = 0u - 8; }},
+      {"end", kDataLoss, [](Bytes& b) { Fixed(b).end = END_REASON_COUNT; }},
+      {"end at the limit", kDataLoss, [](Bytes& b) { Fixed(b).end = 0xff; }},
+      {"range kind 0", kDataLoss, [](Bytes& b) { RangeOf(b, 0).kind = 0; }},
+      {"range kind 4", kDataLoss, [](Bytes& b) { RangeOf(b, 1).kind = 4; }},
+      {"empty range", kDataLoss, [](Bytes& b) { RangeOf(b, 0).end = RangeOf(b, 0).start; }},
+      {"range backwards", kDataLoss, [](Bytes& b) { RangeOf(b, 1).start = ~0ull; }},
+      {"frame of range 2", kDataLoss,
+       [](Bytes& b) { Word(b, kUserAt) |= 2ull << FRAME_RANGE_SHIFT; }},
+      {"frame of kind 3", kDataLoss,
+       [](Bytes& b) { Word(b, kUserAt) |= 3ull << FRAME_KIND_SHIFT; }},
+      {"frame of kind 15", kDataLoss, [](Bytes& b) { Word(b, kUserAt + 8) = ~0ull; }},
+  };
+  for (const Damage& damage : damages) {
+    Bytes bytes = Sample();
+    damage.apply(bytes);
+    EXPECT_EQ(bytes.Code(), damage.code) << damage.what;
+  }
+}
+
+// Counts over their bounds are refused also when the record is as long as they say.
+TEST(DecodeRecord, CountsOverTheirBounds) {
+  struct Case {
+    size_t kernel, user, ranges, raw;
+    bool good;
+  };
+  const Case cases[] = {{SAMPLE_MAX_KERNEL_FRAMES, SAMPLE_MAX_USER_WORDS, SAMPLE_MAX_RANGES,
+                         RAW_STACK_MAX_BYTES, true},
+                        {SAMPLE_MAX_KERNEL_FRAMES + 1, 0, 0, 0, false},
+                        {0, SAMPLE_MAX_USER_WORDS + 1, 0, 0, false},
+                        {0, 0, SAMPLE_MAX_RANGES + 1, 0, false},
+                        {0, 0, 0, RAW_STACK_MAX_BYTES + 8, false}};
+  for (const Case& c : cases) {
+    Bytes bytes(sizeof(sample_record) + 8 * (c.kernel + c.user) + sizeof(code_range) * c.ranges +
+                c.raw);
+    FillHeader(bytes, RECORD_SAMPLE);
+    sample_record& record = Fixed(bytes);
+    record.kernel_count = static_cast<u16>(c.kernel);
+    record.user_words = static_cast<u16>(c.user);
+    record.range_count = static_cast<u16>(c.ranges);
+    record.raw_bytes = static_cast<u32>(c.raw);
+    uint8_t* at = bytes.data() + sizeof(sample_record) + 8 * c.kernel;
+    for (size_t i = 0; i < c.user; ++i, at += 8) {
+      const uint64_t word = uint64_t{FRAME_NO_RANGE} << FRAME_KIND_SHIFT;
+      std::memcpy(at, &word, sizeof(word));
+    }
+    for (size_t i = 0; i < c.ranges; ++i, at += sizeof(code_range)) {
+      const code_range range = Range(4096 * (i + 1));
+      std::memcpy(at, &range, sizeof(range));
+    }
+    EXPECT_EQ(bytes.Decode().ok(), c.good) << c.kernel << " " << c.user << " " << c.ranges;
+  }
+}
+
+TEST(DecodeRecord, ProcessEventsAndMisses) {
+  for (const record_type type : {RECORD_EXEC, RECORD_FORK, RECORD_EXIT}) {
+    Bytes bytes(sizeof(process_record));
+    FillHeader(bytes, type);
+    bytes.As<process_record>()->process.pid = 42;
+    const absl::StatusOr<Record> record = bytes.Decode();
+    ASSERT_TRUE(record.ok());
+    const auto* event = std::get_if<ProcessEvent>(&*record);
+    ASSERT_NE(event, nullptr);
+    EXPECT_EQ(event->record->process.pid, 42u);
+  }
+  Bytes miss(sizeof(miss_record));
+  FillHeader(miss, RECORD_MISS);
+  miss.As<miss_record>()->range = Range(0x1000);
+  const absl::StatusOr<Record> record = miss.Decode();
+  ASSERT_TRUE(record.ok());
+  ASSERT_NE(std::get_if<TableMiss>(&*record), nullptr);
+  miss.As<miss_record>()->range.kind = 9;
+  EXPECT_EQ(miss.Code(), kDataLoss);
+}
+
+TEST(DecodeRecord, RandomDamageNeverLeadsOutside) {
+  std::mt19937_64 random(1);
+  size_t refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Bytes bytes = Sample();
+    for (uint64_t n = 1 + random() % 4; n > 0; --n)
+      bytes.data()[random() % kSampleBytes] = static_cast<uint8_t>(random());
+    const absl::StatusOr<Record> record = bytes.Decode();
+    refused += !record.ok();
+    if (!record.ok()) continue;
+    const auto* sample = std::get_if<RawSample>(&*record);
+    if (sample == nullptr) continue;
+    for (const uint64_t word : sample->user)
+      ASSERT_TRUE(FrameWordKind(word) == FRAME_NO_RANGE ||
+                  FrameWordRange(word) < sample->ranges.size());
+  }
+  EXPECT_GT(refused, 1'000u);
+}
+
+}  // namespace
+}  // namespace stackray

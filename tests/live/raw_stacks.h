@@ -1,0 +1,65 @@
+// Raw samples with their walks finished, one at a time, as program counters: for comparing with a
+// debugger. The parts are the session's own, without batches.
+#ifndef STACKRAY_TESTS_LIVE_RAW_STACKS_H_
+#define STACKRAY_TESTS_LIVE_RAW_STACKS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernel/sampler.h"
+#include "symbolizer/executable_files.h"
+#include "symbolizer/frame_names.h"
+#include "symbolizer/unwind/row_store.h"
+#include "symbolizer/unwind/sample_walk.h"
+#include "symbolizer/unwind/table_loader.h"
+
+namespace stackray::test {
+
+struct RawFrame {
+  uint64_t pc = 0;   // As a debugger prints it: the return address, or where the leaf was.
+  std::string name;  // Demangled; empty: none.
+};
+
+struct RawStack {
+  std::vector<RawFrame> frames;  // Leaf first.
+  uint32_t end = END_NONE;
+  bool finished_here = false;  // Not by BPF alone.
+};
+
+class RawStacks {
+ public:
+  // Samples `pid` alone. Errors: as Sampler::Create.
+  static absl::StatusOr<std::unique_ptr<RawStacks>> Start(double frequency_hz, uint32_t pid);
+  ~RawStacks();
+
+  // Stops the process at its next sample of user code and returns that sample; nullopt when it does
+  // not stop within `timeout_ms`. The caller lets the process go on (SIGCONT).
+  std::optional<RawStack> StopAtSample(int timeout_ms);
+
+ private:
+  explicit RawStacks(uint32_t pid) : pid_(pid) {}
+  void AnswerMisses();
+  RawStack Finish(const RawSample& sample);
+  bool WaitUntilStopped(int timeout_ms);
+  std::string NameOf(const code_range& range, uint64_t file_offset);
+
+  const uint32_t pid_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<ExecutableFiles> files_;
+  std::unique_ptr<RowStore> rows_;
+  std::unique_ptr<TableLoader> loader_;
+  std::unique_ptr<SampleWalk> walk_;
+  FrameNames names_{8 << 20};
+  std::atomic<bool> stopping_{false};
+  std::thread table_thread_;
+};
+
+}  // namespace stackray::test
+
+#endif  // STACKRAY_TESTS_LIVE_RAW_STACKS_H_

@@ -1,0 +1,248 @@
+// The open batch: what it writes, the size it promises, and what a rollback restores.
+#include "reporter/batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "reporter/decoded_batch.h"
+#include "tests/reporter/batch_events.h"
+
+namespace stackray {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int64_t kStart = 1'700'000'000'000'000'000;
+constexpr int64_t kEnd = kStart + 1'000'000'000;
+
+const ProcessId kProcess{.pid = 42, .exec_id = 1, .start_time_ns = 7};
+
+FrameSymbols Python(const char* function, int64_t line = 0) {
+  return {FrameType::kPython, 0, 0, {{.function = function, .line = line}}};
+}
+FrameKey Key(uint64_t word, FrameType type = FrameType::kPython) {
+  return FrameKey::Make(type, 1, word);
+}
+
+DecodedBatch SealAndDecode(BatchBuilder batch) {
+  const SealedBatchPtr sealed = std::move(batch).Seal(kStart, kEnd);
+  if (sealed == nullptr) {
+    ADD_FAILURE() << "empty batch";
+    return {};
+  }
+  absl::StatusOr<DecodedBatch> decoded = DecodeBatch(sealed->bytes);
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  return decoded.ok() ? *std::move(decoded) : DecodedBatch{};
+}
+
+void AddOne(BatchBuilder* batch, std::vector<int32_t> frames, int64_t count = 1,
+            int64_t time = kStart) {
+  if (batch->NeedsProcess(kProcess)) batch->DefineProcess(kProcess, {.pid = 42, .command = "cmd"});
+  batch->AddSample({.process = kProcess,
+                    .frames = frames,
+                    .time_unix_ns = time,
+                    .count = count,
+                    .tid = 43,
+                    .thread_name = "worker"});
+}
+
+TEST(BatchBuilder, AsksOncePerFrameAndAgainInTheNextBatch) {
+  for (int round = 0; round < 2; ++round) {
+    BatchBuilder batch({});
+    EXPECT_EQ(batch.FindFrame(Key(1)), BatchBuilder::kNeeded);
+    const int32_t location = batch.DefineFrame(Key(1), Python("main"));
+    EXPECT_GT(location, 0);
+    EXPECT_EQ(batch.FindFrame(Key(1)), location);
+    EXPECT_TRUE(batch.NeedsMapping(5));
+    batch.DefineMapping(5, {});
+    EXPECT_FALSE(batch.NeedsMapping(5));
+    EXPECT_TRUE(batch.NeedsProcess(kProcess));
+    batch.DefineProcess(kProcess, {});
+    EXPECT_FALSE(batch.NeedsProcess(kProcess));
+  }
+}
+
+TEST(BatchBuilder, WithoutSamplesThereIsNoBatch) {
+  BatchBuilder batch({});
+  batch.DefineProcess(kProcess, {.pid = 42});
+  EXPECT_EQ(std::move(batch).Seal(kStart, kEnd), nullptr);
+}
+
+TEST(BatchBuilder, ManyKeysOfOneContentShareALocation) {
+  BatchBuilder batch({});
+  const int32_t first = batch.DefineFrame(Key(1), Python("main", 3));
+  EXPECT_EQ(batch.DefineFrame(Key(2), Python("main", 3)), first);
+  EXPECT_NE(batch.DefineFrame(Key(3), Python("main", 4)), first);
+  EXPECT_EQ(batch.DefineFrame(Key(1), Python("another")), first) << "the first definition stays";
+}
+
+TEST(BatchBuilder, AddsUpSamplesOfOneIdentityOnly) {
+  BatchBuilder batch({});
+  const int32_t a = batch.DefineFrame(Key(1), Python("a"));
+  const int32_t b = batch.DefineFrame(Key(2), Python("b"));
+  AddOne(&batch, {a, b});
+  AddOne(&batch, {b, a});
+  AddOne(&batch, {a, b}, 5);
+  EXPECT_EQ(batch.samples(), 7u);
+  const DecodedBatch decoded = SealAndDecode(std::move(batch));
+  ASSERT_EQ(decoded.samples.size(), 2u);
+  EXPECT_EQ(decoded.samples[0].count, 6);
+  EXPECT_THAT(decoded.samples[0].frames, ElementsAre(a, b));
+  EXPECT_EQ(decoded.samples[1].count, 1);
+  EXPECT_EQ(decoded.samples[0].tid, 43);
+  EXPECT_EQ(decoded.samples[0].thread_name, "worker");
+  EXPECT_EQ(decoded.period_ns, 5e7);
+  EXPECT_EQ(decoded.resources.at(0).Find("process.command"), "cmd");
+}
+
+TEST(BatchBuilder, KeepsTimestampsSortedAndCountsApart) {
+  BatchBuilder batch({.keep_timestamps = true});
+  const int32_t frame = batch.DefineFrame(Key(1), Python("a"));
+  const int32_t marker = batch.DefineFrame(
+      Key(0, FrameType::kMarker), {FrameType::kMarker, 0, 0, {{.function = "[lost: ring full]"}}});
+  AddOne(&batch, {frame}, 1, kStart + 20);
+  AddOne(&batch, {frame}, 1, kEnd + 10);
+  AddOne(&batch, {frame}, 1, kStart - 5);
+  AddOne(&batch, {marker}, 1'000'000);
+  const SealedBatchPtr sealed = std::move(batch).Seal(kStart, kEnd);
+  EXPECT_EQ(sealed->samples, 1'000'003u);
+  EXPECT_EQ(sealed->lost_samples, 1'000'000u);
+  EXPECT_EQ(sealed->start_unix_ns, kStart - 5) << "widened to the earliest sample";
+  EXPECT_EQ(sealed->start_unix_ns + sealed->duration_ns, kEnd + 11) << "past the latest";
+  const DecodedBatch decoded = DecodeBatch(sealed->bytes).value();
+  ASSERT_EQ(decoded.samples.size(), 2u);
+  EXPECT_THAT(decoded.samples[0].timestamps_unix_ns,
+              ElementsAre(kStart - 5, kStart + 20, kEnd + 10));
+  EXPECT_EQ(decoded.samples[1].count, 1'000'000);
+  EXPECT_THAT(decoded.samples[1].timestamps_unix_ns, IsEmpty());
+}
+
+TEST(BatchBuilder, AFrameOutsideItsMappingLosesItAndKeepsAName) {
+  BatchBuilder batch({});
+  batch.DefineMapping(1, {.start = 0x1000,
+                          .limit = 0x2000,
+                          .path = "/usr/bin/a",
+                          .gnu_build_id = "aa",
+                          .htlhash = "bb"});
+  batch.DefineMapping(2, {.start = 0x1000, .limit = 0x2000, .path = "/no/id"});
+  const auto native = [](uint64_t mapping, uint64_t address) {
+    return FrameSymbols{FrameType::kNative, mapping, address, {}};
+  };
+  std::vector<int32_t> frames;
+  for (const FrameSymbols& symbols :
+       {native(1, 0x1fff), native(1, 0x2000), native(2, 0x1500), native(9, 0x10)})
+    frames.push_back(batch.DefineFrame(Key(frames.size(), FrameType::kNative), symbols));
+  AddOne(&batch, frames);
+  const DecodedBatch decoded = SealAndDecode(std::move(batch));
+  ASSERT_EQ(decoded.frames.size(), 5u);
+  EXPECT_EQ(decoded.frames[1].mapping_path, "/usr/bin/a");
+  EXPECT_EQ(decoded.frames[1].build_id, "aa");
+  EXPECT_EQ(decoded.frames[1].address, 0x1fffu);
+  EXPECT_THAT(decoded.frames[1].lines, IsEmpty());
+  EXPECT_EQ(decoded.frames[2].lines.at(0).function, "[a+0x2000]");
+  EXPECT_EQ(decoded.frames[3].lines.at(0).function, "[id+0x1500]");
+  EXPECT_EQ(decoded.frames[4].lines.at(0).function, "[unknown+0x10]");
+  for (const int i : {2, 3, 4}) {
+    EXPECT_EQ(decoded.frames[i].mapping_path, "");
+    EXPECT_EQ(decoded.frames[i].address, 0u);
+  }
+}
+
+TEST(BatchBuilder, WritesTheResourceOfAProcess) {
+  BatchBuilder batch({.host_name = "host-a", .os_version = "6.18"});
+  batch.DefineProcess(kProcess, {.pid = 42,
+                                 .command = "bad\xff",
+                                 .executable_path = "/opt/x/run",
+                                 .creation_time_unix_ns = 1'700'563'894'853'000'000,
+                                 .cgroup_path = "/system.slice",
+                                 .service_name = "shop",
+                                 .extra = {{"service.version", "2"}, {"host.name", "forged"}}});
+  AddOne(&batch, {batch.DefineFrame(Key(1), Python("a"))});
+  const DecodedBatch decoded = SealAndDecode(std::move(batch));
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_THAT(
+      decoded.resources.at(0).attributes,
+      ElementsAre(Pair("process.pid", "42"), Pair("process.command", "bad\xEF\xBF\xBD"),
+                  Pair("process.executable.path", "/opt/x/run"),
+                  Pair("process.executable.name", "run"),
+                  Pair("process.creation.time", "2023-11-21T10:51:34.853Z"),
+                  Pair("process.linux.cgroup", "/system.slice"), Pair("service.name", "shop"),
+                  Pair("host.name", "host-a"), Pair("os.type", "linux"), Pair("os.version", "6.18"),
+                  Pair("service.version", "2")));
+}
+
+class EventReplay : public testing::TestWithParam<bool> {};
+
+// A batch ends with its seal, so each length that is sealed is built again from the same events.
+TEST_P(EventReplay, SizeIsExactAfterEachOf10000Events) {
+  const BatchEvents events(1, GetParam());
+  constexpr int kLives = 1000, kEvents = 10;
+  for (int life = 0; life < kLives; ++life) {
+    for (int length = 1; length <= kEvents; ++length) {
+      BatchBuilder batch = events.Replay(life * kEvents, length);
+      const size_t promised = batch.encoded_bytes();
+      const int64_t duration = int64_t{1}
+                               << (life % 62);  // Any duration, any length of its varint.
+      ASSERT_EQ(std::move(batch).Seal(kStart, kStart + duration)->bytes.size(), promised)
+          << "life " << life << " length " << length;
+    }
+  }
+}
+
+TEST_P(EventReplay, SizeIsExactForLongLives) {
+  for (const uint32_t seed : {2u, 3u}) {
+    const BatchEvents events(seed, GetParam());
+    for (const int length : {127, 128, 129, 400, 2500, 6000}) {
+      BatchBuilder batch = events.Replay(0, length);
+      const size_t promised = batch.encoded_bytes();
+      EXPECT_EQ(std::move(batch).Seal(kStart, kEnd)->bytes.size(), promised) << length;
+    }
+  }
+}
+
+TEST_P(EventReplay, EventsInOrderGiveEqualBytes) {
+  BatchEvents events(7, GetParam());
+  EXPECT_EQ(events.Replay(0, 3000).Seal(kStart, kEnd)->bytes,
+            events.Replay(0, 3000).Seal(kStart, kEnd)->bytes);
+}
+
+// One batch lives through 12,000 samples of which a third is taken back; its twin never sees those.
+TEST_P(EventReplay, RollbackRestoresTheExactState) {
+  BatchEvents events(11, GetParam());
+  BatchBuilder batch = events.NewBatch(), twin = events.NewBatch();
+  int taken_back = 0;
+  for (int i = 0; i < 12'000; ++i) {
+    batch.Mark();
+    const size_t before = batch.encoded_bytes();
+    events.Add(i, &batch);
+    if (i % 3 == 1) {
+      if (i % 2 == 0) events.Add(i + 50'000, &batch);
+      batch.Rollback();
+      ++taken_back;
+      ASSERT_EQ(batch.encoded_bytes(), before);
+      continue;
+    }
+    events.Add(i, &twin);
+    ASSERT_EQ(batch.encoded_bytes(), twin.encoded_bytes()) << "event " << i;
+    ASSERT_EQ(batch.samples(), twin.samples());
+  }
+  EXPECT_EQ(taken_back, 4000);
+  const size_t promised = batch.encoded_bytes();
+  const SealedBatchPtr sealed = std::move(batch).Seal(kStart, kEnd);
+  EXPECT_EQ(sealed->bytes.size(), promised);
+  const SealedBatchPtr expected = std::move(twin).Seal(kStart, kEnd);
+  EXPECT_EQ(sealed->bytes, expected->bytes);
+  EXPECT_EQ(sealed->lost_samples, expected->lost_samples);
+  EXPECT_GT(sealed->lost_samples, 0u);
+  EXPECT_EQ(sealed->start_unix_ns, expected->start_unix_ns);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, EventReplay, testing::Bool(),
+                         [](const auto& mode) { return mode.param ? "timestamps" : "counts"; });
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,115 @@
+// Halves of batches: together they say what the whole one said, and each is a valid batch alone.
+#include "reporter/export/split_batch.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "reporter/check.h"
+#include "tests/reporter/batch_events.h"
+#include "tests/reporter/export/sample_lines.h"
+
+namespace stackray {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+SealedBatchPtr RandomBatch(uint32_t seed, bool keep_timestamps, int events) {
+  return BatchEvents(seed, keep_timestamps)
+      .Replay(0, events)
+      .Seal(1'700'000'000'000'000'000, 1'700'000'001'000'000'000);
+}
+
+std::vector<std::string> Lines(const SealedBatch& batch) {
+  absl::StatusOr<std::vector<std::string>> lines = SampleLines(batch.bytes);
+  EXPECT_TRUE(lines.ok()) << lines.status();
+  return lines.ok() ? *std::move(lines) : std::vector<std::string>();
+}
+
+void ExpectValid(const SealedBatch& batch) {
+  for (const RuleViolation& violation : CheckBatch(batch.bytes))
+    ADD_FAILURE() << BatchRuleId(violation.rule) << ": " << violation.where;
+}
+
+class SplitBatchTest : public testing::TestWithParam<bool> {};
+
+TEST_P(SplitBatchTest, TheHalvesSayWhatTheWholeSaid) {
+  uint64_t markers = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    const SealedBatchPtr whole = RandomBatch(seed, GetParam(), 400);
+    const std::vector<SealedBatchPtr> halves = SplitBatch(*whole);
+    ASSERT_THAT(halves, SizeIs(2));
+    std::vector<std::string> joined = Lines(*halves[0]);
+    const std::vector<std::string> second = Lines(*halves[1]);
+    EXPECT_LE(joined.size() > second.size() ? joined.size() - second.size()
+                                            : second.size() - joined.size(),
+              1u);
+    joined.insert(joined.end(), second.begin(), second.end());
+    EXPECT_EQ(joined, Lines(*whole)) << "seed " << seed;
+    EXPECT_EQ(halves[0]->samples + halves[1]->samples, whole->samples);
+    EXPECT_EQ(halves[0]->lost_samples + halves[1]->lost_samples, whole->lost_samples);
+    markers += whole->lost_samples;
+    for (const SealedBatchPtr& half : halves) {
+      ExpectValid(*half);
+      EXPECT_LT(half->bytes.size(), whole->bytes.size());
+      EXPECT_EQ(half->start_unix_ns, whole->start_unix_ns);
+    }
+  }
+  EXPECT_GT(markers, 0u) << "no batch had a marker, so nothing was shown about them";
+}
+
+TEST_P(SplitBatchTest, DownToSingleSamples) {
+  std::vector<SealedBatchPtr> open = {RandomBatch(7, GetParam(), 40)};
+  const std::vector<std::string> expected = Lines(*open.front());
+  std::vector<std::string> single;
+  while (!open.empty()) {
+    const SealedBatchPtr batch = open.back();
+    open.pop_back();
+    ExpectValid(*batch);
+    const std::vector<SealedBatchPtr> halves = SplitBatch(*batch);
+    if (!halves.empty()) {
+      open.push_back(halves[1]);
+      open.push_back(halves[0]);
+      continue;
+    }
+    const std::vector<std::string> lines = Lines(*batch);
+    ASSERT_THAT(lines, SizeIs(1));
+    single.push_back(lines.front());
+  }
+  EXPECT_EQ(single, expected);
+}
+
+TEST_P(SplitBatchTest, EqualInputGivesEqualOutput) {
+  const SealedBatchPtr whole = RandomBatch(3, GetParam(), 300);
+  const std::vector<SealedBatchPtr> once = SplitBatch(*whole), again = SplitBatch(*whole);
+  ASSERT_THAT(once, SizeIs(2));
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(once[i]->bytes, again[i]->bytes);
+}
+
+TEST_P(SplitBatchTest, DamagedBytesGiveNothingOrReadableHalves) {
+  const SealedBatchPtr whole = RandomBatch(5, GetParam(), 60);
+  const google::protobuf::LogSilencer silence;  // It logs each one of them.
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    SealedBatch damaged = *whole;
+    for (int flips = 0; flips < 3; ++flips)
+      damaged.bytes[random() % damaged.bytes.size()] ^= static_cast<char>(1 << random() % 8);
+    if (i % 10 == 0) damaged.bytes.resize(random() % damaged.bytes.size());
+    const std::vector<SealedBatchPtr> halves = SplitBatch(damaged);
+    refused += halves.empty();
+    for (const SealedBatchPtr& half : halves) EXPECT_TRUE(SampleLines(half->bytes).ok());
+  }
+  EXPECT_GT(refused, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, SplitBatchTest, testing::Bool(), [](const auto& parameter) {
+  return parameter.param ? "Timestamps" : "Counts";
+});
+
+}  // namespace
+}  // namespace stackray

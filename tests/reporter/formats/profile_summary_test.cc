@@ -1,0 +1,80 @@
+#include "reporter/formats/profile_summary.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/reporter/formats/test_batches.h"
+
+namespace stackray {
+namespace {
+
+DecodedBatch Example() {
+  TestBatch test;
+  const int32_t app = test.Process(42, "app", "/usr/bin/app");
+  const int32_t other = test.Process(43, "kworker", "");
+  const int32_t host = test.Process(0, "", "");
+  const int32_t main = test.Native("main"), nameless = test.Nameless("/usr/bin/app", 0x77);
+  const int32_t kernel = test.Kernel("do_idle"), python = test.Python("run", "a.py");
+  test.Sample(app, {main, nameless, kernel}, 10);                         // Complete.
+  test.Sample(app, {test.Marker("[truncated: too deep]"), main}, 2);      // Cut.
+  test.Sample(app, {main, test.Marker("[unknown jit]"), python}, 3);      // Cut.
+  test.Sample(app, {main, test.Marker("[python 3.99 unsupported]")}, 4);  // Complete.
+  test.Sample(other, {kernel, test.Nameless("vmlinux", 0x1)}, 5);
+  test.batch.frames.back().type = "kernel";  // No user part.
+  test.Sample(host, {test.Marker("[lost: ring full]")}, 6);
+  return test.batch;
+}
+
+TEST(ProfileSummary, CountsSamplesStacksAndFrames) {
+  SummaryCounter counter;
+  counter.Add(Example());
+  const ProfileSummary s = counter.summary();
+  EXPECT_EQ(s.samples, 24);
+  EXPECT_EQ(s.lost, 6);
+  EXPECT_EQ(s.processes, 2);
+  EXPECT_EQ(s.user_stacks, 19);
+  EXPECT_EQ(s.complete, 14);
+  EXPECT_EQ(s.user_frames, 10 * 2 + 2 + 3 * 2 + 4);
+  EXPECT_EQ(s.user_named, 10 + 2 + 3 * 2 + 4);
+  EXPECT_EQ(s.kernel_frames, 10 + 5 * 2);
+  EXPECT_EQ(s.kernel_named, 10 + 5);
+  EXPECT_EQ(s.frames(), 52);
+  EXPECT_EQ(s.named_frames(), 37);
+}
+
+TEST(ProfileSummary, AddsUpOverBatchesAndKnowsProcessesAgain) {
+  SummaryCounter counter;
+  counter.Add(Example());
+  counter.Add(Example());
+  EXPECT_EQ(counter.summary().samples, 48);
+  EXPECT_EQ(counter.summary().processes, 2);
+  TestBatch test;
+  test.Sample(test.Process(42, "app", ""), {}, 1);
+  test.batch.resources[0].attributes.emplace_back("process.creation.time", "2026-01-01T00:00:00Z");
+  counter.Add(test.batch);  // The same pid, another process.
+  EXPECT_EQ(counter.summary().processes, 3);
+}
+
+TEST(ProfileSummary, Text) {
+  SummaryCounter counter;
+  counter.Add(Example());
+  EXPECT_EQ(FormatSummary(counter.summary()),
+            "24 samples of 2 processes in 1.0 s at 100 Hz, 6 lost\n"
+            "user stacks: 14 of 19 complete (73.6 %)\n"
+            "frames: 37 of 52 named (71.1 %); user 68.7 %, kernel 75.0 %\n");
+}
+
+TEST(ProfileSummary, TextOfNothingAndOfMuch) {
+  EXPECT_EQ(FormatSummary({}),
+            "0 samples of 0 processes in 0.0 s, none lost\n"
+            "user stacks: 0 of 0 complete (none)\n"
+            "frames: 0 of 0 named (none); user none, kernel none\n");
+  ProfileSummary much{
+      .samples = 1'234'567, .processes = 1, .user_stacks = 100'000, .complete = 99'999};
+  EXPECT_EQ(
+      FormatSummary(much).substr(0, 85),
+      "1,234,567 samples of 1 process in 0.0 s, none lost\nuser stacks: 99,999 of 100,000 com");
+  EXPECT_NE(FormatSummary(much).find("(99.9 %)"), std::string::npos);  // Never rounded up to 100 %.
+}
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,40 @@
+// A slow and plain reader of page blobs, for tests: it shares no code with the encoder or the
+// unwinder.
+#ifndef STACKRAY_TESTS_SYMBOLIZER_CFI_BLOB_READER_H_
+#define STACKRAY_TESTS_SYMBOLIZER_CFI_BLOB_READER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// <sys/ucontext.h>, which GoogleTest brings in, has macros of the same names as records.h.
+#undef DWARF_RBP
+#undef DWARF_RSP
+#include "bpf/shared/unwind_table.h"
+
+namespace stackray {
+
+struct DecodedPage {
+  std::string error;                 // Why the blob breaks its contract; empty: it does not.
+  std::vector<u16> code_at;          // One a text byte of the page.
+  std::vector<uint32_t> row_starts;  // Offsets at which a row is stored.
+  std::vector<unwind_rule> rules;
+};
+DecodedPage DecodePage(std::span<const uint8_t> blob);
+
+// The code at one byte, found by going through the rows from the first.
+u16 FindCodeLinearly(std::span<const uint8_t> blob, uint32_t offset_in_page);
+
+// What a code says, in the words of `readelf --debug-dump=frames-interp`: "rsp+16", "c-8", "u",
+// "exp", "rdx". `special` is NONE, END, PLT, SIGNAL or UNSUPPORTED, and then the others are empty.
+struct CodeText {
+  std::string special, cfa, rbp, ra, rbx;
+  // The same as expressions in the words of llvm-dwarfdump.
+  std::string cfa_exact, rbp_exact, ra_exact;
+};
+CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_TESTS_SYMBOLIZER_CFI_BLOB_READER_H_

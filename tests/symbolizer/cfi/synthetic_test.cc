@@ -1,0 +1,256 @@
+// Pages of files that no compiler writes: overlaps, limits, damage.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "fmt/format.h"
+#include "tests/symbolizer/cfi/page_helpers.h"
+
+namespace stackray {
+namespace {
+
+TEST(Entries, LaterOneHoldsWhereTwoOverlap) {
+  FrameFile file;
+  file.entries = {{0, 0x100, CfaOffset(32)}, {0x40, 0x20, CfaOffset(64)}};
+  const DecodedPage page = FirstPage(file);
+  EXPECT_EQ(TextAt(page, 0x3f), "rsp+32");
+  EXPECT_EQ(TextAt(page, 0x40), "rsp+64");
+  EXPECT_EQ(TextAt(page, 0x5f), "rsp+64");
+  EXPECT_EQ(TextAt(page, 0x60), "NONE");
+}
+
+TEST(Entries, EmptyOnesCoverNothing) {
+  FrameFile file;
+  file.entries = {{0x3ff0, 0x100, CfaOffset(32)},
+                  {0x3ff8, 0, CfaOffset(64)},
+                  {0x4000, 0, CfaOffset(64)},
+                  {0x4010, 0, CfaOffset(64)}};
+  const std::unique_ptr<OpenedTables> opened = OpenBytes(file.Build().bytes);
+  ASSERT_TRUE(opened->tables);
+  const DecodedPage first = BuildAndDecode(*opened->tables, kFirstPage);
+  EXPECT_EQ(TextAt(first, 0x3fef), "NONE");
+  EXPECT_EQ(TextAt(first, 0x3fff), "rsp+32");
+  const DecodedPage second = BuildAndDecode(*opened->tables, kFirstPage + 1);
+  EXPECT_EQ(TextAt(second, 0), "rsp+32");
+  EXPECT_EQ(TextAt(second, 0xef), "rsp+32");
+  EXPECT_EQ(TextAt(second, 0xf0), "NONE");
+}
+
+TEST(Entries, OneThatCrossesPagesIsTheNextPagesSentinel) {
+  FrameFile file;
+  file.text_bytes = 0xc000;
+  file.entries = {
+      {0x3000, 0x8000,
+       Join(
+           {CfaOffset(16), {0x03, 0x00, 0x08}, CfaOffset(24), {0x03, 0x00, 0x40}, CfaOffset(40)})}};
+  const std::vector<std::vector<u16>> pages = AllPages(file.Build());
+  ASSERT_EQ(pages.size(), 3u);
+  EXPECT_EQ(pages[0][0x2fff], CODE_SPECIAL(SPECIAL_NONE));
+  EXPECT_EQ(pages[0][0x3000], 2);
+  EXPECT_EQ(pages[0][0x3800], 3);
+  EXPECT_EQ(pages[1][0], 3);
+  EXPECT_EQ(pages[1][0x37ff], 3);
+  EXPECT_EQ(pages[1][0x3800], 5);
+  EXPECT_EQ(pages[2][0x2fff], 5);
+  EXPECT_EQ(pages[2][0x3000], CODE_SPECIAL(SPECIAL_NONE));
+}
+
+TEST(Pages, WithoutEntriesAreAHeader) {
+  FrameFile file;
+  file.text_bytes = 0xc000;
+  file.entries = {{0x10, 0x20, {}}};
+  const std::unique_ptr<OpenedTables> opened = OpenBytes(file.Build().bytes);
+  ASSERT_TRUE(opened->tables);
+  const absl::StatusOr<std::vector<uint8_t>> blob = opened->tables->BuildPage(kFirstPage + 1);
+  ASSERT_TRUE(blob.ok());
+  EXPECT_EQ(blob->size(), 144u);
+  EXPECT_EQ(TextAt(DecodePage(*blob), 77), "NONE");
+  EXPECT_TRUE(absl::IsInvalidArgument(opened->tables->BuildPage(kFirstPage + 3).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(opened->tables->BuildPage(kFirstPage - 1).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(opened->tables->BuildPage(~0u).status()));
+}
+
+TEST(Pages, HoldARowAtEveryByte) {
+  FrameFile file;
+  std::vector<uint8_t> instructions;
+  for (unsigned i = 0; i < PAGE_TEXT_BYTES; ++i)
+    instructions.insert(instructions.end(), {0x0e, static_cast<uint8_t>(16 + i % 2 * 8), 0x41});
+  file.entries = {{0, PAGE_TEXT_BYTES, instructions}};
+  const std::unique_ptr<OpenedTables> opened = OpenBytes(file.Build().bytes);
+  ASSERT_TRUE(opened->tables);
+  const absl::StatusOr<std::vector<uint8_t>> blob = opened->tables->BuildPage(kFirstPage);
+  ASSERT_TRUE(blob.ok());
+  const DecodedPage page = DecodePage(*blob);
+  EXPECT_EQ(page.error, "");
+  EXPECT_EQ(page.row_starts.size(), PAGE_TEXT_BYTES - 1);  // The first is the sentinel.
+  EXPECT_LT(blob->size(), 1u << 16);
+  for (unsigned i = 0; i < PAGE_TEXT_BYTES; ++i) ASSERT_EQ(page.code_at[i], 2 + i % 2);
+}
+
+TEST(Pages, RulesBeyondTheLimitAreUnsupported) {
+  FrameFile file;
+  std::vector<uint8_t> instructions = {0x0c, 10, 0};  // CFA from r10: never compact.
+  for (unsigned i = 0; i < PAGE_TEXT_BYTES; ++i) {
+    const std::vector<uint8_t> next = CfaOffset(i);
+    instructions.insert(instructions.end(), next.begin(), next.end());
+    instructions.push_back(0x41);
+  }
+  file.entries = {{0, PAGE_TEXT_BYTES, instructions}};
+  const DecodedPage page = FirstPage(file);
+  ASSERT_EQ(page.rules.size(), static_cast<size_t>(PAGE_MAX_RULES));
+  EXPECT_EQ(TextAt(page, 0), "r10+0");
+  EXPECT_EQ(TextAt(page, PAGE_MAX_RULES - 1), fmt::format("r10+{}", PAGE_MAX_RULES - 1));
+  EXPECT_EQ(TextAt(page, PAGE_MAX_RULES), "UNSUPPORTED");
+  EXPECT_EQ(TextAt(page, PAGE_TEXT_BYTES - 1), "UNSUPPORTED");
+}
+
+TEST(Programs, RememberAtMost64States) {
+  for (const unsigned depth : {64u, 65u}) {
+    FrameFile file;
+    std::vector<uint8_t> instructions(depth, 0x0a);
+    const std::vector<uint8_t> rest = Join({Advance(4), CfaOffset(24), Advance(4), {0x0b}});
+    instructions.insert(instructions.end(), rest.begin(), rest.end());
+    file.entries = {{0, 16, instructions}};
+    const DecodedPage page = FirstPage(file);
+    EXPECT_EQ(TextAt(page, 0), depth == 64 ? "rsp+8" : "UNSUPPORTED");
+    EXPECT_EQ(TextAt(page, 5), depth == 64 ? "rsp+24" : "UNSUPPORTED");
+    EXPECT_EQ(TextAt(page, 9), depth == 64 ? "rsp+8" : "UNSUPPORTED");
+    EXPECT_EQ(TextAt(page, 16), "NONE");
+  }
+}
+
+TEST(Programs, DamageCostsTheRestOfTheirEntryOnly) {
+  FrameFile file;
+  file.entries = {{0, 16, Join({Advance(4), CfaOffset(24), Advance(4), {0x3f}, CfaOffset(32)})},
+                  {16, 16, CfaOffset(48)}};
+  const DecodedPage page = FirstPage(file);
+  EXPECT_EQ(TextAt(page, 3), "rsp+8");
+  EXPECT_EQ(TextAt(page, 7), "rsp+24");
+  EXPECT_EQ(TextAt(page, 8), "UNSUPPORTED");
+  EXPECT_EQ(TextAt(page, 15), "UNSUPPORTED");
+  EXPECT_EQ(TextAt(page, 16), "rsp+48");
+}
+
+TEST(Programs, OneUnusableCommonEntryMakesUnsupportedRows) {
+  FrameFile file;
+  file.common_instructions = {0x3e};
+  file.entries = {{0x10, 16, {}}};
+  EXPECT_EQ(TextAt(FirstPage(file), 0xf), "NONE");
+  EXPECT_EQ(TextAt(FirstPage(file), 0x10), "UNSUPPORTED");
+}
+
+TEST(Programs, WorkOfAPageIsBounded) {
+  FrameFile file;
+  // 200 KB of nops in each of 40 entries: ten times what a page may cost.
+  for (uint64_t i = 0; i < 40; ++i)
+    file.entries.push_back({i * 16, 16, Join({CfaOffset(16), std::vector<uint8_t>(200000, 0)})});
+  const auto start = std::chrono::steady_clock::now();
+  const DecodedPage page = FirstPage(file);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_EQ(TextAt(page, 0), "rsp+16");
+  EXPECT_EQ(TextAt(page, 39 * 16), "UNSUPPORTED");
+}
+
+// DW_CFA_expression: a register saved at rsp + offset, which needs two bytes of LEB128.
+std::vector<uint8_t> SavedAtRsp(uint8_t dwarf_register, uint8_t offset) {
+  return {0x10, dwarf_register, 3, 0x77, static_cast<uint8_t>(offset | 0x80), 1};
+}
+
+TEST(SignalFrames, OfTheKernelsLayoutAreSpecial) {
+  FrameFile file;
+  file.augmentation = "zRS";
+  const std::vector<uint8_t> cfa = {0x0f, 4, 0x77, 0xa0, 1, 0x06};
+  const std::vector<uint8_t> rip = SavedAtRsp(16, 168 & 0x7f), rsp = SavedAtRsp(7, 160 & 0x7f);
+  const std::vector<uint8_t> rbp = {0x10, 6, 3, 0x77, 0xf8, 0x00};  // rsp + 120
+  file.entries = {
+      {0, 16, Join({cfa, rip, rsp, rbp})}, {16, 16, Join({cfa, rip, rsp})}, {32, 16, {}}};
+  const DecodedPage page = FirstPage(file);
+  EXPECT_EQ(TextAt(page, 0), "SIGNAL");
+  ASSERT_EQ(page.rules.size(), 2u);  // Others keep the flag, which no compact code has.
+  EXPECT_EQ(TextAt(page, 16), "exp");
+  EXPECT_EQ(page.rules[0].signal_frame, 1);
+  EXPECT_EQ(page.rules[0].ra_kind, VALUE_AT_REGISTER);
+  EXPECT_EQ(page.rules[0].ra_offset, 168);
+  EXPECT_EQ(TextAt(page, 32), "rsp+8");
+  EXPECT_EQ(page.rules[1].signal_frame, 1);
+}
+
+TEST(Plt, OnlyItsExactExpressionIsSpecial) {
+  const auto plt = [](uint8_t threshold) {
+    return std::vector<uint8_t>{0x0f, 11,        0x77, 8,    0x80, 0,   0x3f,
+                                0x1a, threshold, 0x2a, 0x33, 0x24, 0x22};
+  };
+  FrameFile file;
+  file.entries = {{0, 16, plt(0x3b)}, {16, 16, plt(0x39)}, {32, 16, Join({plt(0x3b), {0x86, 2}})}};
+  const DecodedPage page = FirstPage(file);
+  EXPECT_EQ(TextAt(page, 0), "PLT");
+  EXPECT_EQ(TextAt(page, 16), "UNSUPPORTED");  // A threshold of 9.
+  EXPECT_EQ(TextAt(page, 32), "UNSUPPORTED");  // rbp saved.
+}
+
+TEST(Rules, RbxIsKeptWhereARuleIsNeededAnyway) {
+  FrameFile file;
+  file.entries = {{0, 16, Join({{0x0c, 10, 16}, {0x83, 3}})}};
+  const DecodedPage page = FirstPage(file);
+  ASSERT_EQ(page.rules.size(), 1u);
+  EXPECT_EQ(page.rules[0].rbx_kind, VALUE_AT_CFA);
+  EXPECT_EQ(page.rules[0].rbx_offset, -24);
+}
+
+TEST(Rules, NumbersBeyond32BitsAreUnsupported) {
+  FrameFile file;
+  file.entries = {{0, 16, CfaOffset(uint64_t{1} << 40)},
+                  {16, 16, {0x12, 7, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}},
+                  {32, 16, {0x05, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}},
+                  {48, 16, CfaOffset(0x7ffffff0)}};
+  const DecodedPage page = FirstPage(file);
+  EXPECT_EQ(TextAt(page, 0), "UNSUPPORTED");
+  EXPECT_EQ(TextAt(page, 48), "rsp+2147483632");
+}
+
+TEST(Create, SaysWhatIsMissing) {
+  FrameFile file;
+  file.entries = {{0, 16, {}}};
+  file.machine = 183;
+  EXPECT_TRUE(absl::IsUnimplemented(OpenBytes(file.Build().bytes)->status));
+  file.machine = 62;
+  file.with_header = file.with_sections = false;
+  EXPECT_TRUE(absl::IsNotFound(OpenBytes(file.Build().bytes)->status));
+}
+
+// A file that is cut while it is open.
+class ShrinkingSource : public ByteSource {
+ public:
+  explicit ShrinkingSource(std::vector<uint8_t> bytes)
+      : bytes_(std::move(bytes)), source_(bytes_) {}
+  uint64_t size_bytes() const override { return bytes_.size(); }
+  absl::Status ReadAt(uint64_t offset, std::span<uint8_t> out) const override {
+    if (offset + out.size() > limit_bytes) return absl::OutOfRangeError("the file became shorter");
+    return source_.ReadAt(offset, out);
+  }
+  uint64_t limit_bytes = ~uint64_t{0};
+
+ private:
+  std::vector<uint8_t> bytes_;
+  MemorySource source_;
+};
+
+TEST(ShrinkingFile, IsAnErrorOnceAndThenWorksAgain) {
+  for (const bool with_header : {true, false}) {
+    FrameFile file = SomeFunctions();
+    file.with_header = with_header;
+    const FrameFile::Built built = file.Build();
+    ShrinkingSource source(built.bytes);
+    const absl::StatusOr<ElfImage> elf = ElfImage::Create(source);
+    ASSERT_TRUE(elf.ok());
+    absl::StatusOr<UnwindTables> tables = UnwindTables::Create(source, *elf);
+    ASSERT_TRUE(tables.ok());
+    source.limit_bytes = built.eh_frame_offset + 100;
+    EXPECT_TRUE(absl::IsOutOfRange(tables->BuildPage(kFirstPage).status()));
+    source.limit_bytes = ~uint64_t{0};
+    EXPECT_EQ(BuildAndDecode(*tables, kFirstPage).code_at, AllPages(built)[0]);
+  }
+}
+
+}  // namespace
+}  // namespace stackray

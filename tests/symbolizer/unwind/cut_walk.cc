@@ -1,0 +1,62 @@
+#include "tests/symbolizer/unwind/cut_walk.h"
+
+#include <memory>
+#include <optional>
+
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+namespace stackray {
+namespace {
+
+WalkEnvironment& EnvironmentOf(const scratch* s) {
+  return *reinterpret_cast<WalkEnvironment*>(s->host);
+}
+int env_read(scratch* s, void* to, u32 bytes, u64 from) {
+  return EnvironmentOf(s).Read(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE
+                                                                         : END_READ_FAULT;
+}
+u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
+void env_count(u32) {}
+int env_find_range(scratch* s, u64 pc);
+int env_find_code(scratch* s, u64 file_offset);
+
+#include "bpf/native.h"
+
+int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
+
+// As bpf/walk.h: the current range first, then those that are there, then a new one.
+int env_find_range(scratch* s, u64 pc) {
+  for (u32 i = 0; i < s->range_count; ++i) {
+    if (pc < s->ranges[i].start || pc >= s->ranges[i].end) continue;
+    s->current_range = i;
+    return END_NONE;
+  }
+  const std::optional<code_range> range = EnvironmentOf(s).FindRange(pc);
+  if (!range) return END_NO_MAPPING;
+  if (s->range_count >= SAMPLE_MAX_RANGES) return END_TOO_MANY_RANGES;
+  s->ranges[s->range_count] = *range;
+  s->tables[s->range_count] = EnvironmentOf(s).DescribeTable(*range);
+  s->current_range = s->range_count++;
+  return END_NONE;
+}
+
+}  // namespace
+
+std::vector<CutWalk> CutAtEveryFrame(WalkEnvironment& environment, const unwind_registers& leaf) {
+  const auto s = std::make_unique<scratch>();
+  s->host = reinterpret_cast<u64>(&environment);
+  s->window_base = ~0ULL;
+  s->regs = leaf;
+  std::vector<CutWalk> cuts;
+  u64 file_offset = 0;
+  while (enter_native_frame(s.get(), &file_offset) == END_NONE) {
+    cuts.push_back(
+        {{s->body, s->body + s->word_count}, {s->ranges, s->ranges + s->range_count}, s->regs});
+    if (leave_native_frame(s.get(), file_offset) != END_NONE) break;
+  }
+  return cuts;
+}
+
+}  // namespace stackray

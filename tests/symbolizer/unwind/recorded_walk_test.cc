@@ -1,0 +1,224 @@
+// Recorded stacks (tests/fixtures/README.md), walked again by the unwinder that BPF runs: whole, cut and
+// gone on with, and with damage in everything that was recorded.
+#include "tests/recorder/recorded_walk.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "tests/recorder/replay.h"
+#include "tests/symbolizer/unwind/cut_walk.h"
+
+namespace stackray {
+namespace {
+
+const std::filesystem::path kFolder = STACKRAY_SOURCE_DIR "/tests/fixtures/native";
+
+std::vector<std::string> FixtureNames() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    if (exists(entry.path() / "walk.txt")) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class RecordedUnwind : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<RecordedWalk> walk = ParseWalk(ReadText(kFolder / GetParam() / "walk.txt"));
+    ASSERT_TRUE(walk.ok()) << walk.status();
+    walk_ = *std::move(walk);
+    expected_ = ReadText(kFolder / GetParam() / "expected.txt");
+  }
+
+  WalkResult Replay(ReplayEnvironment::Options options) {
+    ReplayEnvironment environment(walk_, options);
+    return HostWalk().Walk(environment, walk_.leaf);
+  }
+
+  RecordedWalk walk_;
+  std::string expected_;
+};
+
+TEST_P(RecordedUnwind, MatchesExpected) {
+  for (const bool windows : {false, true})
+    for (const bool lazy : {false, true})
+      EXPECT_EQ(DescribeFrames(walk_, Replay({.windows = windows, .lazy = lazy})), expected_)
+          << "windows " << windows << ", lazy " << lazy;
+}
+
+// gdb.txt holds what gdb saw at the same stop. Where one of the two ends earlier (README.md says where and
+// why), the frames that both have still agree.
+TEST_P(RecordedUnwind, AgreesWithGdb) {
+  std::istringstream lines(ReadText(kFolder / GetParam() / "gdb.txt"));
+  std::vector<uint64_t> theirs;
+  for (std::string line; std::getline(lines, line);)
+    theirs.push_back(std::strtoull(line.c_str(), nullptr, 16));
+  // A saved register that gdb took for a return address: nothing is ever mapped there.
+  std::erase_if(theirs, [](uint64_t pc) { return pc > 0 && pc < 4096; });
+  std::vector<uint64_t> ours = FramePcs(Replay({}));
+  ASSERT_FALSE(theirs.empty());
+  const size_t both = std::min(ours.size(), theirs.size());
+  ours.resize(both);
+  theirs.resize(both);
+  EXPECT_EQ(ours, theirs);
+}
+
+TEST_P(RecordedUnwind, GoesOnFromAnyFrame) {
+  const WalkResult whole = Replay({});
+  ReplayEnvironment environment(walk_, {});
+  const std::vector<CutWalk> cuts = CutAtEveryFrame(environment, walk_.leaf);
+  // A leaf in no mapping is a frame that cannot be left.
+  ASSERT_EQ(cuts.size(), whole.words.size() - (whole.end == END_NO_MAPPING ? 1 : 0));
+  const size_t step = cuts.size() > 200 ? 37 : 1;
+  HostWalk walker;
+  for (size_t i = 0; i < cuts.size(); i += step) {
+    for (const bool extra_ranges : {false, true}) {
+      std::vector<code_range> ranges = cuts[i].ranges;
+      for (const code_range& range : walk_.ranges) {  // BPF adds those that it did not come to.
+        const bool known = std::any_of(ranges.begin(), ranges.end(), [&](const code_range& other) {
+          return other.start == range.start;
+        });
+        if (extra_ranges && !known) ranges.push_back(range);
+      }
+      for (const bool lazy : {false, true}) {
+        ReplayEnvironment tables(walk_, {.lazy = lazy});
+        const WalkResult result = walker.Resume(tables, cuts[i].resume, cuts[i].words, ranges);
+        EXPECT_EQ(FramePcs(result), FramePcs(whole)) << "cut behind frame " << i;
+        EXPECT_EQ(result.end, whole.end);
+        EXPECT_EQ(DescribeFrames(walk_, result).substr(0, expected_.rfind("end:")),
+                  expected_.substr(0, expected_.rfind("end:")));
+      }
+    }
+  }
+}
+
+// A page that cannot be had cuts the stack, or leads to a guess that says so: it never ends as if whole.
+TEST_P(RecordedUnwind, SaysThatAPageIsMissing) {
+  const std::vector<uint64_t> whole = FramePcs(Replay({}));
+  const std::map<std::pair<uint64_t, uint32_t>, std::vector<uint8_t>> pages = walk_.pages;
+  for (const auto& [place, blob] : pages) {
+    walk_.pages = pages;
+    walk_.pages.erase(place);
+    const WalkResult result = Replay({});
+    if ((result.flags & SAMPLE_GUESSED) != 0 || FramePcs(result) == whole) continue;
+    EXPECT_EQ(EndText(result.end), "missing page");
+    const std::vector<uint64_t> pcs = FramePcs(result);
+    ASSERT_LT(pcs.size(), whole.size());
+    EXPECT_TRUE(std::equal(pcs.begin(), pcs.end(), whole.begin()));
+  }
+}
+
+auto AnyWord(RecordedWalk& walk, std::mt19937_64& random) {
+  return std::next(walk.words.begin(), static_cast<ptrdiff_t>(random() % walk.words.size()));
+}
+
+// One change of what was recorded. Pages are changed where they lie in the store.
+void Damage(RecordedWalk& walk, std::mt19937_64& random) {
+  const auto change = [&](uint64_t value) -> uint64_t {
+    switch (random() % 6) {
+      case 0: return 0;
+      case 1: return value ^ 1ull << random() % 64;
+      case 2: return value + 8 * (random() % 64) - 256;
+      case 3: return ~0ull - random() % 4096;
+      case 4: return walk.words.empty() ? 1 : AnyWord(walk, random)->first;  // Loops in the stack.
+      default: return random();
+    }
+  };
+  const uint64_t choice = random() % 4;
+  if (choice == 0) {
+    u64& reg = walk.leaf.r[random() % UNWIND_REGISTERS];
+    reg = change(reg);
+  } else if (choice == 1) {
+    walk.leaf.pc = change(walk.leaf.pc);
+  } else if (!walk.words.empty()) {
+    const auto word = AnyWord(walk, random);
+    word->second = change(word->second);
+  }
+}
+
+void DamagePage(ReplayEnvironment& environment, const RecordedWalk& walk, std::mt19937_64& random) {
+  if (walk.pages.empty()) return;
+  const auto page =
+      std::next(walk.pages.begin(), static_cast<ptrdiff_t>(random() % walk.pages.size()));
+  const std::span<uint8_t> bytes = environment.PageBytes(page->first.first, page->first.second);
+  const uint64_t changes = 1 + random() % 8;
+  for (uint64_t i = 0; i < changes && !bytes.empty(); ++i) {
+    // Half of the changes in the header, where one byte moves everything.
+    const size_t reach = random() % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 144);
+    bytes[random() % reach] = static_cast<uint8_t>(random() % 3 ? random() : 0);
+  }
+}
+
+void ExpectSane(const WalkResult& result) {
+  ASSERT_LE(result.words.size(), size_t{SAMPLE_MAX_USER_WORDS});
+  ASSERT_LE(result.ranges.size(), size_t{SAMPLE_MAX_RANGES});
+  ASSERT_NE(result.end, uint32_t{END_NONE});
+  ASSERT_LT(result.end, uint32_t{END_REASON_COUNT});
+  for (const uint64_t word : result.words) {
+    if (word >> FRAME_KIND_SHIFT == FRAME_NO_RANGE) continue;
+    ASSERT_LT((word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK), result.ranges.size());
+  }
+}
+
+TEST_P(RecordedUnwind, SurvivesDamage) {
+  std::mt19937_64 random(std::hash<std::string>()(GetParam()));
+  HostWalk walker;
+  size_t changed = 0;
+  const std::vector<uint64_t> whole = FramePcs(Replay({}));
+  for (int round = 0; round < 40; ++round) {
+    ReplayEnvironment shared(walk_, {.windows = round % 2 == 0});  // Its pages get worse and worse.
+    for (int i = 0; i < 25; ++i) {
+      DamagePage(shared, walk_, random);
+      const WalkResult pages = walker.Walk(shared, walk_.leaf);
+      ASSERT_NO_FATAL_FAILURE(ExpectSane(pages));
+      changed += FramePcs(pages) != whole;
+    }
+    RecordedWalk damaged = walk_;
+    ReplayEnvironment environment(damaged, {.windows = round % 2 == 0});
+    for (int i = 0; i < 50; ++i) {
+      if (i % 5 == 0) {
+        damaged.words = walk_.words;
+        damaged.leaf = walk_.leaf;
+      }
+      Damage(damaged, random);
+      const WalkResult result = walker.Walk(environment, damaged.leaf);
+      ASSERT_NO_FATAL_FAILURE(ExpectSane(result));
+      changed += FramePcs(result) != whole;
+    }
+  }
+  EXPECT_GT(changed, 300u) << "of 3,000: the damage did not reach the walk";
+}
+
+INSTANTIATE_TEST_SUITE_P(Native, RecordedUnwind, testing::ValuesIn(FixtureNames()),
+                         [](const auto& fixture) { return fixture.param; });
+
+TEST(RecordedUnwindFixtures, AreThere) { EXPECT_GE(FixtureNames().size(), 14u); }
+
+TEST(RecordedUnwindFixtures, FormatIsReadBack) {
+  for (const std::string& name : FixtureNames()) {
+    const std::string text = ReadText(kFolder / name / "walk.txt");
+    const absl::StatusOr<RecordedWalk> walk = ParseWalk(text);
+    ASSERT_TRUE(walk.ok());
+    EXPECT_EQ(FormatWalk(*walk), text) << name;
+    EXPECT_LT(text.size(), 48u << 10) << name << " is no small fixture";
+  }
+  EXPECT_FALSE(ParseWalk("nonsense 1\n").ok());
+  EXPECT_FALSE(ParseWalk("word zz 1\n").ok());
+  EXPECT_FALSE(ParseWalk(" 00112233\n").ok());
+  EXPECT_FALSE(ParseWalk("word 8 1 ffffffffff 8\n").ok());
+}
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,161 @@
+// Tables on their way into the store, loaded from this very process's mappings.
+#include "symbolizer/unwind/table_loader.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "kernel/process_files.h"
+#include "tests/symbolizer/unwind/page_lookup.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kTableBytes = 16 << 20;
+
+std::optional<code_range> RangeAt(uint32_t pid, uint64_t address) {
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(pid);
+  if (ranges.ok())
+    for (const code_range& range : *ranges)
+      if (address >= range.start && address < range.end) return range;
+  return std::nullopt;
+}
+
+class TableLoaderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::optional<code_range> own = RangeAt(pid_, address_);
+    ASSERT_TRUE(own.has_value());
+    own_ = *own;
+    if (own_.file_size_bytes == 0) GTEST_SKIP() << "/proc/self/map_files may not be read here";
+    offset_ = address_ - own_.start + own_.file_offset;
+    page_ = static_cast<uint32_t>(offset_ >> PAGE_TEXT_SHIFT);
+  }
+  miss_record Miss(uint32_t pid, const code_range& range, uint64_t offset) {
+    return {.process = {.pid = pid}, .offset = offset, .range = range};
+  }
+  RowStore::PageState State(uint32_t page) { return store_.StateOf(IdentityOf(own_), page); }
+
+  const uint32_t pid_ = static_cast<uint32_t>(getpid());
+  const uint64_t address_ = reinterpret_cast<uint64_t>(&RangeAt);
+  code_range own_ = {};
+  uint64_t offset_ = 0;
+  uint32_t page_ = 0;
+  ExecutableFiles files_{10};
+  MemoryRows rows_;
+  RowStore store_{rows_, 8 << 20};
+  TableLoader loader_{files_, store_, kTableBytes};
+  PageLookup lookup_{rows_};
+};
+
+TEST_F(TableLoaderTest, AMissLoadsThePageAndItsNeighbours) {
+  loader_.HandleMiss(Miss(pid_, own_, offset_));
+  EXPECT_EQ(State(page_), RowStore::PageState::kPresent);
+  const file_entry* entry = store_.FindFile(IdentityOf(own_));
+  ASSERT_NE(entry, nullptr);
+  for (uint32_t distance = 1; distance <= 8; ++distance)
+    for (const uint32_t page : {page_ - distance, page_ + distance})
+      EXPECT_NE(State(page), RowStore::PageState::kAbsent) << distance;
+  // On entry of a function the return address is at rsp: CFA = rsp + 8, rbp unchanged.
+  const FoundCode found = lookup_.Find(*entry, offset_);
+  EXPECT_EQ(found.end, END_NONE);
+  EXPECT_EQ(found.code, CODE_BASE_RSP << CODE_BASE_SHIFT | 1);
+}
+
+TEST_F(TableLoaderTest, TheFileAloneComesWithoutPages) {
+  ASSERT_TRUE(loader_.LoadFile(pid_, own_).ok());
+  ASSERT_NE(store_.FindFile(IdentityOf(own_)), nullptr);
+  EXPECT_EQ(store_.statistics().pages, 0u);
+  EXPECT_EQ(State(page_), RowStore::PageState::kAbsent);
+}
+
+TEST_F(TableLoaderTest, ClosedTablesAreOpenedAgain) {
+  ASSERT_TRUE(loader_.LoadFile(pid_, own_).ok());
+  loader_.Wipe();
+  files_.Wipe();
+  ASSERT_TRUE(loader_.LoadPage(pid_, own_, offset_).ok());
+  EXPECT_EQ(State(page_), RowStore::PageState::kPresent);
+}
+
+TEST_F(TableLoaderTest, TheVdsoHasTables) {
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(pid_);
+  ASSERT_TRUE(ranges.ok());
+  for (const code_range& range : *ranges) {
+    if (range.kind != RANGE_VDSO) continue;
+    ASSERT_TRUE(loader_.LoadPage(pid_, range, 0x800).ok());
+    const file_entry* entry = rows_.File({.inode = VDSO_INODE, .device = 0, .generation = 0});
+    ASSERT_NE(entry, nullptr) << "BPF looks for it under this key";
+    EXPECT_GT(entry->page_count, 0u);
+    return;
+  }
+  GTEST_SKIP() << "no vDSO is mapped here";
+}
+
+TEST_F(TableLoaderTest, AProcessThatIsGoneFailsAndIsAskedForAgain) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  const auto gone = static_cast<uint32_t>(child);
+  EXPECT_EQ(loader_.LoadFile(gone, own_).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_.FindFile(IdentityOf(own_)), nullptr);
+  // The file is known, its tables are closed, and the page was asked for.
+  ASSERT_TRUE(loader_.LoadFile(pid_, own_).ok());
+  loader_.Wipe();
+  files_.Wipe();
+  const file_entry entry = *store_.FindFile(IdentityOf(own_));
+  ASSERT_TRUE(lookup_.Find(entry, offset_).miss);
+  loader_.HandleMiss(Miss(gone, own_, offset_));
+  EXPECT_EQ(State(page_), RowStore::PageState::kAbsent);
+  EXPECT_TRUE(lookup_.Find(entry, offset_).miss) << "nobody would ever ask again";
+}
+
+TEST_F(TableLoaderTest, AnotherFileUnderTheSameMappingIsRefused) {
+  code_range changed = own_;
+  changed.file_mtime_ns ^= 1;
+  EXPECT_FALSE(loader_.LoadPage(pid_, changed, offset_).ok());
+  changed = own_;
+  ++changed.file_size_bytes;
+  EXPECT_FALSE(loader_.LoadPage(pid_, changed, offset_).ok());
+  EXPECT_EQ(store_.statistics().files, 0u);
+}
+
+TEST_F(TableLoaderTest, AnonymousMemoryHasNoFile) {
+  code_range anonymous = own_;
+  anonymous.kind = RANGE_ANON;
+  EXPECT_EQ(loader_.LoadFile(pid_, anonymous).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(TableLoaderTest, AFileThatIsNoElfHasNoTables) {
+  const std::string path = testing::TempDir() + "/stackray_no_elf." + std::to_string(getpid());
+  std::ofstream(path) << std::string(5000, 'x');
+  FILE* file = fopen(path.c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  void* memory = mmap(nullptr, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+  fclose(file);
+  if (memory == MAP_FAILED)
+    GTEST_SKIP() << "files in " << testing::TempDir() << " are not executable";
+  const std::optional<code_range> range = RangeAt(pid_, reinterpret_cast<uint64_t>(memory));
+  ASSERT_TRUE(range.has_value());
+  EXPECT_TRUE(loader_.LoadPage(pid_, *range, 64).ok());
+  const file_entry* entry = store_.FindFile(IdentityOf(*range));
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->page_count, 0u);
+  munmap(memory, 8192);
+  unlink(path.c_str());
+}
+
+TEST_F(TableLoaderTest, OffsetsOutsideOfTheFileLoadNothing) {
+  for (const u64 offset : {u64{1} << 40, ~u64{0}, own_.file_size_bytes + (1 << 20)}) {
+    EXPECT_TRUE(loader_.LoadPage(pid_, own_, offset).ok());
+    loader_.HandleMiss(Miss(pid_, own_, offset));
+  }
+  EXPECT_EQ(store_.statistics().pages, 0u);
+}
+
+}  // namespace
+}  // namespace stackray

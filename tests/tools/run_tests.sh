@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Runs the tests of a build folder and prints what they said.
+#   tests/tools/run_tests.sh BUILD_FOLDER test|verify|host
+# test    everything but the label `verify`: first what needs no BPF, in parallel, then the label
+#         `bpf` one at a time (they share the machine's clock and its CPUs), as root where sudo
+#         asks nothing
+# verify  the label `verify`, one at a time
+# host    what needs no BPF; for the sanitizers' builds
+# JUnit files: BUILD_FOLDER/test-results/*.xml. Fails when a test failed or none ran.
+# STACKRAY_CLOSING_LINE=no leaves the last line to the caller (.ci/run).
+set -uo pipefail
+build=$1
+what=$2
+tools=$(dirname "$0")
+results=$build/test-results
+mkdir -p "$results"
+rm -f "$results"/host.xml "$results"/bpf.xml "$results"/verify.xml
+results=$(cd "$results" && pwd)
+
+as_root=()
+if [ "$(id -u)" -ne 0 ] && sudo -n true 2>/dev/null; then as_root=(sudo -n -E); fi
+
+# run NAME CTEST_ARGUMENT...: one pass of ctest with its own JUnit file.
+run() {
+  local name=$1
+  shift
+  "$@" --test-dir "$build" --output-junit "$results/$name.xml" --output-on-failure \
+    --test-output-size-passed 1048576 --test-output-size-failed 1048576 \
+    --no-tests=ignore </dev/null
+}
+
+case "$what" in
+  test | host)
+    run host ctest -LE 'bpf|verify' -j "${JOBS:-$(nproc)}"
+    reports=("$results/host.xml")
+    if [ "$what" = test ]; then
+      run bpf "${as_root[@]}" ctest -L bpf -LE verify -j 1
+      reports+=("$results/bpf.xml")
+    fi
+    ;;
+  verify)
+    run verify "${as_root[@]}" ctest -L verify -j 1
+    reports=("$results/verify.xml")
+    ;;
+  *)
+    echo "run_tests.sh: '$what' is none of test, verify, host" >&2
+    exit 2
+    ;;
+esac
+
+options=()
+if [ "$what" = verify ]; then options+=(--table); fi
+if [ "${STACKRAY_CLOSING_LINE:-yes}" = no ]; then options+=(--no-closing-line); fi
+python3 "$tools/summarize.py" "${options[@]}" "${reports[@]}"

@@ -1,0 +1,122 @@
+// A page served by the agent: range presets, pause, and what the connection does.
+import { App } from "../app";
+import { formatClock, formatDuration } from "../model/format";
+import { Segments } from "../view/controls";
+import { button, element, icon, ICONS } from "../view/dom";
+import { fetchText, Poller, POLL_MS, Status } from "./poller";
+
+const RANGES = [["60000", "1 min"], ["300000", "5 min"], ["900000", "15 min"], ["3600000", "1 h"],
+                ["86400000", "24 h"]] as const;
+
+export class LiveSession {
+  private readonly poller: Poller;
+  private readonly state = element("span", { class: "live-state", attributes: { role: "status" } });
+  private readonly pause: HTMLButtonElement;
+  private paused = false;
+  private failing = false;
+  private hasSamples = false;
+
+  constructor(private readonly app: App) {
+    this.poller = new Poller({
+      fetchText,
+      now: () => Date.now(),
+      hold: () => this.reasonToHold() !== "",
+      onStatus: (status) => this.gotStatus(status),
+      onProfile: (profile) => {
+        this.hasSamples = true;
+        app.setProfile(profile);
+      },
+      onFailure: (reason, sinceMs) => this.failed(reason, sinceMs),
+      onReachable: () => this.reachable(),
+    });
+    this.pause = button("", "control pause", () => this.togglePause());
+    const ranges = new Segments("Time range", RANGES, "60000", (range) => this.setRange(Number(range)));
+    app.shell.header.tools.prepend(this.state, this.pause);
+    app.shell.timeTools.append(ranges.root);
+    app.onInspect = () => this.describe();
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) void this.poller.poll();
+    });
+    this.describe();
+    app.showEmpty("Loading…", "Asking the agent for its samples.");
+  }
+
+  start(): void {
+    const round = () => {
+      const next = () => setTimeout(round, POLL_MS);
+      if (document.hidden) next();
+      else void this.poller.poll().then(next);
+    };
+    round();
+  }
+
+  private reasonToHold(): string {
+    if (this.paused) return "by you";
+    if (document.hidden) return "the tab is hidden";
+    return this.app.inspecting;
+  }
+
+  private setRange(rangeMs: number): void {
+    this.poller.rangeMs = rangeMs;
+    this.resume();
+  }
+
+  private togglePause(): void {
+    if (this.reasonToHold() !== "") {
+      this.resume();
+    } else {
+      this.paused = true;
+      this.describe();
+    }
+  }
+
+  private resume(): void {
+    this.paused = false;
+    this.app.release();
+    this.describe();
+    void this.poller.refresh();
+  }
+
+  private gotStatus(status: Status): void {
+    if (!this.app.hasProfile) this.app.shell.header.setHost(status.host);
+    if (status.newestMs === 0 && !this.hasSamples) {
+      this.app.showEmpty("No samples yet", "The agent is running and has nothing to show so far. " +
+        "This page fills by itself when the first samples arrive.");
+    }
+  }
+
+  private failed(reason: string, sinceMs: number): void {
+    this.failing = true;
+    const forMs = Math.round((Date.now() - sinceMs) / 1000) * 1000;
+    const since = formatClock(sinceMs) + (forMs > 0 ? ` (${formatDuration(forMs)})` : "");
+    const text = `The agent cannot be reached since ${since}: ${reason}. ` +
+      `Trying again every ${POLL_MS / 1000} s.`;
+    const { banner } = this.app.shell;
+    banner.textContent = this.hasSamples ? `${text} What you see is from before.` : text;
+    banner.hidden = false;
+    if (!this.hasSamples) {
+      this.app.showEmpty("The agent cannot be reached",
+        "Is it still running on this host? The page goes on by itself when it answers.");
+    }
+    this.describe();
+  }
+
+  private reachable(): void {
+    this.failing = false;
+    this.app.shell.banner.hidden = true;
+    this.describe();
+  }
+
+  private describe(): void {
+    const hold = this.reasonToHold();
+    const state = hold !== "" ? "paused" : this.failing ? "failing" : "running";
+    this.state.dataset["state"] = state;
+    this.state.textContent = state === "paused" ? "Paused" : state === "failing" ? "Offline" : "Live";
+    this.state.title = state === "paused" ? `Paused: ${hold}` : `Updates every ${POLL_MS / 1000} s`;
+    const text = hold !== "" ? "Resume" : "Pause";
+    if (this.pause.dataset["text"] === text) return;
+    this.pause.dataset["text"] = text;
+    this.pause.replaceChildren(icon(hold !== "" ? ICONS.play : ICONS.pause), text);
+    this.pause.title = hold !== "" ? "Show everything again and go on" : "Keep what is on the screen";
+  }
+}

@@ -1,0 +1,20 @@
+// Starts the page: with the data in it, or, where there is none, live from the agent that serves it.
+import { App } from "./app";
+import { decodeEmbedded } from "./data/decode";
+import { LiveSession } from "./live/session";
+
+const app = new App();
+document.body.append(app.shell.root);
+
+const data = document.getElementById("stackray-data");
+if (data === null) {
+  new LiveSession(app).start();
+} else {
+  decodeEmbedded(data.textContent ?? "").then((profile) => {
+    data.remove();
+    app.setProfile(profile);
+  }, (error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    app.showEmpty("This profile cannot be shown", reason);
+  });
+}

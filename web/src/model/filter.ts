@@ -1,0 +1,63 @@
+// What the user chose to see, and the sample rows that pass.
+import { Profile } from "../data/profile";
+
+export interface Filter {
+  // Empty sets mean "all". Keys survive a new profile, where indices do not.
+  processes: ReadonlySet<string>;
+  threads: ReadonlySet<string>;
+  buckets: { first: number; last: number } | null; // inclusive
+}
+
+export const NO_FILTER: Filter = { processes: new Set(), threads: new Set(), buckets: null };
+
+export function processKey(profile: Profile, process: number): string {
+  const { processes, strings } = profile;
+  return `${processes.pid[process]} ${strings[processes.command[process]!]}`;
+}
+
+export function threadKey(profile: Profile, thread: number): string {
+  const { threads } = profile;
+  return `${processKey(profile, threads.process[thread]!)} ${threads.tid[thread]}`;
+}
+
+// For each thread: do its samples pass the process and the thread filter?
+export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
+  const passing = new Uint8Array(profile.threads.tid.length);
+  for (let thread = 0; thread < passing.length; thread++) {
+    const byProcess = filter.processes.size === 0 ||
+      filter.processes.has(processKey(profile, profile.threads.process[thread]!));
+    const byThread = filter.threads.size === 0 || filter.threads.has(threadKey(profile, thread));
+    passing[thread] = byProcess && byThread ? 1 : 0;
+  }
+  return passing;
+}
+
+// Calls `visit` for each row that passes, in the data's order.
+export function forEachRow(profile: Profile, filter: Filter, visit: (row: number) => void): void {
+  const { thread, bucket, count } = profile.samples;
+  const passing = passingThreads(profile, filter);
+  const first = filter.buckets?.first ?? 0;
+  const last = filter.buckets?.last ?? Infinity;
+  for (let row = 0; row < count.length; row++) {
+    if (passing[thread[row]!] === 0) continue;
+    if (bucket[row]! < first || bucket[row]! > last) continue;
+    visit(row);
+  }
+}
+
+export function timelineCounts(profile: Profile, filter: Filter): Float64Array {
+  const counts = new Float64Array(profile.bucketCount);
+  forEachRow(profile, { ...filter, buckets: null }, (row) => {
+    counts[profile.samples.bucket[row]!]! += profile.samples.count[row]!;
+  });
+  return counts;
+}
+
+// Samples of each process or thread within the chosen time, for the lists of choices.
+export function countsByThread(profile: Profile, buckets: Filter["buckets"]): Float64Array {
+  const counts = new Float64Array(profile.threads.tid.length);
+  forEachRow(profile, { ...NO_FILTER, buckets }, (row) => {
+    counts[profile.samples.thread[row]!]! += profile.samples.count[row]!;
+  });
+  return counts;
+}

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Poller, rangeToAsk, parseStatus } from "../src/live/poller";
+import { documentOf } from "./helpers";
+
+// A server of the documented answers, and a poller on a clock of ours.
+class Setup {
+  now = 50_000;
+  held = false;
+  newestMs = 1_000_000;
+  failure = "";
+  asked: string[] = [];
+  log: string[] = [];
+  readonly poller = new Poller({
+    now: () => this.now,
+    hold: () => this.held,
+    fetchText: (url) => this.answer(url),
+    onStatus: (status) => this.log.push(`status ${status.newestMs}`),
+    onProfile: (profile) => this.log.push(`profile ${profile.sampleCount}`),
+    onFailure: (reason, since) => this.log.push(`failure ${reason} ${since}`),
+    onReachable: () => this.log.push("reachable"),
+  });
+
+  async answer(url: string): Promise<string> {
+    this.asked.push(url);
+    if (this.failure !== "") throw new Error(this.failure);
+    if (url === "/api/status") {
+      return JSON.stringify({ version: "1", host: "h", frequency_hz: 20, oldest_ms: 0,
+        newest_ms: this.newestMs, samples_total: 4, lost_total: 0 });
+    }
+    return JSON.stringify(documentOf([{ pid: 1, command: "a", stack: ["main"], count: 4 }]));
+  }
+}
+
+test("a new newest sample loads a profile; without one only the status is asked", async () => {
+  const setup = new Setup();
+  await setup.poller.poll();
+  assert.deepEqual(setup.log, ["status 1000000", "profile 4", "reachable"]);
+  setup.now += 2000;
+  await setup.poller.poll();
+  assert.equal(setup.asked.filter((url) => url.includes("profile")).length, 1);
+  setup.newestMs += 2000;
+  setup.now += 2000;
+  await setup.poller.poll();
+  assert.equal(setup.asked.filter((url) => url.includes("profile")).length, 2);
+});
+
+test("nothing is loaded while the page is held, and refresh loads at once afterwards", async () => {
+  const setup = new Setup();
+  setup.held = true;
+  await setup.poller.poll();
+  assert.deepEqual(setup.log, ["status 1000000", "reachable"]);
+  assert.deepEqual(setup.asked, ["/api/status"]);
+  setup.held = false;
+  await setup.poller.refresh();
+  assert.ok(setup.log.includes("profile 4"));
+});
+
+test("a profile that arrives after the user zoomed in is dropped", async () => {
+  const setup = new Setup();
+  const answer = setup.answer.bind(setup);
+  setup.answer = async (url) => {
+    const text = await answer(url);
+    if (url.includes("profile")) setup.held = true;
+    return text;
+  };
+  await setup.poller.poll();
+  assert.ok(!setup.log.some((line) => line.startsWith("profile")));
+});
+
+test("failures tell since when, until the server answers again", async () => {
+  const setup = new Setup();
+  setup.failure = "no connection";
+  await setup.poller.poll();
+  setup.now += 2000;
+  await setup.poller.poll();
+  setup.failure = "";
+  setup.now += 2000;
+  await setup.poller.poll();
+  assert.deepEqual(setup.log, ["failure no connection 50000", "failure no connection 50000",
+                               "status 1000000", "profile 4", "reachable"]);
+});
+
+test("an answer that is no profile is a failure with its reason", async () => {
+  const setup = new Setup();
+  setup.answer = async (url) => (url === "/api/status" ? `{"newest_ms": 5}` : `{"format": "x"}`);
+  await setup.poller.poll();
+  assert.match(setup.log.at(-1)!, /^failure its format is not/);
+});
+
+test("no samples yet: no profile is asked for", async () => {
+  const setup = new Setup();
+  setup.newestMs = 0;
+  await setup.poller.poll();
+  assert.deepEqual(setup.asked, ["/api/status"]);
+});
+
+test("a range chosen during a round is loaded right after it, and the old answer dropped", async () => {
+  const setup = new Setup();
+  const answer = setup.answer.bind(setup);
+  setup.answer = async (url) => {
+    const text = await answer(url);
+    if (url.includes("profile") && setup.poller.rangeMs === 60_000) {
+      setup.poller.rangeMs = 300_000;
+      await setup.poller.refresh();
+    }
+    return text;
+  };
+  await setup.poller.poll();
+  assert.equal(setup.log.filter((line) => line === "profile 4").length, 1);
+  assert.match(setup.asked.at(-1)!, /from_ms=700000/);
+});
+
+test("ranges follow the server's clock, lie on steps and stop at the oldest sample", () => {
+  const status = parseStatus(JSON.stringify({ newest_ms: 10_000_500, oldest_ms: 9_000_000 }));
+  assert.deepEqual(rangeToAsk(status, 60_000), { fromMs: 9_940_000, toMs: 10_001_000 });
+  assert.deepEqual(rangeToAsk(status, 86_400_000), { fromMs: 8_640_000, toMs: 10_368_000 });
+  const young = parseStatus(JSON.stringify({ newest_ms: 10_000_500, oldest_ms: 10_000_000 }));
+  assert.equal(rangeToAsk(young, 900_000).fromMs, 9_940_000);
+});
