@@ -39,7 +39,7 @@ test: ## Build everything and run every test but the long proofs; last line: N p
 	@tests/tools/run_tests.sh $(BUILD) test
 
 verify: ## Run the long proofs (storms, outages, fuzzing, a fresh clone) and print one table
-	@$(PACKAGES) build page lint test bench verify
+	@$(PACKAGES) build page lint test bench verify kernels
 	@$(MAKE) --no-print-directory everything
 	@tests/tools/run_tests.sh $(BUILD) verify
 

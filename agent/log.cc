@@ -1,16 +1,25 @@
 #include "agent/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "agent/log_limiter.h"
 
 namespace stackray {
 namespace {
 
 bool g_json = false;
+std::mutex g_mutex;
+LogLimiter g_limiter;  // Guarded by g_mutex.
 
 spdlog::level::level_enum LevelOf(LogLevel level) {
   switch (level) {
@@ -32,6 +41,27 @@ void Write(spdlog::level::level_enum level, std::string_view text) {
   spdlog::log(level, "{}", message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+void WriteLimited(spdlog::level::level_enum level, std::string_view text, std::string_view reason,
+                  const std::source_location& site) {
+  if (!spdlog::should_log(level)) return;
+  const std::string kind =
+      fmt::format("{}:{}:{}", site.file_name(), site.line(), reason.empty() ? text : reason);
+  std::optional<uint64_t> held_back;
+  {
+    const std::lock_guard lock(g_mutex);
+    held_back = g_limiter.Ask(kind, text, std::chrono::steady_clock::now());
+  }
+  if (!held_back) return;
+  if (*held_back == 0) return Write(level, text);
+  Write(level, fmt::format("{} ({} more lines like this were not shown)", text, *held_back));
+}
+
+void WriteHeldBack(const std::vector<LogLimiter::HeldBack>& all) {
+  for (const LogLimiter::HeldBack& held : all)
+    Write(spdlog::level::warn, fmt::format("{} more {} not shown like: {}", held.lines,
+                                           held.lines == 1 ? "line was" : "lines were", held.text));
+}
+
 }  // namespace
 
 void InitLog(const LogSettings& settings) {
@@ -45,8 +75,37 @@ void InitLog(const LogSettings& settings) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-void LogInfo(std::string_view text) { Write(spdlog::level::info, text); }
-void LogWarning(std::string_view text) { Write(spdlog::level::warn, text); }
-void LogError(std::string_view text) { Write(spdlog::level::err, text); }
+void LogInfo(std::string_view text, std::string_view reason, std::source_location site) {
+  WriteLimited(spdlog::level::info, text, reason, site);
+}
+void LogWarning(std::string_view text, std::string_view reason, std::source_location site) {
+  WriteLimited(spdlog::level::warn, text, reason, site);
+}
+void LogError(std::string_view text, std::string_view reason, std::source_location site) {
+  WriteLimited(spdlog::level::err, text, reason, site);
+}
+
+void LogHeldBack() {
+  std::vector<LogLimiter::HeldBack> all;
+  {
+    const std::lock_guard lock(g_mutex);
+    all = g_limiter.TakeHeldBack(std::chrono::steady_clock::now());
+  }
+  WriteHeldBack(all);
+}
+
+void LogAllHeldBack() {
+  std::vector<LogLimiter::HeldBack> all;
+  {
+    const std::lock_guard lock(g_mutex);
+    all = g_limiter.TakeAll();
+  }
+  WriteHeldBack(all);
+}
+
+uint64_t LogLinesHeldBack() {
+  const std::lock_guard lock(g_mutex);
+  return g_limiter.held_back_in_all();
+}
 
 }  // namespace stackray

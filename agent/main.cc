@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "agent/daemon/agent_command.h"
+#include "agent/daemon/receiver_plan.h"
 #include "agent/doctor/doctor.h"
 #include "agent/doctor/live_host_probe.h"
 #include "agent/doctor/render.h"
@@ -23,9 +24,32 @@
 namespace stackray {
 namespace {
 
-int RunDoctor() {
+// What an agent that is started here would read.
+DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
+  std::vector<std::string> arguments = {"agent"};
+  if (!settings.config_path.empty())
+    arguments.insert(arguments.end(), {"--config", settings.config_path});
+  DoctorOptions options;
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, ReadEnvironment(environ));
+  if (!line.ok()) {
+    options.settings.error = std::string(line.status().message());
+    return options;
+  }
+  const AgentSettings& agent = std::get<AgentSettings>(line->verb);
+  options.state_directory = agent.state_dir;
+  if (agent.listen.port != 0) options.page_port = agent.listen.port;
+  options.settings.warnings = line->warnings;
+  const absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(agent);
+  if (!plans.ok()) options.settings.error = std::string(plans.status().message());
+  for (const ReceiverStrings& receiver : agent.receivers)
+    options.settings.receivers.push_back(
+        fmt::format("{} ({})", receiver.endpoint, receiver.origins.at("endpoint")));
+  return options;
+}
+
+int RunDoctor(const DoctorSettings& settings) {
   const LiveHostProbe host;
-  const Findings findings = Examine(host);
+  const Findings findings = Examine(host, OptionsOfAgent(settings));
   const bool utf8 =
       LocaleIsUtf8(std::getenv("LC_ALL"), std::getenv("LC_CTYPE"), std::getenv("LANG"));
   fmt::print("{}", RenderText(findings, {.utf8 = utf8}));
@@ -46,12 +70,13 @@ struct RunVerb {
   }
   int operator()(const RecordSettings& settings) const { return RunRecord(settings); }
   int operator()(const AgentSettings& settings) const {
+    if (settings.show_status) return RunAgentStatus(settings);
     if (settings.check_config) fmt::print("{}", DescribeSettings(command.effective));
     return RunAgent(settings, reload);
   }
   int operator()(const CheckSettings& settings) const { return RunCheck(settings); }
   int operator()(const ConvertSettings& settings) const { return RunConvert(settings); }
-  int operator()(const DoctorSettings&) const { return RunDoctor(); }
+  int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };
 
 // Each thread that allocates would get an arena of its own, and keep what it freed.
@@ -73,6 +98,7 @@ int Main(int argc, char** argv) {
   const auto reload = [&]() -> absl::StatusOr<AgentSettings> {
     absl::StatusOr<CommandLine> again = parse();
     if (!again.ok()) return again.status();
+    for (const std::string& warning : again->warnings) LogWarning(warning);
     return std::get<AgentSettings>(again->verb);
   };
   return std::visit(RunVerb{*command, reload}, command->verb);

@@ -33,8 +33,29 @@ struct inode___6_1 {
 	struct timespec64 i_mtime;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name; /* inside an anonymous union since 6.15 */
+};
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+struct mount { /* fs/mount.h: what a vfsmount lies in */
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path; /* inside an anonymous union since 6.17 */
 };
 
 struct maple_tree {
@@ -48,6 +69,7 @@ typedef struct {
 struct mm_struct {
 	struct maple_tree mm_mt; /* 6.1 */
 	mm_context_t context;
+	struct file *exe_file;
 };
 typedef struct seqcount {
 	unsigned int sequence;
@@ -73,9 +95,19 @@ struct vm_area_struct___6_4 {
 
 struct kernfs_node {
 	u64 id;
+	const char *name;
+	struct kernfs_node *__parent; /* 6.15 */
+};
+struct kernfs_node___6_14 {
+	struct kernfs_node *parent;
+};
+
+struct cgroup_root {
+	int hierarchy_id; /* 0: cgroup v2 */
 };
 
 struct cgroup {
+	struct cgroup_root *root;
 	struct kernfs_node *kn;
 	int level;
 	struct cgroup *ancestors[0]; /* 6.1 */
@@ -111,6 +143,15 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live; /* threads that have not exited yet */
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 struct linux_binprm;

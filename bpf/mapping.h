@@ -18,13 +18,16 @@
 #define MAPLE_ARANGE_64 3
 #define MAPLE_MAX_DEPTH 12 /* fan-out ≥ 5 in practice: 12 levels hold more VMAs than exist */
 
-/* Index of the slot for `address` in the copied node, and the last address that slot covers.
- * Pivots behind the first zero (after index 0) or behind the hit are garbage: scan upward, never search
- * by halves. `limit` is what the parent says about the end of this node. */
-static __always_inline u32 maple_slot(struct scratch *s, u32 type, u64 address, u64 *limit)
+/* Index of the slot for `address` in the copied node. s->vma_next: the first address behind it, which the
+ * parent's word limits. Pivots behind the first zero (after index 0) or behind the hit are garbage: scan upward,
+ * never search by halves. A global function: its loop is verified once, and not once a level and attempt. */
+__noinline int maple_slot(u32 slot, u32 type, u64 address)
 {
+	struct scratch *s = scratch_at(slot);
 	u32 pivots = type == MAPLE_ARANGE_64 ? 9 : 15, i;
 
+	if (!s)
+		return 0;
 	for (i = 0; i < 15; i++) {
 		u64 pivot;
 
@@ -34,21 +37,22 @@ static __always_inline u32 maple_slot(struct scratch *s, u32 type, u64 address, 
 		if (!pivot && i)
 			break;
 		if (pivot >= address) {
-			*limit = pivot;
+			s->vma_next = pivot + 1;
 			break;
 		}
 	}
 	return i;
 }
 
-/* One descent. Sets s->vma and s->vma_next. END_BUSY: a node died under us. */
-static __always_inline int maple_walk_once(struct scratch *s, u64 entry, u64 address)
+/* One descent. Sets s->vma and s->vma_next (0 behind the last), and leaves the leaf in s->node with
+ * s->leaf_end, the first address behind it (0: it is the last). END_BUSY: a node died under us. */
+static __always_inline int maple_walk_once(struct scratch *s, u32 scratch_slot, u64 entry, u64 address)
 {
-	u64 limit = ~0ULL;
 	u32 depth;
 
 	s->vma = 0;
 	s->vma_next = 0;
+	s->leaf_end = 0;
 	if (!entry)
 		return END_NONE;
 	if ((entry & 3) != 2 || entry < 4096)
@@ -61,13 +65,13 @@ static __always_inline int maple_walk_once(struct scratch *s, u64 entry, u64 add
 			return END_BUSY;
 		if (bpf_probe_read_kernel(s->node, MAPLE_NODE_BYTES, (void *)node))
 			return END_BUSY;
-		slot = maple_slot(s, type, address, &limit);
+		s->leaf_end = s->vma_next;
+		slot = maple_slot(scratch_slot, type, address);
 		entry = s->node[(type == MAPLE_ARANGE_64 ? 10 : 16) + (slot & 15)];
 		if ((s->node[0] & ~0xffULL) == node)
 			return END_BUSY;
 		if (type == MAPLE_LEAF_64) {
 			s->vma = entry;
-			s->vma_next = limit + 1; /* 0 behind the last */
 			return END_NONE;
 		}
 		if (entry < 4096)
@@ -114,6 +118,18 @@ static __always_inline int vma_is_write_locked(struct vm_area_struct *vma, struc
 	return of_vma == of_mm;
 }
 
+/* How often the mappings have been changed, so far; odd while somebody does (6.13). Where the
+ * kernel does not count, 1. */
+static __always_inline u32 read_mm_seq(struct mm_struct *mm)
+{
+	struct mm_struct___6_13 *mm_6_13 = (void *)mm;
+	u32 sequence = 1;
+
+	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
+		bpf_core_read(&sequence, sizeof(sequence), &mm_6_13->mm_lock_seq.sequence);
+	return sequence;
+}
+
 static __always_inline void read_file(struct code_range *range, struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -153,7 +169,7 @@ static __always_inline int read_vma(struct scratch *s, u64 address)
 	if (file) {
 		range->file_offset = page << 12;
 		read_file(range, file);
-	} else if (range->start == s->vdso) {
+	} else if (range->start == (u64)BPF_CORE_READ(mm, context.vdso)) {
 		range->kind = RANGE_VDSO;
 	} else {
 		range->kind = RANGE_ANON;
@@ -179,7 +195,7 @@ __noinline int find_mapping(u32 slot, u64 address)
 
 		if (attempt)
 			env_count(COUNT_TREE_RETRY);
-		end = maple_walk_once(s, root, address);
+		end = maple_walk_once(s, slot, root, address);
 		if (end)
 			continue;
 		if (!s->vma)

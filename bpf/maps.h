@@ -12,7 +12,8 @@ struct {
 	__uint(max_entries, 4 << 20);
 } samples SEC(".maps");
 
-/* struct miss_record, woken at once: a table page is wanted now. Losing one costs time only. */
+/* struct miss_record, woken at once: a table page is wanted now; and execs of programs that the row store
+ * does not know. Losing one costs time only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10);
@@ -58,6 +59,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct range_set);
 } range_sets SEC(".maps");
+
+/* cpu * CODES_PER_CPU + hash of the place. 64 KiB a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CODES_PER_CPU);
+	__type(key, u32);
+	__type(value, struct cached_code);
+} code_cache SEC(".maps");
 
 /* Added up over CPUs by user space. */
 struct {

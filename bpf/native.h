@@ -158,7 +158,7 @@ static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
 	u64 cfa, pc = 0, rbp = s->regs.r[DWARF_RBP], rbx = s->regs.r[3];
-	u32 rbx_known = rule->rbx_kind == VALUE_AT_CFA;
+	u32 rbx_bit = 1u << 3, rbx_known = 0;
 	int end;
 
 	if (rule->ra_kind == VALUE_UNDEFINED)
@@ -180,13 +180,16 @@ static __always_inline int step_rule(struct scratch *s)
 	end = evaluate(s, rule->ra_kind, rule->ra_register, rule->ra_offset, cfa, &pc);
 	if (end)
 		return end;
-	if (rbx_known && read_word(s, cfa + (s64)rule->rbx_offset, &rbx))
-		return END_READ_FAULT;
-	enter_caller(s, pc, cfa, rbp);
-	if (rbx_known) {
-		s->regs.r[3] = rbx;
-		s->regs.known |= 1u << 3;
+	if (rule->rbx_kind == VALUE_REGISTER)
+		rbx_known = s->regs.known & rbx_bit;
+	if (rule->rbx_kind == VALUE_AT_CFA) {
+		if (read_word(s, cfa + (s64)rule->rbx_offset, &rbx))
+			return END_READ_FAULT;
+		rbx_known = rbx_bit;
 	}
+	enter_caller(s, pc, cfa, rbp);
+	s->regs.r[3] = rbx;
+	s->regs.known |= rbx_known;
 	s->regs.exact_pc = rule->signal_frame;
 	return END_NONE;
 }

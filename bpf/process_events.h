@@ -1,33 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Fork, exec and exit, in the same ring and so in the same order as the samples. */
+/* Fork, exec, exit and a change of cgroup, in the same ring and so in the same order as the samples.
+ *
+ * An event carries what names the process, because a program of 2 ms is gone before anybody could look. */
 #ifndef STACKRAY_BPF_PROCESS_EVENTS_H
 #define STACKRAY_BPF_PROCESS_EVENTS_H
 
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/env_bpf.h"
+#include "bpf/process_record.h"
 
-static __always_inline void send_event(struct task_struct *task, u32 type)
+/* As begin_record(); what it refuses is a lost event. */
+static __always_inline struct event_scratch *begin_event(struct task_struct *task, u32 type)
 {
-	struct task_struct *leader = task->group_leader;
-	struct process_record *record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
+	struct event_scratch *s = begin_record(task, type);
 
-	if (!record) {
+	if (!s)
 		env_count(COUNT_EVENT_RING_FULL);
+	return s;
+}
+
+static __always_inline void send_event(struct event_scratch *s)
+{
+	u64 size = end_record(s);
+
+	if (!size || size > sizeof(s->record) + sizeof(s->names) ||
+	    bpf_ringbuf_output(&samples, &s->record, size, BPF_RB_NO_WAKEUP))
+		env_count(COUNT_EVENT_RING_FULL);
+	s->busy = 0;
+}
+
+/* A program that the row store does not know: the table writer hears of it now, because the process may
+ * live shorter than a tick is apart. One look-up an exec; the record itself goes once a file. */
+static __always_inline void load_ahead(struct event_scratch *s)
+{
+	u64 size;
+
+	if (!s->record.executable.inode || bpf_map_lookup_elem(&files, &s->record.executable))
 		return;
-	}
-	__builtin_memset(record, 0, sizeof(*record));
-	record->header.layout = RECORD_LAYOUT_VERSION;
-	record->header.type = type;
-	record->header.size_bytes = sizeof(*record);
-	record->header.time_ns = bpf_ktime_get_boot_ns();
-	record->process.pid = task->tgid;
-	record->process.exec_id = leader->self_exec_id;
-	record->process.start_time_ns = leader->start_boottime;
-	record->parent_pid = task->real_parent->tgid;
-	record->cgroup_id = bpf_get_current_cgroup_id();
-	bpf_probe_read_kernel(record->leader_command, sizeof(record->leader_command), leader->comm);
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	size = end_record(s);
+	if (!size || size > sizeof(s->record) + sizeof(s->names) ||
+	    bpf_ringbuf_output(&misses, &s->record, size, BPF_RB_FORCE_WAKEUP))
+		env_count(COUNT_MISS_RING_FULL);
+	else
+		env_count(COUNT_MISS_SENT);
 }
 
 static __always_inline int is_pid_target(u32 pid)
@@ -41,10 +57,13 @@ static __always_inline int wants_events(struct control *control, u32 pid)
 	return control && control->enabled && (control->filter != FILTER_PIDS || is_pid_target(pid));
 }
 
+/* The child does not run yet, so the event comes before its first sample. `parent` is the thread that
+ * called fork; its process need not be the child's parent (CLONE_PARENT). */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct control *control = control_block();
+	struct event_scratch *s;
 	u32 pid = child->tgid, yes = 1;
 
 	if (child->tgid == parent->tgid) /* a thread */
@@ -56,15 +75,39 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			return 0;
 		bpf_map_update_elem(&target_pids, &pid, &yes, BPF_ANY);
 	}
-	send_event(child, RECORD_FORK);
+	s = begin_event(child, RECORD_FORK);
+	if (!s)
+		return 0;
+	fill_key(&s->record.parent, parent->group_leader);
+	if (child->cgroups == parent->cgroups)
+		s->record.flags |= PROCESS_SAME_CGROUP;
+	else
+		append_cgroups(s, child);
+	send_event(s);
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+/* exec() gives the task its new name right after the new address space and right before it counts
+ * self_exec_id up. sched_process_exec comes later, when samples of the new image may be in the ring
+ * already. Order of begin_new_exec() in 5.10 to 6.18. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_exec, struct task_struct *task, const char *command)
 {
-	if (wants_events(control_block(), task->tgid))
-		send_event(task, RECORD_EXEC);
+	struct event_scratch *s;
+
+	if (task != bpf_get_current_task_btf() || !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	if (!wants_events(control_block(), task->tgid))
+		return 0;
+	s = begin_event(task, RECORD_EXEC);
+	if (!s)
+		return 0;
+	s->record.process.exec_id++;
+	bpf_probe_read_kernel_str(s->record.leader_command, sizeof(s->record.leader_command), command);
+	append_executable(s, task);
+	append_cgroups(s, task);
+	load_ahead(s);
+	send_event(s);
 	return 0;
 }
 
@@ -72,14 +115,33 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit_task, struct task_struct *task)
 {
 	struct control *control = control_block();
+	struct event_scratch *s;
 	u32 pid = task->tgid;
 
 	/* The process ends with its last thread, not with its leader. `live` was lowered before. */
 	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !wants_events(control, pid))
 		return 0;
-	send_event(task, RECORD_EXIT);
+	s = begin_event(task, RECORD_EXIT);
+	if (s)
+		send_event(s);
 	if (control->filter == FILTER_PIDS)
 		bpf_map_delete_elem(&target_pids, &pid);
+	return 0;
+}
+
+/* After the move, for the leader and for single threads (v1): a process is where its leader is. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_cgroup_move, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	struct event_scratch *s;
+
+	if (task != task->group_leader || !wants_events(control_block(), task->tgid))
+		return 0;
+	s = begin_event(task, RECORD_MOVED);
+	if (!s)
+		return 0;
+	append_cgroups(s, task);
+	send_event(s);
 	return 0;
 }
 

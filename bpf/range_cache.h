@@ -2,12 +2,18 @@
 /* Mappings met in earlier samples, per CPU and address space.
  *
  * Describing a mapping anew takes a descent of the tree and a dozen reads of cold memory (VMA, file,
- * inode, super block): half of a sample's cost in a program with many libraries. A remembered one is
- * used only if its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the
- * file still the same inode. A VMA that was freed and is another's now cannot say all of that, and memory
- * that is no VMA any more cannot either. Reads of a stale pointer fail or return what is there; they
- * never fault. What the row store has for the file is remembered along, for as long as no file entered or
- * left the store (control.file_generation). */
+ * inode, super block): half of a sample's cost in a program with many libraries. What was remembered is
+ * used on either of two conditions:
+ *   - The address space counts the changes of its mappings (mm_lock_seq, a seqcount since 6.13) and has
+ *     counted none since. The set belongs to one program image of one process, so it is this very address
+ *     space that counts, and not a later one at the same place. (2^31 changes between two samples would go
+ *     unseen.)
+ *   - Else its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the file
+ *     still the same inode. A VMA that was freed and is another's now cannot say all of that, and memory
+ *     that is no VMA any more cannot either. Reads of a stale pointer fail or return what is there; they
+ *     never fault.
+ * What the row store has for the file is remembered along, for as long as no file entered or left the
+ * store (control.file_generation). */
 #ifndef STACKRAY_BPF_RANGE_CACHE_H
 #define STACKRAY_BPF_RANGE_CACHE_H
 
@@ -46,26 +52,41 @@ static __always_inline int is_unchanged(struct scratch *s, const struct cached_r
 	       (!of || (u64)BPF_CORE_READ(of, f_inode) == cached->inode);
 }
 
-/* s->found and s->found_table := the remembered mapping at `pc`; 0: none that still holds. */
-static __always_inline int recall_range(struct scratch *s, u64 pc)
+/* Is the set of this address space, and of this store? */
+static __always_inline int is_set_of(const struct range_set *set, const struct scratch *s, u64 generation)
+{
+	const struct process_key *owner = &set->owner, *process = &s->record.process;
+
+	return set->mm == s->task_mm && set->file_generation == generation && owner->pid == process->pid &&
+	       owner->exec_id == process->exec_id && owner->start_time_ns == process->start_time_ns;
+}
+
+static __always_inline u64 store_generation(void)
+{
+	struct control *control = control_block();
+
+	return control ? *(volatile u64 *)&control->file_generation : 0;
+}
+
+/* The remembered mapping at `pc`, if it still holds; else NULL. */
+static __always_inline struct cached_range *recall_range(struct scratch *s, u64 pc)
 {
 	struct range_set *set = range_set_of(s->task_mm);
-	struct control *control = control_block();
 	u32 i;
 
-	if (!set || !control || set->mm != s->task_mm ||
-	    set->file_generation != *(volatile u64 *)&control->file_generation)
+	if (!set || !is_set_of(set, s, store_generation()))
 		return 0;
 	for (i = 0; i < RANGES_PER_SET; i++) {
-		const struct cached_range *cached = &set->ranges[i];
+		struct cached_range *cached = &set->ranges[i];
 
-		if (!cached->vma || pc < cached->range.start || pc >= cached->range.end)
+		if (pc - set->start[i] >= (u64)set->pages[i] << 12)
 			continue;
-		if (!is_unchanged(s, cached))
-			return 0;
-		s->found = cached->range;
-		s->found_table = cached->table;
-		return 1;
+		if (s->mm_seq & 1 || cached->mm_seq != s->mm_seq) {
+			if (!is_unchanged(s, cached))
+				return 0;
+			cached->mm_seq = s->mm_seq;
+		}
+		return cached;
 	}
 	return 0;
 }
@@ -74,27 +95,31 @@ static __always_inline int recall_range(struct scratch *s, u64 pc)
 static __always_inline void remember_range(struct scratch *s)
 {
 	struct range_set *set = range_set_of(s->task_mm);
-	struct control *control = control_block();
 	struct vm_area_struct *vma = (void *)s->vma;
+	u64 pages = (s->found.end - s->found.start) >> 12;
 	struct cached_range *cached;
 	struct file *file;
 	u32 i;
 
-	if (!set || !control || s->found_unsure || s->found_table.state == RANGE_NOT_LOADED)
+	if (!set || s->found_unsure || s->found_table.state == RANGE_NOT_LOADED || pages != (u32)pages)
 		return;
-	if (set->mm != s->task_mm || set->file_generation != s->file_generation) {
+	if (!is_set_of(set, s, s->file_generation)) {
 		for (i = 0; i < RANGES_PER_SET; i++)
-			set->ranges[i].vma = 0;
+			set->pages[i] = 0;
 		set->mm = s->task_mm;
 		set->file_generation = s->file_generation;
+		set->owner = s->record.process;
 	}
 	i = set->next++ & (RANGES_PER_SET - 1);
+	set->start[i] = s->found.start;
+	set->pages[i] = pages;
 	cached = &set->ranges[i];
 	file = BPF_CORE_READ(vma, vm_file);
 	cached->vma = s->vma;
 	cached->file = (u64)file;
 	cached->inode = file ? (u64)BPF_CORE_READ(file, f_inode) : 0;
 	cached->page = BPF_CORE_READ(vma, vm_pgoff);
+	cached->mm_seq = s->mm_seq;
 	cached->range = s->found;
 	cached->table = s->found_table;
 }

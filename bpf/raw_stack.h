@@ -25,43 +25,82 @@ static __always_inline int take_raw_budget(u32 wanted)
 	return 1;
 }
 
-struct extra_range_context {
-	u64 next;
+/* Does the sample name this mapping already? A global function: its loop is verified once. */
+__noinline int is_known_range(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+	u32 i;
+
+	if (!s)
+		return 1;
+	for (i = 0; i < SAMPLE_MAX_RANGES; i++) {
+		if (i >= s->range_count)
+			break;
+		if (s->ranges[i].start == s->found.start)
+			return 1;
+	}
+	return 0;
+}
+
+/* Adds the VMA in slot `i` of the leaf s->node, which begins at `start`, if code can lie there. 1: enough. */
+__noinline int add_leaf_range(u32 slot, u32 i, u64 start)
+{
+	struct scratch *s = scratch_at(slot);
+	struct vm_area_struct *vma;
+
+	if (!s || s->range_count >= SAMPLE_MAX_RANGES)
+		return 1;
+	s->vma = s->node[16 + (i & 15)];
+	vma = (void *)s->vma;
+	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return 0;
+	if (read_vma(s, start) || !s->found_executable || is_known_range(slot))
+		return 0;
+	describe_table(s);
+	add_range(s, &s->found, &s->found_table);
+	return 0;
+}
+
+struct leaf_context {
+	u64 next; /* first address that has not been looked at */
 	u32 slot;
 };
 
-static long extra_range_callback(u32 i, struct extra_range_context *extra)
+/* One leaf of the tree: up to 16 mappings for one descent. Its pivots say where each ends; the first that
+ * is zero or reaches the leaf's end is the last. */
+static long leaf_callback(u32 n, struct leaf_context *leaf)
 {
-	struct scratch *s = scratch_at(extra->slot);
-	int end = find_mapping(extra->slot, extra->next);
-	u32 j, known = 0;
+	struct scratch *s = scratch_at(leaf->slot);
+	int end = find_mapping(leaf->slot, leaf->next);
+	u64 start = leaf->next, last, pivot;
+	u32 i;
 
-	if (!s || (end && end != END_NO_MAPPING) || s->range_count >= SAMPLE_MAX_RANGES)
+	if (!s || (end && end != END_NO_MAPPING))
 		return 1;
-	if (!end && s->found_executable) {
-		for (j = 0; j < SAMPLE_MAX_RANGES; j++) {
-			if (j >= s->range_count)
-				break;
-			known |= s->ranges[j].start == s->found.start;
-		}
-		if (!known) {
-			describe_table(s);
-			add_range(s);
-		}
+	last = s->leaf_end - 1;
+	leaf->next = s->leaf_end;
+	for (i = 0; i < 16; i++) {
+		pivot = i < 15 ? s->node[1 + i] : last;
+		if (!pivot && i)
+			pivot = last;
+		if (add_leaf_range(leaf->slot, i, start))
+			return 1;
+		if (pivot >= last)
+			break;
+		start = pivot + 1;
 	}
-	extra->next = s->vma_next;
-	return !extra->next;
+	return !leaf->next;
 }
 
 /* The process's other executable mappings: user space needs them to finish the walk, and the process
- * may be gone by then. At most 768 steps of the tree (a shared library is four or five
- * mappings), and only for samples with a raw slice. */
+ * may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more, and only for
+ * samples with a raw slice. */
 static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 {
-	struct extra_range_context extra = { .next = 0, .slot = slot };
+	struct leaf_context leaf = { .next = 0, .slot = slot };
 	u32 current = s->current_range;
 
-	bpf_loop(768, extra_range_callback, &extra, 0);
+	bpf_loop(192, leaf_callback, &leaf, 0);
 	s->current_range = current;
 }
 

@@ -32,16 +32,30 @@ struct range_table {
 #define RANGE_SETS_PER_CPU 16
 #define VMA_COPY_BYTES 192
 struct cached_range {
-	u64 vma, file, inode; /* kernel addresses, never followed without a check */
-	u64 page;             /* vm_pgoff */
 	struct code_range range;
 	struct range_table table;
+	u64 vma, file, inode; /* kernel addresses, never followed without a check */
+	u64 page;             /* vm_pgoff */
+	u32 mm_seq;           /* the address space's count of changes when the VMA last said this */
+	u32 reserved;
 };
 struct range_set {
 	u64 mm; /* 0: empty */
 	u64 file_generation;
+	struct process_key owner;
 	u32 next, reserved;
+	/* Apart from the rest, so that a search reads four cache lines. */
+	u64 start[RANGES_PER_SET];
+	u32 pages[RANGES_PER_SET]; /* of 4 KiB; 0: unused */
 	struct cached_range ranges[RANGES_PER_SET];
+};
+
+/* Unwind codes found before (bpf/code_cache.h). */
+#define CODES_PER_CPU 4096
+struct cached_code {
+	u64 at_and_code; /* file offset << 16 | code; 0: empty */
+	u32 directory;   /* of the file */
+	u32 generation;  /* control.file_generation, its low half */
 };
 
 struct scratch {
@@ -49,7 +63,9 @@ struct scratch {
 	struct unwind_registers regs; /* of the frame that is looked at next */
 	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
-	u64 vdso;                     /* start of its vDSO */
+	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
+	u32 cpu_codes;                /* BPF only: this CPU's first entry in code_cache */
+	u32 store_generation;         /* BPF only: control.file_generation at the walk's start, its low half */
 	u64 host;                     /* host only: the environment */
 	u32 range_count;
 	u32 current_range;            /* the frame's; range_count when unknown */
@@ -65,6 +81,7 @@ struct scratch {
 	/* Result of a mapping walk (bpf/mapping.h). */
 	u64 vma;                      /* struct vm_area_struct *, or 0: a hole */
 	u64 vma_next;                 /* first address behind it */
+	u64 leaf_end;                 /* first address behind the leaf of the tree that it was found in */
 	u64 node[32];                 /* one maple node */
 	struct code_range found;      /* details of the last VMA that was read */
 	u32 found_executable, found_unsure;

@@ -8,6 +8,7 @@
 #ifndef STACKRAY_BPF_WALK_H
 #define STACKRAY_BPF_WALK_H
 
+#include "bpf/code_cache.h"
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
 #include "bpf/native.h"
@@ -58,6 +59,10 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 	s->regs.r[13] = saved.r13;
 	s->regs.r[14] = saved.r14;
 	s->regs.r[15] = saved.r15;
+	/* In a system call the pc is behind its instruction, perhaps behind its function or its rules (the
+	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions and
+	 * interrupts have -1 there (arch/x86/entry/entry_64.S). */
+	s->regs.exact_pc = (s64)saved.orig_rax < 0;
 	return saved.cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 
@@ -65,11 +70,10 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 static __always_inline void describe_table(struct scratch *s)
 {
 	struct range_table *table = &s->found_table;
-	struct control *control = control_block();
 	struct file_key key = s->found.file;
 	struct file_entry *entry;
 
-	s->file_generation = control ? *(volatile u64 *)&control->file_generation : 0;
+	s->file_generation = store_generation();
 	*table = (struct range_table){ .state = RANGE_NO_TABLE };
 	if (s->found.kind == RANGE_ANON)
 		return;
@@ -87,15 +91,16 @@ static __always_inline void describe_table(struct scratch *s)
 	table->state = entry->page_count ? RANGE_HAS_TABLE : RANGE_NO_TABLE;
 }
 
-/* Adds s->found and s->found_table to the sample's ranges and makes them current. */
-static __always_inline int add_range(struct scratch *s)
+/* Adds a range and its table to the sample's and makes them current. */
+static __always_inline int add_range(struct scratch *s, const struct code_range *range,
+				     const struct range_table *table)
 {
 	u32 i = s->range_count;
 
 	if (i >= SAMPLE_MAX_RANGES)
 		return END_TOO_MANY_RANGES;
-	s->ranges[i] = s->found;
-	s->tables[i] = s->found_table;
+	s->ranges[i] = *range;
+	s->tables[i] = *table;
 	s->range_count = i + 1;
 	s->current_range = i;
 	return END_NONE;
@@ -105,12 +110,14 @@ static __always_inline int add_range(struct scratch *s)
 __noinline int enter_new_range(u32 slot, u64 pc)
 {
 	struct scratch *s = scratch_at(slot);
+	const struct cached_range *cached;
 	int end;
 
 	if (!s)
 		return END_BAD_TABLE;
-	if (recall_range(s, pc))
-		return add_range(s);
+	cached = recall_range(s, pc);
+	if (cached)
+		return add_range(s, &cached->range, &cached->table);
 	end = find_mapping(slot, pc);
 	if (end)
 		return end;
@@ -118,7 +125,7 @@ __noinline int enter_new_range(u32 slot, u64 pc)
 		return END_NOT_EXECUTABLE;
 	describe_table(s);
 	remember_range(s);
-	return add_range(s);
+	return add_range(s, &s->found, &s->found_table);
 }
 
 /* Is the pc in a range of this sample already? Most frames are in their predecessor's. */
@@ -156,7 +163,20 @@ __noinline int find_code(u32 slot, u64 file_offset)
 
 static int env_find_code(struct scratch *s, u64 file_offset)
 {
-	return find_code((u32)s->host, file_offset);
+	u32 i = s->current_range, directory;
+	struct cached_code *cached;
+	int end;
+
+	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE)
+		return find_code((u32)s->host, file_offset);
+	directory = s->tables[i].directory;
+	cached = cached_code_of(s, directory, file_offset);
+	if (cached && recall_code(s, cached, directory, file_offset))
+		return END_NONE;
+	end = find_code((u32)s->host, file_offset);
+	if (!end && cached)
+		remember_code(s, cached, directory, file_offset);
+	return end;
 }
 
 /* One frame, whoever's it is. END_NONE: there may be another. */
@@ -251,7 +271,9 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		walk.end = END_NO_ADDRESS_SPACE;
 	if (!walk.end) {
 		s->task_mm = (u64)mm;
-		s->vdso = (u64)mm->context.vdso;
+		s->mm_seq = read_mm_seq(mm);
+		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
+		s->store_generation = (u32)store_generation();
 		bpf_loop(SAMPLE_MAX_USER_WORDS + 1, walk_callback, &walk, 0);
 		if (is_miss(walk.end)) {
 			send_miss(s);

@@ -1,7 +1,12 @@
-# stackray_bpf_skeleton(NAME): compiles bpf/NAME.bpf.c and makes bpf/NAME.skel.h in the build tree,
-# a header with the object's bytes inside. Target: stackray_bpf_NAME.
+# stackray_bpf_skeleton(NAME [FROM FOLDER]): compiles FOLDER/NAME.bpf.c (bpf/ by default) and makes
+# bpf/NAME.skel.h in the build tree, a header with the object's bytes inside. Target: stackray_bpf_NAME.
 execute_process(COMMAND gcc -dumpmachine OUTPUT_VARIABLE STACKRAY_TRIPLET OUTPUT_STRIP_TRAILING_WHITESPACE)
 function(stackray_bpf_skeleton name)
+  cmake_parse_arguments(arg "" "FROM" "" ${ARGN})
+  if(NOT arg_FROM)
+    set(arg_FROM bpf)
+  endif()
+  set(source ${PROJECT_SOURCE_DIR}/${arg_FROM}/${name}.bpf.c)
   set(object ${CMAKE_BINARY_DIR}/bpf/${name}.bpf.o)
   set(skeleton ${CMAKE_BINARY_DIR}/bpf/${name}.skel.h)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bpf)
@@ -9,8 +14,8 @@ function(stackray_bpf_skeleton name)
     OUTPUT ${object}
     COMMAND ${CLANG_EXECUTABLE} -g -O2 -Wall -Wextra -Wno-unused-parameter -target bpf -mcpu=v3
             -D__TARGET_ARCH_x86 -I${PROJECT_SOURCE_DIR} -idirafter /usr/include/${STACKRAY_TRIPLET}
-            -MD -MF ${object}.d -MT ${object} -c ${PROJECT_SOURCE_DIR}/bpf/${name}.bpf.c -o ${object}
-    DEPENDS ${PROJECT_SOURCE_DIR}/bpf/${name}.bpf.c
+            -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object}
+    DEPENDS ${source}
     DEPFILE ${object}.d
     COMMENT "BPF object ${name}" VERBATIM)
   add_custom_command(

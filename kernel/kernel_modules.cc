@@ -34,7 +34,7 @@ std::vector<KernelModule> ParseModules(std::string_view text) {
   std::vector<KernelModule> modules;
   for (const std::string_view line : Split(text, '\n')) {
     const std::vector<std::string_view> fields = Split(line, ' ');
-    if (fields.size() < 6 || fields[0].empty()) continue;
+    if (fields.size() < 6 || fields[0].empty() || fields[4] == "Unloading") continue;
     const std::optional<uint64_t> size = ParseNumber(fields[1], 10),
                                   start = ParseNumber(fields[5], 16);
     if (!size || !start || *start == 0 || *size == 0) continue;

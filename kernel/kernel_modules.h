@@ -16,7 +16,7 @@ struct KernelModule {
 };
 
 // Lines of /proc/modules: name, size, use count, users, state, address. Lines of another form, and
-// those whose address the kernel hides, are left out. Ascending by address.
+// those whose address the kernel hides or that are going, are left out. Ascending by address.
 std::vector<KernelModule> ParseModules(std::string_view text);
 
 // Hex of the GNU build id in a file of notes of at most 64 KiB; "" when there is none.

@@ -1,153 +1,200 @@
 #include "kernel/kernel_symbols.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "kernel/kernel_modules.h"
+#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
 
 constexpr size_t kMaxModulesFileBytes = 4 << 20;
 constexpr uint64_t kLooseBit = uint64_t{1} << 63;  // In word1 of a key: not an image's number.
-// Code without a file has no end that anybody tells: up to the next symbol, at most this.
-constexpr uint64_t kMaxLooseBytes = 64 << 10;
+// Code without a file whose size nobody tells: up to the next symbol, at most this. Where the sizes of
+// programs are known the rest are trampolines, of at most a page.
+constexpr uint64_t kMaxLooseBytes = 64 << 10, kMaxTrampolineBytes = 4096;
 constexpr uint64_t kUnknownTailBytes = 4096;  // Of the last symbol where _etext is not listed.
+constexpr uint64_t kHealIntervalNs = 5'000'000'000;
+constexpr uint64_t kModuleReadIntervalNs = 500'000'000;
+constexpr uint64_t kLeastMissIntervalNs = 5'000'000'000;
+constexpr uint64_t kMostMissIntervalNs = 300'000'000'000;
 
 }  // namespace
 
-absl::StatusOr<KernelSymbols> KernelSymbols::Load(KernelSymbolFiles files) {
+absl::StatusOr<KernelSymbols> KernelSymbols::Load(KernelSymbolFiles files,
+                                                  std::unique_ptr<CodeEvents> events) {
   KernelSymbols kernel;
   kernel.files_ = std::move(files);
+  kernel.events_ = std::move(events);
   if (absl::Status status = kernel.Refresh(); !status.ok()) return status;
   return kernel;
 }
 
+uint64_t KernelSymbols::NowNs() const { return events_ ? events_->NowNs() : BootTimeNs(); }
+
 absl::Status KernelSymbols::Refresh() {
+  TakeEvents();
+  const CodeHistory::ListTimes times = {
+      .listed_ns = listed_ns_, .complete_ns = complete_ns_, .read_ns = NowNs()};
+  ++readings_;
+  ReadModules(times);
+  const uint64_t last_module = modules_.last_number();
   absl::StatusOr<Kallsyms> symbols = ReadKallsyms(files_.kallsyms);
   if (!symbols.ok()) return symbols.status();
-  const Kallsyms before = std::exchange(symbols_, *std::move(symbols));
-  const std::vector<Loose> loose_before = std::exchange(loose_, {});
-  SetImages();
-  SetLoose(&before, loose_before);
+  // What is reported while the files are read is newer than they are, and stands.
+  missed_ = false;
+  TakeEvents();
+  modules_.TableChanges(symbols_, last_module);
+  symbols_ = *std::move(symbols);
+  SetVmlinux();
+  loose_.Reconcile(ListLoose(), times);
+  listed_ns_ = times.read_ns;
+  if (missed_) complete_ns_ = times.read_ns;
   return absl::OkStatus();
 }
 
-void KernelSymbols::SetImages() {
+void KernelSymbols::ReadModules(const CodeHistory::ListTimes& times) {
+  modules_.Update(ReadSmallFile(files_.modules, kMaxModulesFileBytes), files_.sys_module, times);
+}
+
+void KernelSymbols::SetVmlinux() {
+  text_start_ = symbols_.text_start();
   uint64_t text_end = symbols_.text_end();
-  if (text_end <= symbols_.text_start()) {
-    text_end = symbols_.text_start();
+  if (text_end <= text_start_) {
+    text_end = text_start_;
     for (size_t i = 0; i < symbols_.size(); ++i)
       if (symbols_.module(i).empty()) text_end = symbols_.start(i) + kUnknownTailBytes;
   }
-  MappingInfo vmlinux;
-  vmlinux.start = kKernelLinkAddress;
-  vmlinux.limit = kKernelLinkAddress + (text_end - symbols_.text_start());
-  vmlinux.path = "vmlinux";
-  vmlinux.gnu_build_id = ReadBuildIdFile(files_.kernel_notes);
-  if (images_.empty()) images_.emplace_back();
-  images_[kVmlinuxImage] = std::move(vmlinux);
-
-  ranges_.clear();
-  ranges_.push_back({symbols_.text_start(), text_end, kVmlinuxImage});
-  for (const KernelModule& module :
-       ParseModules(ReadSmallFile(files_.modules, kMaxModulesFileBytes))) {
-    MappingInfo mapping;
-    mapping.limit = module.size_bytes;
-    mapping.path = module.name;
-    mapping.gnu_build_id = ReadModuleBuildId(files_.sys_module, module.name);
-    ranges_.push_back(
-        {module.start, module.start + module.size_bytes, ImageOf(std::move(mapping))});
-  }
-  std::sort(ranges_.begin(), ranges_.end(),
-            [](const Range& a, const Range& b) { return a.start < b.start; });
-  // Since 6.4 a module's size counts data that lies elsewhere: its text ends where the next one's
-  // starts.
-  for (size_t i = 0; i + 1 < ranges_.size(); ++i)
-    ranges_[i].end = std::min(ranges_[i].end, ranges_[i + 1].start);
+  text_bytes_ = text_end - text_start_;
+  vmlinux_.start = kKernelLinkAddress;
+  vmlinux_.limit = kKernelLinkAddress + text_bytes_;
+  vmlinux_.path = "vmlinux";
+  vmlinux_.gnu_build_id = ReadBuildIdFile(files_.kernel_notes);
 }
 
-uint32_t KernelSymbols::ImageOf(MappingInfo mapping) {
-  const auto found = std::find(images_.begin() + 1, images_.end(), mapping);
-  if (found != images_.end()) return static_cast<uint32_t>(found - images_.begin());
-  images_.push_back(std::move(mapping));
-  return static_cast<uint32_t>(images_.size() - 1);
-}
-
-// Numbers every symbol outside of the images; one that was there before keeps its number.
-void KernelSymbols::SetLoose(const Kallsyms* before, const std::vector<Loose>& loose_before) {
+// The symbols of no image, with the sizes that the kernel tells of BPF's.
+std::vector<ListedCode> KernelSymbols::ListLoose() const {
+  std::vector<ListedCode> listed;
+  std::map<uint64_t, uint32_t> sizes;
+  if (events_) sizes = events_->ProgramSizes();
+  const uint64_t most = sizes.empty() ? kMaxLooseBytes : kMaxTrampolineBytes;
   for (size_t i = 0; i < symbols_.size(); ++i) {
-    if (symbols_.module(i).empty()) continue;
+    const std::string& module = symbols_.module(i);
+    if (module.empty()) continue;
     const uint64_t start = symbols_.start(i);
-    const auto range = std::upper_bound(ranges_.begin(), ranges_.end(), start,
-                                        [](uint64_t a, const Range& r) { return a < r.start; });
-    if (range != ranges_.begin() && start < std::prev(range)->end) continue;
-    uint64_t number = 0;
-    const std::optional<size_t> old = before->IndexAt(start);
-    if (old && before->start(*old) == start && before->name(*old) == symbols_.name(i)) {
-      const auto same =
-          std::lower_bound(loose_before.begin(), loose_before.end(), *old,
-                           [](const Loose& l, size_t index) { return l.index < index; });
-      if (same != loose_before.end() && same->index == *old) number = same->number;
-    }
-    loose_.push_back({i, number != 0 ? number : next_loose_++});
+    if (modules_.Has(module, start)) continue;
+    const auto known = sizes.find(start);
+    const uint64_t gap = std::min(symbols_.end(i), modules_.NextStart(start)) - start;
+    listed.push_back(
+        {start, std::min(gap, known == sizes.end() ? most : known->second), symbols_.name(i)});
   }
+  return listed;
 }
 
-std::optional<KernelSymbols::Loose> KernelSymbols::LooseAt(uint64_t runtime_address) const {
-  const std::optional<size_t> index = symbols_.IndexAt(runtime_address);
-  if (!index || runtime_address - symbols_.start(*index) >= kMaxLooseBytes) return std::nullopt;
-  const auto found = std::lower_bound(loose_.begin(), loose_.end(), *index,
-                                      [](const Loose& l, size_t i) { return l.index < i; });
-  if (found == loose_.end() || found->index != *index) return std::nullopt;
-  return *found;
+void KernelSymbols::TakeEvents() {
+  if (!events_) return;
+  const uint64_t now_ns = NowNs();
+  bool modules_changed = false;
+  const bool intact = events_->Drain([&](const CodeEvent& event) {
+    switch (event.kind) {
+      case CodeEvent::Kind::kBegin:
+        loose_.Begin(event.start, event.size_bytes, event.name, event.time_ns);
+        break;
+      case CodeEvent::Kind::kEnd: loose_.End(event.start, event.name, event.time_ns); break;
+      case CodeEvent::Kind::kModuleRemoved:
+        modules_.Remove(event.name, event.time_ns);
+        [[fallthrough]];
+      case CodeEvent::Kind::kModuleAdded: modules_changed = true; break;
+    }
+  });
+  // A module that is new was announced after the last look.
+  if (modules_changed)
+    ReadModules({.listed_ns = followed_ns_,
+                 .complete_ns = followed_ns_,
+                 .read_ns = NowNs() + 1});  // Later than every report.
+  if (modules_changed || !intact) miss_interval_ns_ = next_miss_read_ns_ = 0;
+  followed_ns_ = now_ns;
+  missed_ = missed_ || !intact;
+  if (!missed_) complete_ns_ = now_ns;
 }
 
-std::optional<KernelPlace> KernelSymbols::Locate(uint64_t runtime_address) const {
+void KernelSymbols::Follow() {
+  TakeEvents();
+  if (!missed_ || NowNs() < next_heal_ns_) return;
+  next_heal_ns_ = NowNs() + kHealIntervalNs;
+  (void)Refresh();  // Tried again after the interval.
+}
+
+void KernelSymbols::FollowCpus() {
+  if (events_) events_->FollowCpus();
+}
+
+std::optional<KernelPlace> KernelSymbols::Locate(uint64_t runtime_address, uint64_t time_ns) {
   KernelPlace place;
-  const auto next = std::upper_bound(ranges_.begin(), ranges_.end(), runtime_address,
-                                     [](uint64_t a, const Range& r) { return a < r.start; });
-  if (next != ranges_.begin() && runtime_address < std::prev(next)->end) {
-    const Range& range = *std::prev(next);
-    place.image = range.image;
-    place.address = images_[range.image].start + (runtime_address - range.start);
-    place.key = FrameKey::Make(FrameType::kKernel, 0, place.address, place.image);
+  if (IsVmlinux(runtime_address)) {
+    place.address = kKernelLinkAddress + (runtime_address - text_start_);
+    place.key = FrameKey::Make(FrameType::kKernel, 0, place.address, kVmlinuxImage);
     return place;
   }
-  const std::optional<Loose> loose = LooseAt(runtime_address);
-  if (!loose) return std::nullopt;
-  place.image = kNoKernelImage;
-  place.key = FrameKey::Make(FrameType::kKernel, 0, runtime_address, kLooseBit | loose->number);
+  if (time_ns > followed_ns_) Follow();
+  if (const CodePiece* piece = loose_.Find(runtime_address, time_ns)) {
+    place.image = kNoKernelImage;
+    place.key = FrameKey::Make(FrameType::kKernel, 0, runtime_address, kLooseBit | piece->number);
+    return place;
+  }
+  const std::optional<ModuleHistory::Place> module = modules_.Find(runtime_address, time_ns);
+  if (!module) return std::nullopt;
+  place.image = module->image;
+  place.address = module->address;
+  place.key = FrameKey::Make(FrameType::kKernel, 0, place.address, place.image);
   return place;
 }
 
-std::string KernelSymbols::NameOf(uint64_t runtime_address) const {
-  const std::optional<KernelPlace> place = Locate(runtime_address);
-  const std::optional<size_t> index = symbols_.IndexAt(runtime_address);
-  if (!place || !index) return {};
-  if (place->image == kNoKernelImage) return symbols_.name(*index);
-  // A symbol names nothing outside of its own image.
-  const std::string& module = symbols_.module(*index);
-  const bool own =
-      place->image == kVmlinuxImage ? module.empty() : module == images_[place->image].path;
-  return own ? symbols_.name(*index) : std::string();
+std::optional<KernelPlace> KernelSymbols::LocateByReading(uint64_t runtime_address,
+                                                          uint64_t time_ns) {
+  const uint64_t now_ns = NowNs();
+  if (now_ns < next_miss_read_ns_) return std::nullopt;
+  std::optional<KernelPlace> place;
+  if (Refresh().ok()) place = Locate(runtime_address, time_ns);
+  miss_interval_ns_ =
+      place ? kLeastMissIntervalNs
+            : std::clamp(2 * miss_interval_ns_, kLeastMissIntervalNs, kMostMissIntervalNs);
+  next_miss_read_ns_ = now_ns + miss_interval_ns_;
+  return place;
 }
 
-std::optional<KernelCode> KernelSymbols::Find(uint64_t runtime_address) const {
-  const std::optional<KernelPlace> place = Locate(runtime_address);
+std::string KernelSymbols::NameOf(uint64_t runtime_address, uint64_t time_ns) {
+  if (IsVmlinux(runtime_address)) {
+    const std::optional<size_t> index = symbols_.IndexAt(runtime_address);
+    return index && symbols_.module(*index).empty() ? symbols_.name(*index) : std::string();
+  }
+  if (time_ns > followed_ns_) Follow();
+  if (const CodePiece* piece = loose_.Find(runtime_address, time_ns)) return piece->name;
+  ModuleHistory::Name name = modules_.NameOf(runtime_address, time_ns, symbols_);
+  if (name.needs_reading && NowNs() >= next_module_read_ns_) {
+    next_module_read_ns_ = NowNs() + kModuleReadIntervalNs;
+    if (Refresh().ok()) name = modules_.NameOf(runtime_address, time_ns, symbols_);
+  }
+  return name.name;
+}
+
+std::optional<KernelCode> KernelSymbols::Find(uint64_t runtime_address, uint64_t time_ns) {
+  const std::optional<KernelPlace> place = Locate(runtime_address, time_ns);
   if (!place) return std::nullopt;
-  return KernelCode{*place, NameOf(runtime_address)};
+  return KernelCode{*place, NameOf(runtime_address, time_ns)};
+}
+
+void KernelSymbols::DropEndedBefore(uint64_t time_ns) {
+  loose_.DropEndedBefore(time_ns);
+  modules_.DropEndedBefore(time_ns);
 }
 
 MappingInfo KernelSymbols::Mapping(uint32_t image) const {
-  return image < images_.size() ? images_[image] : MappingInfo{};
+  return image == kVmlinuxImage ? vmlinux_ : modules_.Mapping(image);
 }
 
-size_t KernelSymbols::bytes() const {
-  size_t total = symbols_.bytes() + ranges_.capacity() * sizeof(Range) +
-                 loose_.capacity() * sizeof(Loose) + images_.capacity() * sizeof(MappingInfo);
-  for (const MappingInfo& image : images_) total += image.path.size() + image.gnu_build_id.size();
-  return total;
-}
+size_t KernelSymbols::bytes() const { return symbols_.bytes() + loose_.bytes() + modules_.bytes(); }
 
 }  // namespace stackray

@@ -32,9 +32,18 @@ std::string ReadLink(const std::string& path) {
   return n > 0 ? std::string(target, static_cast<size_t>(n)) : std::string();
 }
 
-void TakePath(const std::string& path, OpenedFile* file) {
+// Whether a process finds the opened file under that path.
+bool IsFileAt(uint32_t pid, std::string_view path, int fd) {
+  struct stat opened, found;
+  return fstat(fd, &opened) == 0 &&
+         stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &found) == 0 &&
+         opened.st_ino == found.st_ino && opened.st_dev == found.st_dev;
+}
+
+// The kernel adds " (deleted)" to the path of a file that has lost its name; a name may end so, too.
+void TakePath(uint32_t pid, const std::string& path, OpenedFile* file) {
   std::string_view text = path;
-  file->deleted = text.ends_with(kDeleted);
+  file->deleted = text.ends_with(kDeleted) && !IsFileAt(pid, text, file->fd.get());
   if (file->deleted) text.remove_suffix(kDeleted.size());
   file->path = std::string(text);
 }
@@ -88,7 +97,7 @@ absl::StatusOr<OpenedFile> OpenByInode(uint32_t pid, const code_range& range) {
     if (!fd.valid()) fd = OpenQuietly(fmt::format("/proc/{}/root{}", pid, mapping.path));
     if (!fd.valid() || !IsSampledFile(fd.get(), range)) return true;
     file.fd = std::move(fd);
-    TakePath(std::string(mapping.path), &file);
+    TakePath(pid, std::string(mapping.path), &file);
     return false;
   });
   if (!status.ok()) return status;
@@ -108,7 +117,7 @@ absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
   OpenedFile file;
   file.fd = OpenQuietly(map_file);
   if (file.fd.valid() && IsSampledFile(file.fd.get(), range)) {
-    TakePath(ReadLink(map_file), &file);
+    TakePath(pid, ReadLink(map_file), &file);
     return file;
   }
   absl::StatusOr<OpenedFile> other = OpenByInode(pid, range);
@@ -119,6 +128,30 @@ absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
     return absl::FailedPreconditionError(fmt::format("{} was replaced", hint_path));
   file.path = hint_path;
   return file;
+}
+
+absl::StatusOr<OpenedFile> OpenProgramFile(uint32_t pid, const file_key& key,
+                                           const std::string& path, code_range* seen) {
+  bool has_other_inode = false;  // Only of what the process itself says.
+  const std::string own = fmt::format("/proc/{}/exe", pid);
+  for (const std::string& name : {path, own}) {
+    OpenedFile file{.fd = OpenQuietly(name), .path = path};
+    struct stat info;
+    if (!file.fd.valid() || fstat(file.fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (info.st_ino != key.inode || KernelDevice(info.st_dev) != key.device) {
+      has_other_inode = name == own;
+      continue;
+    }
+    *seen = {.file = key,
+             .file_size_bytes = static_cast<uint64_t>(info.st_size),
+             .file_mtime_s = info.st_mtim.tv_sec,
+             .file_mtime_ns = static_cast<uint32_t>(info.st_mtim.tv_nsec),
+             .kind = RANGE_FILE};
+    return file;
+  }
+  if (has_other_inode)
+    return absl::FailedPreconditionError(fmt::format("{} has another inode", path));
+  return absl::NotFoundError(fmt::format("{} is not there any more", path));
 }
 
 absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid) {

@@ -27,6 +27,15 @@ struct OpenedFile {
 absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
                                          const std::string& hint_path);
 
+// The file that process `pid` began to run, known by its inode and by its path in the process's mount
+// namespace. For programs that may be gone before they map anything: the path answers for those as
+// well, where it leads to that very inode. `seen` gets the file's identity (kind RANGE_FILE, no
+// addresses) as a sampled mapping of it would have it.
+// Errors: NotFound (the process is gone, and the path leads nowhere or elsewhere), FailedPrecondition (the
+// process lives and its file has another inode for stat, as on btrfs, or it runs another program by now).
+absl::StatusOr<OpenedFile> OpenProgramFile(uint32_t pid, const file_key& key,
+                                           const std::string& path, code_range* seen);
+
 // Executable mappings of a process as /proc/PID/maps lists them now. Identities hold device, inode,
 // start, end and offset; size and mtime come from a stat through map_files and are 0 where that fails.
 // Errors: NotFound (process gone).

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <charconv>
 #include <climits>
-#include <cstdlib>
 #include <vector>
 
 #include "kernel/text.h"
@@ -16,7 +14,6 @@
 namespace stackray {
 namespace {
 
-constexpr size_t kContainerIdDigits = 64;
 constexpr uint64_t kTickToleranceNs = 20'000'000;  // /proc counts start times in 10 ms ticks.
 
 std::string ReadSmallFile(const std::string& path) {
@@ -38,14 +35,6 @@ uint64_t StartTimeNs(std::string_view stat) {
   return ticks * (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
 }
 
-bool IsSameProcess(const ProcessId& id) {
-  const uint64_t start = StartTimeNs(ReadSmallFile(fmt::format("/proc/{}/stat", id.pid)));
-  if (start == 0) return false;
-  const uint64_t difference =
-      start > id.start_time_ns ? start - id.start_time_ns : id.start_time_ns - start;
-  return difference <= kTickToleranceNs;
-}
-
 std::string ExecutablePath(uint32_t pid) {
   char target[PATH_MAX];
   const ssize_t n = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target));
@@ -58,43 +47,22 @@ std::string ExecutablePath(uint32_t pid) {
 
 }  // namespace
 
-std::string CgroupPath(std::string_view proc_cgroup) {
-  std::string_view unified, longest;
-  for (std::string_view line : Split(proc_cgroup, '\n')) {
-    const std::vector<std::string_view> parts = Split(line, ':', 3);
-    if (parts.size() != 3) continue;
-    if (parts[0] == "0" && parts[1].empty()) unified = parts[2];
-    if (parts[2].size() > longest.size()) longest = parts[2];
-  }
-  return std::string(unified.size() > 1 ? unified : longest);
+bool IsSameProcess(const ProcessId& id) {
+  const uint64_t start = StartTimeNs(ReadSmallFile(fmt::format("/proc/{}/stat", id.pid)));
+  if (start == 0) return false;
+  const uint64_t difference =
+      start > id.start_time_ns ? start - id.start_time_ns : id.start_time_ns - start;
+  return difference <= kTickToleranceNs;
 }
 
-std::string ContainerId(std::string_view cgroup_path) {
-  // The innermost run of exactly 64 hex digits: "docker-<id>.scope", "/docker/<id>",
-  // "cri-containerd-<id>.scope", "crio-<id>", "libpod-<id>.scope".
-  std::string id;
-  size_t run = 0;
-  for (size_t i = 0; i <= cgroup_path.size(); ++i) {
-    if (i < cgroup_path.size() && std::isxdigit(static_cast<unsigned char>(cgroup_path[i])) != 0) {
-      ++run;
-      continue;
-    }
-    if (run == kContainerIdDigits) id = std::string(cgroup_path.substr(i - run, run));
-    run = 0;
-  }
-  return id;
-}
+bool HasExecutable(uint32_t pid) { return !ExecutablePath(pid).empty(); }
 
-ProcessInfo ReadProcessInfo(const ProcessId& id, std::string_view command, int64_t wall_offset_ns) {
-  ProcessInfo info;
-  info.pid = id.pid;
-  info.command = std::string(command);
-  info.creation_time_unix_ns = static_cast<int64_t>(id.start_time_ns) + wall_offset_ns;
-  if (!IsSameProcess(id)) return info;
-  info.executable_path = ExecutablePath(id.pid);
-  info.cgroup_path = CgroupPath(ReadSmallFile(fmt::format("/proc/{}/cgroup", id.pid)));
-  info.container_id = ContainerId(info.cgroup_path);
-  return info;
+std::optional<ProcProcess> ReadProcProcess(const ProcessId& id) {
+  ProcProcess process{.executable_path = ExecutablePath(id.pid),
+                      .cgroup_text = ReadSmallFile(fmt::format("/proc/{}/cgroup", id.pid))};
+  // Asked last: what was the same process at the end was it before.
+  if (!IsSameProcess(id)) return std::nullopt;
+  return process;
 }
 
 }  // namespace stackray

@@ -1,24 +1,31 @@
-// What /proc says about a process, for its batch's resource.
+// What /proc says about a process: for those whose events were lost, and where the task iterator
+// does not load.
+// Threads: any.
 #ifndef STACKRAY_KERNEL_PROCESS_INFO_H_
 #define STACKRAY_KERNEL_PROCESS_INFO_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "profile/process.h"
 
 namespace stackray {
 
-// Fills what can be had; a process that is gone, or was replaced under the same pid, leaves only what
-// the sample itself said (command, start time). `wall_offset_ns`: kernel/wall_clock.h.
-ProcessInfo ReadProcessInfo(const ProcessId& id, std::string_view command, int64_t wall_offset_ns);
+struct ProcProcess {
+  std::string executable_path;  // /proc/PID/exe without " (deleted)"; empty: a kernel thread.
+  std::string cgroup_text;      // /proc/PID/cgroup as it is (kernel/cgroup_path.h).
+};
 
-// Path of the cgroup out of /proc/PID/cgroup's text: the unified hierarchy's, or the longest of v1's.
-std::string CgroupPath(std::string_view proc_cgroup);
+// nullopt: it is gone, or was replaced under the same pid.
+std::optional<ProcProcess> ReadProcProcess(const ProcessId& id);
 
-// 64 hex digits out of a cgroup path as Docker, containerd, CRI-O and podman write it; empty: none.
-std::string ContainerId(std::string_view cgroup_path);
+// A process with this pid and start time exists (a zombie too). /proc counts start times in 10 ms
+// ticks, so processes of one pid that started within 20 ms are not told apart.
+bool IsSameProcess(const ProcessId& id);
+
+// Has it an address space? False for kernel threads, zombies and what does not exist.
+bool HasExecutable(uint32_t pid);
 
 }  // namespace stackray
 

@@ -52,6 +52,25 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   return sample;
 }
 
+absl::StatusOr<Record> DecodeEvent(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(process_record)) return Damaged("process event of a wrong size");
+  const auto* record = reinterpret_cast<const process_record*>(bytes.data());
+  const size_t path = record->path_bytes, cgroup = record->cgroup_bytes,
+               cgroup_v1 = record->cgroup_v1_bytes, names = path + cgroup + cgroup_v1;
+  if (names > EVENT_NAME_BYTES || sizeof(process_record) + (names + 7) / 8 * 8 != bytes.size())
+    return Damaged("process event's names do not add up to its size");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + sizeof(process_record),
+                              names);
+  ProcessEvent event{.record = record,
+                     .executable = text.substr(0, path),
+                     .cgroup = text.substr(path, cgroup),
+                     .cgroup_v1 = text.substr(path + cgroup),
+                     .cgroups = text.substr(path)};
+  for (std::string_view part : {event.executable, event.cgroup, event.cgroup_v1})
+    if (!part.empty() && part.back() != '\0') return Damaged("a name without its end");
+  return event;
+}
+
 }  // namespace
 
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
@@ -66,8 +85,8 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     case RECORD_EXEC:
     case RECORD_FORK:
     case RECORD_EXIT:
-      if (bytes.size() != sizeof(process_record)) return Damaged("process event of a wrong size");
-      return ProcessEvent{reinterpret_cast<const process_record*>(bytes.data())};
+    case RECORD_EXISTING:
+    case RECORD_MOVED: return DecodeEvent(bytes);
     case RECORD_MISS: {
       if (bytes.size() != sizeof(miss_record)) return Damaged("table miss of a wrong size");
       const auto* miss = reinterpret_cast<const miss_record*>(bytes.data());
@@ -76,6 +95,20 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     }
   }
   return absl::UnimplementedError("record of an unknown type");
+}
+
+std::string PathOf(std::string_view components) {
+  std::string path;
+  path.reserve(components.size());
+  while (!components.empty()) {
+    components.remove_suffix(1);  // Its NUL.
+    const size_t before = components.rfind('\0');
+    const size_t start = before == std::string_view::npos ? 0 : before + 1;
+    path += '/';
+    path += components.substr(start);
+    components = components.substr(0, start);
+  }
+  return path;
 }
 
 std::string_view CommandText(const char (&command)[COMMAND_BYTES]) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -24,7 +25,10 @@ struct RawSample {
 };
 
 struct ProcessEvent {
-  const process_record* record;  // header.type: RECORD_EXEC, RECORD_FORK or RECORD_EXIT.
+  const process_record* record;  // header.type: RECORD_EXEC, RECORD_FORK, RECORD_EXIT, ...
+  // Each a run of components, innermost first, each with its NUL; empty: none, or the root.
+  std::string_view executable, cgroup, cgroup_v1;
+  std::string_view cgroups;  // Both of them as they lie: equal bytes, equal cgroups.
 };
 
 struct TableMiss {
@@ -37,6 +41,9 @@ using Record = std::variant<RawSample, ProcessEvent, TableMiss>;
 // Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),
 // Unimplemented (another layout version or an unknown type).
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes);
+
+// "/a/b/c" from components as an event has them; "" from none.
+std::string PathOf(std::string_view components);
 
 // A comm as text: up to the first NUL.
 std::string_view CommandText(const char (&command)[COMMAND_BYTES]);

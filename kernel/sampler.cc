@@ -55,6 +55,21 @@ int Forward(void* take, void* data, size_t size) {
   return 0;
 }
 
+// A reader that is slower than the clocks would otherwise never come back.
+constexpr int kMostSamplesAtOnce = 2048;
+
+struct TakeSome {
+  Sampler::TakeRecord take;
+  int taken = 0;
+};
+
+// A negative answer ends the reading; the record itself counts as read.
+int ForwardSome(void* context, void* data, size_t size) {
+  auto& some = *static_cast<TakeSome*>(context);
+  some.take({static_cast<const uint8_t*>(data), size});
+  return ++some.taken < kMostSamplesAtOnce ? 0 : -ECANCELED;
+}
+
 }  // namespace
 
 class Sampler::Impl {
@@ -76,7 +91,8 @@ class Sampler::Impl {
   sampler_bpf* skeleton_ = nullptr;
   ring_buffer* samples_ = nullptr;
   ring_buffer* misses_ = nullptr;
-  TakeRecord take_sample_, take_miss_;
+  TakeSome take_samples_;
+  TakeRecord take_miss_;
   control* control_ = nullptr;
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<ClockEvents> clocks_;
@@ -95,9 +111,9 @@ absl::Status Sampler::Impl::SizeMaps() {
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
   bpf_map__set_max_entries(skeleton_->maps.scratches,
                            static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
-  bpf_map* const ranges = skeleton_->maps.range_sets;  // Declared for one CPU.
-  bpf_map__set_max_entries(ranges,
-                           static_cast<uint32_t>(cpu_count_) * bpf_map__max_entries(ranges));
+  for (bpf_map* map : {skeleton_->maps.range_sets, skeleton_->maps.code_cache})
+    bpf_map__set_max_entries(  // Declared for one CPU.
+        map, static_cast<uint32_t>(cpu_count_) * bpf_map__max_entries(map));
   bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);
   bpf_map__set_max_entries(skeleton_->maps.target_pids, settings_.filter_pids ? kMaxTargetPids : 1);
   return absl::OkStatus();
@@ -116,7 +132,7 @@ absl::Status Sampler::Impl::MapControl() {
 
 absl::Status Sampler::Impl::OpenRings() {
   samples_ =
-      ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), Forward, &take_sample_, nullptr);
+      ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), ForwardSome, &take_samples_, nullptr);
   misses_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.misses), Forward, &take_miss_, nullptr);
   if (samples_ == nullptr || misses_ == nullptr)
     return absl::InternalError(absl::StrCat("cannot map the rings: ", strerror(errno)));
@@ -149,9 +165,9 @@ absl::Status Sampler::Impl::Load() {
 
 absl::Status Sampler::Impl::Attach() {
   bpf_program* const events[] = {skeleton_->progs.on_fork, skeleton_->progs.on_exec,
-                                 skeleton_->progs.on_exit_task};
+                                 skeleton_->progs.on_exit_task, skeleton_->progs.on_cgroup_move};
   bpf_link** const links[] = {&skeleton_->links.on_fork, &skeleton_->links.on_exec,
-                              &skeleton_->links.on_exit_task};
+                              &skeleton_->links.on_exit_task, &skeleton_->links.on_cgroup_move};
   for (size_t i = 0; i < std::size(events); ++i) {
     *links[i] = bpf_program__attach(events[i]);
     if (*links[i] == nullptr)
@@ -230,12 +246,10 @@ void Sampler::Stop() {
 }
 
 int Sampler::ReadSamples(int timeout_ms, const TakeRecord& take) {
-  impl_->take_sample_ = take;
-  if (timeout_ms > 0) {
-    const int taken = ring_buffer__poll(impl_->samples_, timeout_ms);
-    if (taken > 0) return taken;
-  }
-  return ring_buffer__consume(impl_->samples_);
+  TakeSome& some = impl_->take_samples_ = {.take = take};
+  if (timeout_ms > 0) ring_buffer__poll(impl_->samples_, timeout_ms);
+  if (some.taken == 0) ring_buffer__consume(impl_->samples_);
+  return some.taken;
 }
 
 int Sampler::ReadMisses(int timeout_ms, const TakeRecord& take) {

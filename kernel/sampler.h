@@ -53,7 +53,8 @@ class Sampler {
   void Stop();
 
   // Calls `take` for every record that is waiting, after waiting up to `timeout_ms` for a wake-up.
-  // Returns how many. The bytes are valid during the call only.
+  // Returns how many; of samples it takes some thousand at once at most, and more may be waiting then.
+  // The bytes are valid during the call only.
   using TakeRecord = std::function<void(std::span<const uint8_t>)>;
   int ReadSamples(int timeout_ms, const TakeRecord& take);
   int ReadMisses(int timeout_ms, const TakeRecord& take);

@@ -22,17 +22,20 @@ struct ProcessId {
   }
 };
 
-// What a batch says about a process: its OTLP resource. Empty strings and zeros are left out.
+// What a batch says about a process: its OTLP resource. Empty strings and zeros are left out. Strings
+// may hold any bytes.
 // ProcessId{} (pid 0) stands for the host itself: markers of lost samples belong to it.
 struct ProcessInfo {
   uint32_t pid = 0;
-  std::string command;          // The leader's comm; may hold any bytes.
-  std::string executable_path;  // As the process's own root sees it; may hold any bytes.
+  std::string command;          // The leader's comm.
+  std::string executable_path;  // From the root of its mount namespace, as /proc/PID/exe says it.
   int64_t creation_time_unix_ns = 0;
   std::string cgroup_path;
-  std::string container_id;  // 64 hex digits.
+  std::string container_id;    // 64 hex digits.
+  std::string container_name;  // Of containers that have no such id.
+  std::string pod_uid;         // Kubernetes.
   std::string service_name;
-  std::vector<std::pair<std::string, std::string>> extra;  // More resource attributes, unique keys.
+  std::vector<std::pair<std::string, std::string>> extra;  // More resource attributes.
 };
 
 }  // namespace stackray

@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "profile/executable.h"
 #include "profile/frame.h"
@@ -38,6 +40,9 @@ struct BatchSettings {
   bool cpu_attribute = false;     // cpu.logical_number.
   std::string host_name, host_id, host_arch;  // Resource attributes; empty: left out.
   std::string os_type = "linux", os_version;
+  // More of them, of the host: `host.…` and `os.…` instead of the fields above, the others where a process does
+  // not say otherwise itself.
+  std::vector<std::pair<std::string, std::string>> resource_attributes;
   std::string agent_version;  // InstrumentationScope "stackray".
 };
 

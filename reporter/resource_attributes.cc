@@ -61,6 +61,8 @@ class AttributeWriter {
   std::vector<std::string> keys_;
 };
 
+bool IsOfHost(std::string_view key) { return key.starts_with("host.") || key.starts_with("os."); }
+
 }  // namespace
 
 std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings) {
@@ -73,7 +75,11 @@ std::string EncodeResource(const ProcessInfo& info, const BatchSettings& setting
   writer.AddText("process.creation.time", IsoTime(info.creation_time_unix_ns));
   writer.AddText("process.linux.cgroup", info.cgroup_path);
   writer.AddText("container.id", info.container_id);
+  writer.AddText("container.name", info.container_name);
+  writer.AddText("k8s.pod.uid", info.pod_uid);
   writer.AddText("service.name", info.service_name);
+  for (const auto& [key, value] : settings.resource_attributes)
+    if (IsOfHost(key)) writer.AddText(key, value);
   writer.AddText("host.name", settings.host_name);
   writer.AddText("host.id", settings.host_id);
   writer.AddText("host.arch", settings.host_arch);
@@ -81,6 +87,7 @@ std::string EncodeResource(const ProcessInfo& info, const BatchSettings& setting
   writer.AddText("os.version", settings.os_version);
   const size_t extra = std::min(info.extra.size(), kMaxExtraAttributes);
   for (size_t i = 0; i < extra; ++i) writer.AddText(info.extra[i].first, info.extra[i].second);
+  for (const auto& [key, value] : settings.resource_attributes) writer.AddText(key, value);
   return std::move(writer).Finish();
 }
 

@@ -13,8 +13,9 @@ namespace stackray {
 // unique: where `info.extra` repeats one, the first stays. Empty values are left out. Any bytes are
 // taken.
 //   process.pid, process.command (the leader's comm), process.executable.{path,name},
-//   process.creation.time (ISO 8601, milliseconds, UTC), process.linux.cgroup, container.id,
-//   service.name, host.{name,id,arch}, os.{type,version}, then `info.extra`.
+//   process.creation.time (ISO 8601, milliseconds, UTC), process.linux.cgroup, container.{id,name},
+//   k8s.pod.uid, service.name, host.{name,id,arch}, os.{type,version}, then `info.extra`, then
+//   `settings.resource_attributes` (of these, host.… and os.… come before the fields they replace).
 std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings);
 
 }  // namespace stackray

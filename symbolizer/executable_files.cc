@@ -1,6 +1,7 @@
 #include "symbolizer/executable_files.h"
 
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <utility>
@@ -49,6 +50,11 @@ FileIdentity IdentityOf(const code_range& range) {
           .mtime_ns = range.file_mtime_ns};
 }
 
+bool IsDeleted(const ExecutableFile& file) {
+  struct stat info;
+  return file.fd.valid() && fstat(file.fd.get(), &info) == 0 && info.st_nlink == 0;
+}
+
 ExecutableFilePtr ExecutableFiles::Find(const FileIdentity& identity) {
   absl::MutexLock lock(&mutex_);
   const auto it = by_identity_.find(identity);
@@ -83,13 +89,33 @@ absl::StatusOr<ExecutableFilePtr> ExecutableFiles::Get(uint32_t pid, const code_
   if (ExecutableFilePtr known = Find(identity)) return known;
   absl::StatusOr<ExecutableFilePtr> opened = Open(pid, range);
   if (!opened.ok()) return opened;
+  return Keep(*std::move(opened));
+}
+
+absl::StatusOr<ExecutableFilePtr> ExecutableFiles::GetProgram(uint32_t pid, const file_key& key,
+                                                              const std::string& path) {
+  code_range seen = {};
+  absl::StatusOr<OpenedFile> opened = OpenProgramFile(pid, key, path, &seen);
+  if (!opened.ok()) return opened.status();
+  const FileIdentity identity = IdentityOf(seen);
+  if (ExecutableFilePtr known = Find(identity)) return known;
+  auto file = std::make_shared<ExecutableFile>();
+  file->identity = identity;
+  file->fd = std::move(opened->fd);
+  file->source = std::make_unique<FdSource>(file->fd.get(), seen.file_size_bytes);
+  if (absl::Status status = Fill(std::move(opened->path), file.get()); !status.ok()) return status;
+  return Keep(std::move(file));
+}
+
+// Or returns the one that another thread was faster to open.
+ExecutableFilePtr ExecutableFiles::Keep(ExecutableFilePtr file) {
   absl::MutexLock lock(&mutex_);
-  const auto [it, inserted] = by_identity_.try_emplace(identity);
-  if (!inserted) return *it->second;  // Another thread was faster.
-  entries_.push_front(*opened);
+  const auto [it, inserted] = by_identity_.try_emplace(file->identity);
+  if (!inserted) return *it->second;
+  entries_.push_front(file);
   it->second = entries_.begin();
   Shrink(max_files_);
-  return opened;
+  return file;
 }
 
 void ExecutableFiles::Shrink(size_t limit) {
@@ -104,6 +130,18 @@ void ExecutableFiles::Shrink(size_t limit) {
 void ExecutableFiles::Wipe() {
   absl::MutexLock lock(&mutex_);
   Shrink(0);
+}
+
+void ExecutableFiles::DropDeleted() {
+  absl::MutexLock lock(&mutex_);
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    if (it->use_count() > 1 || !IsDeleted(**it)) {
+      ++it;
+      continue;
+    }
+    by_identity_.erase((*it)->identity);
+    it = entries_.erase(it);
+  }
 }
 
 size_t ExecutableFiles::size() const {

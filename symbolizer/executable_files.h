@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -41,6 +43,9 @@ using ExecutableFilePtr = std::shared_ptr<const ExecutableFile>;
 // Identity of a range of kind RANGE_FILE; RANGE_VDSO has one of its own.
 FileIdentity IdentityOf(const code_range& range);
 
+// No name leads to it any more: its space is held by those who have it open. False for the vDSO.
+bool IsDeleted(const ExecutableFile& file);
+
 class ExecutableFiles {
  public:
   explicit ExecutableFiles(size_t max_files) : max_files_(max_files) {}
@@ -50,8 +55,15 @@ class ExecutableFiles {
   // InvalidArgument (anonymous memory has no file), Unavailable (unreadable).
   absl::StatusOr<ExecutableFilePtr> Get(uint32_t pid, const code_range& range);
 
+  // The file of a program that process `pid` has just begun to run (kernel/process_files.h).
+  // Errors: NotFound, FailedPrecondition, Unavailable (unreadable).
+  absl::StatusOr<ExecutableFilePtr> GetProgram(uint32_t pid, const file_key& key,
+                                               const std::string& path);
+
   // Forgets every file that nobody else holds.
   void Wipe();
+  // Forgets those of them that are deleted, so that their space is free again. A system call a file.
+  void DropDeleted();
   size_t size() const;
   // More files are open than `max_files`: hold no more than an open batch needs.
   bool IsFull() const { return size() > max_files_; }
@@ -59,6 +71,7 @@ class ExecutableFiles {
  private:
   using Entries = std::list<ExecutableFilePtr>;  // Most recently used first.
   absl::StatusOr<ExecutableFilePtr> Open(uint32_t pid, const code_range& range);
+  ExecutableFilePtr Keep(ExecutableFilePtr file);
   ExecutableFilePtr Find(const FileIdentity& identity);
   void Shrink(size_t limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

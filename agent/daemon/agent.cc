@@ -13,6 +13,7 @@
 #include "agent/sampling/targets.h"
 #include "agent/stop_signal.h"
 #include "kernel/wall_clock.h"
+#include "reporter/spool/spool_sweep.h"
 #include "web/web_page.h"
 
 namespace stackray {
@@ -22,90 +23,221 @@ constexpr int kTurnMs = 500;
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kSnapshotIntervalNs = 2'000 * kNsPerMs;  // Also between seals far apart.
 
+// The session itself does not know how often it is sealed.
+SamplingSettings OfSession(SamplingSettings sampling) {
+  sampling.seal_interval_ms = 0;
+  return sampling;
+}
+
+std::chrono::milliseconds FlushLimit(const AgentSettings& settings) {
+  return std::chrono::milliseconds(settings.flush_timeout_ms);
+}
+
+int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
+
 }  // namespace
 
-Agent::Agent(AgentSettings settings) : settings_(std::move(settings)) {}
+Agent::Agent(AgentSettings settings) : settings_(std::move(settings)), began_ns_(BootTimeNs()) {}
 Agent::~Agent() = default;
 
-absl::Status Agent::StartReceiver() {
-  absl::StatusOr<std::unique_ptr<Receiver>> receiver = Receiver::Create(settings_);
-  if (!receiver.ok()) return receiver.status();
-  receiver_ = *std::move(receiver);
-  return absl::OkStatus();
-}
-
-absl::Status Agent::StartHistory() {
-  absl::StatusOr<OpenedHistory> opened = OpenHistory({.state_dir = settings_.state_dir,
-                                                      .max_bytes = settings_.history_bytes,
-                                                      .max_age_ms = settings_.history_age_ms});
-  if (!opened.ok()) return opened.status();
-  for (const std::string& warning : opened->warnings) LogWarning(warning);
-  history_ = std::move(opened->history);
-  return absl::OkStatus();
-}
-
-absl::Status Agent::StartPage() {
-  page_source_ =
-      std::make_unique<HistoryPageSource>(*history_, host_.name, settings_.sampling.frequency_hz);
-  absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
-      {.host = settings_.listen.host, .port = settings_.listen.port}, WebPage(), *page_source_);
-  if (!server.ok()) return server.status();
-  page_ = *std::move(server);
-  fmt::print("stackray: flame graph of this host at {}\n", page_->url());
-  fmt::print("stackray: {}\n", SshHint(settings_.listen.host, page_->port(), host_.name));
-  std::fflush(stdout);
-  return absl::OkStatus();
-}
-
-absl::Status Agent::Start() {
-  if (settings_.page) {
-    if (absl::Status status = StartHistory(); !status.ok()) return status;
-  }
-  if (settings_.receiver_configured) {
-    if (absl::Status status = StartReceiver(); !status.ok()) return status;
-  }
+absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentSettings& settings) {
   absl::StatusOr<std::unique_ptr<SamplingSession>> session =
-      SamplingSession::Create(MakeSessionSettings(settings_.sampling, settings_.target),
+      SamplingSession::Create(MakeSessionSettings(settings.sampling, settings.target),
                               [this](const SealedBatchPtr& batch) { OnSealed(batch); });
   if (!session.ok()) return session.status();
-  session_ = *std::move(session);
-  if (absl::Status status = ApplyTarget(settings_.target, session_->sampler()); !status.ok())
+  if (absl::Status status = ApplyTarget(settings.target, (*session)->sampler()); !status.ok())
     return status;
-  if (settings_.page) {
-    if (absl::Status status = StartPage(); !status.ok()) return status;
-  }
-  for (const std::string& warning : session_->warnings()) LogWarning(warning);
+  for (const std::string& warning : (*session)->warnings()) LogWarning(warning);
+  return session;
+}
+
+// Where there is no page, an agent without this server still does what it is there for.
+absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeLocalServer(const AgentSettings& settings) {
+  absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
+      {.host = settings.listen.host, .port = settings.listen.port}, WebPage(), page_source_);
+  if (server.ok() || settings.page) return server;
+  LogWarning("no /metrics on the loopback interface: " + std::string(server.status().message()));
+  return nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeMetricsServer(const AgentSettings& settings) {
+  if (!settings.metrics_listen) return nullptr;
+  return WebServer::Start({.host = settings.metrics_listen->host,
+                           .port = settings.metrics_listen->port,
+                           .metrics_only = true},
+                          "", page_source_);
+}
+
+void Agent::SayWhereThePageIs() const {
+  if (servers_.local == nullptr) return;
+  if (!settings_.page)
+    return LogInfo(fmt::format("metrics at {}metrics", servers_.local->url()),
+                   servers_.local->url());
+  fmt::print("stackray: flame graph of this host at {}\n", servers_.local->url());
+  fmt::print("stackray: {}\n", SshHint(settings_.listen.host, servers_.local->port(), host_.name));
+  std::fflush(stdout);
+}
+
+absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
+  session_ = std::move(session);
+  loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
   if (absl::Status status = session_->Start(); !status.ok()) return status;
   LogInfo(fmt::format("sampling {} at {} Hz", DescribeTarget(settings_.target),
                       settings_.sampling.frequency_hz));
   return absl::OkStatus();
 }
 
-void Agent::OnSealed(const SealedBatchPtr& batch) {
-  if (receiver_ != nullptr) receiver_->Add(batch);
-  if (history_ == nullptr) return;
-  const absl::Status status = history_->Append(batch);
-  if (!status.ok() && !history_failing_)
-    LogError("local history: " + std::string(status.message()));
-  history_failing_ = !status.ok();
+void Agent::EndSession() {
+  session_->Stop();
+  ended_sessions_.AddEnded(session_->Counts(), session_->sampler().ProgramCosts());
+  session_.reset();
 }
 
-void Agent::AddDeliveryLosses() {
-  if (receiver_ == nullptr) return;
-  receiver_->TakeLosses([this](LossReason reason, uint64_t samples) {
-    session_->loop().AddLost(kFirstDeliveryLoss + static_cast<uint64_t>(reason), samples);
-  });
+absl::Status Agent::Start() {
+  absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(settings_);
+  if (!plans.ok()) return plans.status();
+  absl::StatusOr<std::unique_ptr<StateKeeper>> state =
+      StateKeeper::Start(settings_.state_dir, board_);
+  if (!state.ok()) return state.status();
+  state_ = *std::move(state);
+  if (absl::Status status = history_.Apply(settings_, {}); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<SamplingSession>> session = MakeSession(settings_);
+  if (!session.ok()) return session.status();
+  absl::StatusOr<std::unique_ptr<WebServer>> metrics = MakeMetricsServer(settings_);
+  if (!metrics.ok()) return metrics.status();
+  absl::StatusOr<std::unique_ptr<WebServer>> local = MakeLocalServer(settings_);
+  if (!local.ok()) return local.status();
+  servers_ = {*std::move(local), *std::move(metrics)};
+  receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
+  SweepSpools();
+  session_ = *std::move(session);
+  TakeSnapshot();
+  SayWhereThePageIs();
+  if (absl::Status status = StartSession(std::move(session_)); !status.ok()) return status;
+  state_->Beat(samples_in_memory_);
+  return absl::OkStatus();
+}
+
+// All that can fail, while nothing has changed yet.
+absl::Status Agent::Prepare(const AgentSettings& next, std::unique_ptr<SamplingSession>* session,
+                            std::unique_ptr<StateKeeper>* state, Servers* servers) {
+  if (OfSession(next.sampling) != OfSession(settings_.sampling) ||
+      next.target != settings_.target) {
+    absl::StatusOr<std::unique_ptr<SamplingSession>> made = MakeSession(next);
+    if (!made.ok()) return made.status();
+    *session = *std::move(made);
+  }
+  if (next.state_dir != settings_.state_dir) {
+    absl::StatusOr<std::unique_ptr<StateKeeper>> made = StateKeeper::Start(next.state_dir, board_);
+    if (!made.ok()) return made.status();
+    *state = *std::move(made);
+  }
+  if (next.listen != settings_.listen || servers_.local == nullptr) {
+    absl::StatusOr<std::unique_ptr<WebServer>> made = MakeLocalServer(next);
+    if (!made.ok()) return made.status();
+    servers->local = *std::move(made);
+  }
+  if (next.metrics_listen != settings_.metrics_listen) {
+    absl::StatusOr<std::unique_ptr<WebServer>> made = MakeMetricsServer(next);
+    if (!made.ok()) return made.status();
+    servers->metrics = *std::move(made);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Agent::Reload(AgentSettings next) {
+  absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(next);
+  if (!plans.ok()) return plans.status();
+  std::unique_ptr<SamplingSession> session;
+  std::unique_ptr<StateKeeper> state;
+  Servers servers;
+  if (absl::Status status = Prepare(next, &session, &state, &servers); !status.ok()) return status;
+  const AgentSettings old = std::exchange(settings_, std::move(next));
+  // The history first: it alone can still fail, and what was made above is then simply dropped.
+  if (absl::Status status = history_.Apply(settings_, MarkOf(Totals().counts)); !status.ok()) {
+    settings_ = old;
+    (void)history_.Apply(settings_, MarkOf(Totals().counts));
+    return status;
+  }
+  receivers_.Apply(*std::move(plans), MarkOf(Totals().counts), FlushLimit(settings_));
+  if (state != nullptr) {
+    state_->End();
+    state_ = std::move(state);
+  }
+  const bool page_moved = servers.local != nullptr;
+  if (page_moved) servers_.local = std::move(servers.local);
+  if (settings_.metrics_listen != old.metrics_listen) servers_.metrics = std::move(servers.metrics);
+  if (session != nullptr) {
+    EndSession();
+    if (absl::Status status = StartSession(std::move(session)); !status.ok())
+      LogError("sampling does not start again: " + std::string(status.message()));
+  }
+  TakeSnapshot();
+  if (page_moved || settings_.page != old.page) SayWhereThePageIs();
+  return absl::OkStatus();
+}
+
+void Agent::OnSealed(const SealedBatchPtr& batch) {
+  receivers_.Add(batch);
+  history_.Append(batch);
+}
+
+void Agent::SealBatch() {
+  session_->Seal();
+  receivers_.SendLosses(loss_batches_, WallNs());
+  session_->loop().LimitBatchBytes(receivers_.SizeLimit());
+}
+
+// What waits on disk for receivers that nobody configures any more does not wait for ever.
+void Agent::SweepSpools() {
+  if (settings_.spool_bytes == 0) return;
+  std::vector<std::string> endpoints;
+  for (const Receiver* receiver : receivers_.All())
+    endpoints.push_back(EndpointOf(receiver->plan()));
+  for (const SweptSpool& swept :
+       SweepOtherSpools(settings_.state_dir + "/spool", endpoints,
+                        std::chrono::milliseconds(settings_.spool_age_ms), WallNs() / 1'000'000)) {
+    LogWarning(fmt::format(
+        "on disk for {}, which is configured no longer: {} samples wait, {} were too old "
+        "and are gone",
+        swept.receiver, swept.waiting_samples, swept.expired_samples));
+  }
+}
+
+SessionTotals Agent::Totals() {
+  return ended_sessions_.With(session_->Counts(), session_->sampler().ProgramCosts());
 }
 
 void Agent::TakeSnapshot() {
-  if (page_source_ == nullptr) return;
-  AgentSnapshot snapshot;
-  snapshot.session = session_->Counts();
-  snapshot.programs = session_->sampler().ProgramCosts();
-  if (history_ != nullptr) snapshot.history = history_->statistics();
-  if (receiver_ != nullptr) snapshot.delivery = receiver_->Counts();
-  ReadOwnMemory(&snapshot);
-  page_source_->SetSnapshot(std::move(snapshot));
+  auto snapshot = std::make_shared<AgentSnapshot>();
+  snapshot->sequence = ++sequence_;
+  snapshot->time_unix_ms = SystemNowMs();
+  snapshot->uptime_seconds = static_cast<double>(BootTimeNs() - began_ns_) / 1e9;
+  snapshot->session = Totals();
+  const SessionCounts& session = snapshot->session.counts;
+  samples_in_memory_ = session.in_flight;
+  snapshot->history = history_.statistics();
+  if (snapshot->history)
+    snapshot->takers.push_back(
+        HistoryTaker(session, {.since = history_.since(), .until = {}}, *snapshot->history));
+  for (const Receiver* receiver : receivers_.All()) {
+    const DeliveryCounts counts = receiver->Counts();
+    const TakerCounts taker =
+        ReceiverTaker(receiver->plan().name, session, receiver->span(), counts);
+    samples_in_memory_ =
+        std::max(samples_in_memory_, taker.in_flight - counts.spooled.without_markers());
+    snapshot->takers.push_back(taker);
+    snapshot->receivers.push_back({receiver->plan().name, EndpointOf(receiver->plan()), counts});
+  }
+  ReadOwnCosts(snapshot.get());
+  AddOwners(snapshot.get());
+  snapshot->log_lines_held_back = LogLinesHeldBack();
+  snapshot->unclean_stop = state_->unclean_stop();
+  snapshot->host = host_.name;
+  snapshot->target = DescribeTarget(settings_.target);
+  snapshot->frequency_hz = settings_.sampling.frequency_hz;
+  snapshot->settings = std::make_shared<const std::vector<EffectiveSetting>>(settings_.effective);
+  board_.Put(std::move(snapshot));
 }
 
 void Agent::Run() {
@@ -120,32 +252,40 @@ void Agent::Run() {
     const bool seal = now >= next_seal;
     if (seal) {
       next_seal = now + interval_ns;
-      AddDeliveryLosses();
-      session_->Seal();
+      SealBatch();
     }
     if (!seal && now < next_snapshot) continue;
     next_snapshot = now + kSnapshotIntervalNs;
     TakeSnapshot();
+    state_->Beat(samples_in_memory_);
+    receivers_.LetGo();
+    LogHeldBack();
   }
 }
 
 void Agent::Finish() {
-  AddDeliveryLosses();
   session_->Stop();
+  receivers_.SendLosses(loss_batches_, WallNs(), true);
   TakeSnapshot();
-  if (receiver_ != nullptr) {
-    receiver_->Finish(std::chrono::milliseconds(settings_.flush_timeout_ms));
-    LogTotals();
-  }
-  if (page_ != nullptr) page_->Stop();
+  receivers_.Finish(FlushLimit(settings_));
+  TakeSnapshot();
+  LogTotals();
+  LogAllHeldBack();
+  if (servers_.local != nullptr) servers_.local->Stop();
+  if (servers_.metrics != nullptr) servers_.metrics->Stop();
+  state_->End();
 }
 
 void Agent::LogTotals() {
-  const SessionCounts session = session_->Counts();
-  const DeliveryCounts delivery = receiver_->Counts();
-  LogInfo(fmt::format("{} samples produced, {} delivered, {} lost", session.produced,
-                      delivery.delivered.without_markers(),
-                      session.lost() + delivery.LostInAll().without_markers()));
+  const AgentSnapshotPtr last = board_.Latest();
+  for (const TakerCounts& taker : last->takers) {
+    if (taker.name == "history") continue;
+    LogInfo(fmt::format(
+                "receiver {}: {} samples produced, {} delivered, {} lost, {} kept on disk for the "
+                "next start",
+                taker.name, taker.due, taker.delivered, taker.lost_in_all(), taker.in_flight),
+            taker.name);
+  }
 }
 
 }  // namespace stackray

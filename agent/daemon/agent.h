@@ -1,21 +1,27 @@
-// Everything that one set of settings starts: sampling, the receiver's queue, the local history and
-// its page.
+// The agent: sampling, the receivers, the local history and its page, and the numbers of all of them.
 //
 //   Agent agent(settings);
 //   if (absl::Status status = agent.Start(); !status.ok()) …
-//   agent.Run();     // Until a signal asks for something.
-//   agent.Finish();  // Delivers what it can.
+//   agent.Run();              // Until a signal asks for something.
+//   agent.Reload(settings);   // What has not changed goes on untouched.
+//   agent.Finish();           // Delivers what it can.
 //
 // Threads: all functions from the one thread that is the agent's loop.
 #ifndef STACKRAY_AGENT_DAEMON_AGENT_H_
 #define STACKRAY_AGENT_DAEMON_AGENT_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/daemon/agent_snapshot.h"
+#include "agent/daemon/local_history.h"
 #include "agent/daemon/page_source.h"
-#include "agent/daemon/receiver.h"
-#include "agent/history/history.h"
+#include "agent/daemon/receiver_set.h"
+#include "agent/daemon/session_totals.h"
+#include "agent/daemon/state_keeper.h"
 #include "agent/host_facts.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/settings/settings.h"
@@ -28,34 +34,54 @@ class Agent {
   explicit Agent(AgentSettings settings);
   ~Agent();
 
-  // Never waits for the receiver. Errors: InvalidArgument, NotFound (the settings ask for what is
-  // not there), FailedPrecondition (this host cannot sample; another agent has the history open),
-  // Unavailable (no free port).
+  // Never waits for a receiver. Errors: InvalidArgument, NotFound (the settings ask for what is
+  // not there), FailedPrecondition (this host cannot sample; another agent uses the state
+  // directory), Unavailable (no free port for the page).
   absl::Status Start();
   // Samples until StopRequested() or ReloadPending().
   void Run();
-  // Ends sampling, then waits for the receiver to take what is queued, at most flush_timeout_ms.
+  // Replaces what has changed and nothing else: another frequency or target begins a new session, the old one
+  // samples until the new one can; a receiver whose settings changed hands its batches over. Counts go on. On an
+  // error all is as before. Errors: as Start().
+  absl::Status Reload(AgentSettings next);
+  // Ends sampling, then waits for the receivers to take what is queued, at most flush_timeout_ms.
   void Finish();
 
  private:
-  absl::Status StartReceiver();
-  absl::Status StartHistory();
-  absl::Status StartPage();
+  struct Servers {
+    std::unique_ptr<WebServer> local, metrics;
+  };
+
+  absl::StatusOr<std::unique_ptr<SamplingSession>> MakeSession(const AgentSettings& settings);
+  absl::StatusOr<std::unique_ptr<WebServer>> MakeLocalServer(const AgentSettings& settings);
+  absl::StatusOr<std::unique_ptr<WebServer>> MakeMetricsServer(const AgentSettings& settings);
+  void SayWhereThePageIs() const;
+  absl::Status StartSession(std::unique_ptr<SamplingSession> session);
+  void EndSession();
+  absl::Status Prepare(const AgentSettings& next, std::unique_ptr<SamplingSession>* session,
+                       std::unique_ptr<StateKeeper>* state, Servers* servers);
   void OnSealed(const SealedBatchPtr& batch);
-  // What the queue has lost travels in the batch that is open.
-  void AddDeliveryLosses();
+  void SealBatch();
+  void SweepSpools();
+  SessionTotals Totals();
   void TakeSnapshot();
   void LogTotals();
 
-  const AgentSettings settings_;
+  AgentSettings settings_;
   const HostFacts host_ = ReadHostFacts();
+  const uint64_t began_ns_;
+  SnapshotBoard board_;
+  HistoryPageSource page_source_{board_};
   // Goes in the opposite order of its making.
-  std::unique_ptr<History> history_;
-  std::unique_ptr<HistoryPageSource> page_source_;
-  std::unique_ptr<WebServer> page_;
-  std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<StateKeeper> state_;
+  LocalHistory history_{page_source_};
+  Servers servers_;
+  ReceiverSet receivers_;
   std::unique_ptr<SamplingSession> session_;
-  bool history_failing_ = false;
+  SessionTotals ended_sessions_;
+  BatchSettings loss_batches_;  // As the session's.
+  uint64_t sequence_ = 0;
+  uint64_t samples_in_memory_ = 0;  // As of the last snapshot: what a SIGKILL would take along.
 };
 
 }  // namespace stackray

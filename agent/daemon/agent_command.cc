@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "agent/daemon/agent.h"
-#include "agent/daemon/receiver.h"
+#include "agent/daemon/receiver_plan.h"
+#include "agent/daemon/status_socket.h"
 #include "agent/log.h"
 #include "agent/stop_signal.h"
 
@@ -24,22 +23,12 @@ int Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
 }
 
-// What can be known to be wrong without starting anything.
-absl::Status CheckReceiver(const AgentSettings& settings) {
-  if (!settings.receiver_configured) return absl::OkStatus();
-  return ReceiverSettingsOf(settings).status();
-}
-
-// Until there are new settings, which come back, or the end. Wrong ones are logged.
-std::optional<AgentSettings> RunUntilReload(Agent& agent, const ReadSettings& reload) {
-  for (;;) {
-    agent.Run();
-    if (StopRequested()) return std::nullopt;
-    TakeReload();
-    absl::StatusOr<AgentSettings> read = reload();
-    absl::Status status = read.status();
-    if (status.ok()) status = CheckReceiver(*read);
-    if (status.ok()) return *std::move(read);
+void Reload(Agent& agent, const ReadSettings& read_settings) {
+  absl::StatusOr<AgentSettings> read = read_settings();
+  const absl::Status status = read.ok() ? agent.Reload(*std::move(read)) : read.status();
+  if (status.ok()) {
+    LogInfo("settings reloaded");
+  } else {
     LogError("settings not reloaded, the old ones stay: " + std::string(status.message()));
   }
 }
@@ -47,26 +36,29 @@ std::optional<AgentSettings> RunUntilReload(Agent& agent, const ReadSettings& re
 }  // namespace
 
 int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
-  const absl::Status checked = CheckReceiver(settings);
+  const absl::Status checked = PlanReceivers(settings).status();
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
-  AgentSettings current = settings;
-  std::optional<AgentSettings> previous;  // Those that worked, after a reload.
+  Agent agent(settings);
+  if (absl::Status status = agent.Start(); !status.ok()) return Fail(status);
   for (;;) {
-    auto agent = std::make_unique<Agent>(current);
-    if (absl::Status status = agent->Start(); !status.ok()) {
-      if (!previous) return Fail(status);
-      LogError("the new settings do not work, back to the old ones: " +
-               std::string(status.message()));
-      current = *std::exchange(previous, std::nullopt);
-      continue;
-    }
-    std::optional<AgentSettings> next = RunUntilReload(*agent, reload);
-    agent->Finish();
-    if (!next) return 0;
-    LogInfo("settings reloaded");
-    previous = std::exchange(current, *std::move(next));
+    agent.Run();
+    if (StopRequested()) break;
+    TakeReload();
+    Reload(agent, reload);
   }
+  agent.Finish();
+  return 0;
+}
+
+int RunAgentStatus(const AgentSettings& settings) {
+  const absl::StatusOr<std::string> status = AskStatus(settings.state_dir);
+  if (!status.ok()) {
+    fmt::print(stderr, "stackray: {}\n", std::string(status.status().message()));
+    return kExitFailed;
+  }
+  fmt::print("{}", *status);
+  return 0;
 }
 
 }  // namespace stackray

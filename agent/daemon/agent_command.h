@@ -14,6 +14,10 @@ namespace stackray {
 int RunAgent(const AgentSettings& settings,
              const std::function<absl::StatusOr<AgentSettings>()>& reload);
 
+// `stackray agent --status`: prints what the running agent says of itself. Returns the exit code: 1 where
+// there is none.
+int RunAgentStatus(const AgentSettings& settings);
+
 }  // namespace stackray
 
 #endif  // STACKRAY_AGENT_DAEMON_AGENT_COMMAND_H_

@@ -1,33 +1,90 @@
-// The agent's numbers of one moment, as /metrics and the status show them.
+// The agent's numbers of one moment. /metrics, the page and `agent --status` are made from this and from
+// nothing else, so they agree wherever they show the same sequence number.
 #ifndef STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 #define STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "agent/daemon/heartbeat.h"
+#include "agent/daemon/session_totals.h"
 #include "agent/history/history.h"
-#include "agent/sampling/sampling_session.h"
+#include "agent/settings/settings.h"
 #include "reporter/export/delivery_counts.h"
 
 namespace stackray {
 
-// In the metrics of one snapshot, for each receiver, exactly: produced = delivered + lost + in flight.
-// Markers of lost samples count nowhere there: they travel, but nobody produced them.
-struct AgentSnapshot {
-  SessionCounts session;
-  std::vector<Sampler::ProgramCost> programs;
-  std::optional<HistoryStatistics> history;
-  std::optional<DeliveryCounts> delivery;  // Of the OTLP receiver.
-  uint64_t resident_bytes = 0, anonymous_bytes = 0;
+// What became of the samples that one taker of batches, a receiver or the history, was to have.
+// Exactly: due = delivered + lost, all reasons + in_flight. Markers of lost samples count nowhere:
+// they travel, but nobody produced them.
+struct TakerCounts {
+  std::string name;
+  uint64_t due = 0;  // Produced since it is there, and what an earlier process left for it on disk.
+  uint64_t delivered = 0;
+  uint64_t in_flight = 0;                              // Ring, open batch, queue, spool.
+  std::vector<std::pair<std::string, uint64_t>> lost;  // By reason, zeros included.
+
+  uint64_t lost_in_all() const;
 };
 
-// VmRSS and RssAnon of this process, from /proc/self/status.
-void ReadOwnMemory(AgentSnapshot* snapshot);
+TakerCounts ReceiverTaker(std::string name, const SessionCounts& session, const TakerSpan& span,
+                          const DeliveryCounts& counts);
+TakerCounts HistoryTaker(const SessionCounts& session, const TakerSpan& span,
+                         const HistoryStatistics& history);
 
-// Prometheus text format; names as design.md §10 has them.
-std::string MetricsText(const AgentSnapshot& snapshot);
+struct ReceiverSnapshot {
+  std::string name, endpoint;
+  DeliveryCounts counts;
+};
+
+using OwnedBytes = std::vector<std::pair<std::string_view, uint64_t>>;
+
+struct AgentSnapshot {
+  uint64_t sequence = 0;  // From 1.
+  int64_t time_unix_ms = 0;
+  double uptime_seconds = 0;
+  double cpu_seconds = 0;  // Of this process, user and system.
+  SessionTotals session;
+  std::vector<TakerCounts> takers;
+  std::vector<ReceiverSnapshot> receivers;
+  std::optional<HistoryStatistics> history;
+  OwnedBytes memory;  // By owner; "resident" and "anonymous" are sums, the others their parts.
+  OwnedBytes disk;
+  uint64_t log_lines_held_back = 0;
+  std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
+  std::string host, target;
+  uint32_t frequency_hz = 0;
+  std::shared_ptr<const std::vector<EffectiveSetting>> settings;
+};
+using AgentSnapshotPtr = std::shared_ptr<const AgentSnapshot>;
+
+// cpu_seconds, and resident and anonymous memory (VmRSS and RssAnon of /proc/self/status).
+void ReadOwnCosts(AgentSnapshot* snapshot);
+// The parts of memory and disk that `snapshot` knows already.
+void AddOwners(AgentSnapshot* snapshot);
+
+// Where the loop leaves its last snapshot for the servers. Threads: any.
+class SnapshotBoard {
+ public:
+  void Put(AgentSnapshotPtr snapshot) {
+    const std::lock_guard lock(mutex_);
+    latest_ = std::move(snapshot);
+  }
+  AgentSnapshotPtr Latest() const {  // Never nullptr.
+    const std::lock_guard lock(mutex_);
+    return latest_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  AgentSnapshotPtr latest_ = std::make_shared<AgentSnapshot>();
+};
 
 }  // namespace stackray
 

@@ -5,78 +5,83 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/daemon/metrics_text.h"
 #include "agent/sampling/session_settings.h"
-#include "reporter/decoded_batch.h"
+#include "reporter/formats/batch_walk.h"
+#include "reporter/formats/gzip.h"
 #include "reporter/formats/page_data.h"
+#include "reporter/formats/page_profile.h"
 
 namespace stackray {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr size_t kViewBytes = size_t{64} << 20;  // Of one answer; beyond it stacks are merged.
+constexpr size_t kProfileBytes = size_t{5}
+                                 << 19;  // Of one answer, 2.5 MiB; beyond it rare stacks are cut.
+constexpr int kLargeBlockBytes = 128 * 1024;
 constexpr int64_t kStaleMs = 60'000;  // A loop that has said nothing for so long is stuck.
 
 }  // namespace
 
-HistoryPageSource::HistoryPageSource(History& history, std::string host, double frequency_hz)
-    : history_(history),
-      host_(std::move(host)),
-      frequency_hz_(frequency_hz),
-      snapshot_ms_(SystemNowMs()) {}
-
-void HistoryPageSource::SetSnapshot(AgentSnapshot snapshot) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  snapshot_ = std::move(snapshot);
-  snapshot_ms_ = SystemNowMs();
+void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
+  // Large blocks go back to the kernel when they are freed, not to the arena of whichever worker
+  // makes an answer; without it half of an answer stays resident (mallopt(3): set once, it is fixed).
+  if (history != nullptr) mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
+  const std::lock_guard lock(mutex_);
+  history_ = std::move(history);
 }
 
-AgentSnapshot HistoryPageSource::snapshot() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return snapshot_;
+std::shared_ptr<History> HistoryPageSource::history() const {
+  const std::lock_guard lock(mutex_);
+  return history_;
 }
 
-absl::StatusOr<std::string> HistoryPageSource::ProfileJson(int64_t from_ms, int64_t to_ms,
+absl::StatusOr<std::string> HistoryPageSource::ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                            std::stop_token stop) {
-  absl::StatusOr<std::string> json = MakeProfile(from_ms, to_ms, stop);
-  malloc_trim(0);  // An answer takes tens of MiB for a moment; give them back.
-  return json;
+  absl::StatusOr<std::string> document = MakeProfile(from_ms, to_ms, stop);
+  malloc_trim(0);  // An answer takes some MiB for a moment; give them back.
+  return document;
 }
 
 absl::StatusOr<std::string> HistoryPageSource::MakeProfile(int64_t from_ms, int64_t to_ms,
                                                            std::stop_token stop) {
-  ProfileView view({.max_bytes = kViewBytes,
-                    .first_bucket_ms = 1000,
-                    .from_unix_ns = from_ms * kNsPerMs,
-                    .to_unix_ns = to_ms * kNsPerMs});
-  SummaryCounter summary;
-  history_.Query(from_ms, to_ms, [&](std::string_view bytes) {
-    const absl::StatusOr<DecodedBatch> batch = DecodeBatch(bytes);
-    if (batch.ok()) {
-      view.Add(*batch);
-      summary.Add(*batch);
-    }
+  const std::shared_ptr<History> kept = history();
+  if (kept == nullptr) return absl::UnavailableError("this agent keeps no local history");
+  PageProfile profile({.max_bytes = kProfileBytes,
+                       .from_unix_ns = from_ms * kNsPerMs,
+                       .to_unix_ns = to_ms * kNsPerMs});
+  kept->Query(from_ms, to_ms, [&](std::string_view bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (batch.ok()) profile.Add(*batch);
     return !stop.stop_requested();
   });
   if (stop.stop_requested()) return absl::UnavailableError("the agent is stopping");
-  return PageData(view, {.title = host_, .summary = summary.summary()});
+  profile.Finish();
+  absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
+  if (!gzip.ok()) return gzip.status();
+  const absl::Status written =
+      WritePageData(profile, {.title = board_.Latest()->host, .summary = profile.summary()},
+                    [&](std::string_view part) { return gzip->Add(part); });
+  return written.ok() ? gzip->Finish() : written;
 }
 
 std::string HistoryPageSource::StatusJson() {
-  const HistoryStatistics history = history_.statistics();
-  const AgentSnapshot now = snapshot();
+  const AgentSnapshotPtr now = board_.Latest();
+  const std::shared_ptr<History> kept = history();
+  const HistoryStatistics times = kept == nullptr ? HistoryStatistics{} : kept->statistics();
+  const SessionCounts& session = now->session.counts;
   const nlohmann::json status = {
-      {"version", kAgentVersion},        {"host", host_},
-      {"frequency_hz", frequency_hz_},   {"oldest_ms", history.oldest_ms},
-      {"newest_ms", history.newest_ms},  {"samples_total", now.session.loop.samples},
-      {"lost_total", now.session.lost()}};
+      {"version", kAgentVersion},          {"host", now->host},
+      {"frequency_hz", now->frequency_hz}, {"oldest_ms", times.oldest_ms},
+      {"newest_ms", times.newest_ms},      {"samples_total", session.loop.samples},
+      {"lost_total", session.lost()}};
   return status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string HistoryPageSource::MetricsText() { return stackray::MetricsText(snapshot()); }
+std::string HistoryPageSource::MetricsText() { return stackray::MetricsText(*board_.Latest()); }
 
 absl::Status HistoryPageSource::Health() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (SystemNowMs() - snapshot_ms_ > kStaleMs)
+  if (SystemNowMs() - board_.Latest()->time_unix_ms > kStaleMs)
     return absl::UnavailableError("the sampling loop has not answered for a minute");
   return absl::OkStatus();
 }

@@ -1,9 +1,10 @@
-// What the local page shows: documents made from the history's sealed batches, numbers from the last
-// snapshot.
+// What the agent's web server shows: the page's documents, made from the history's sealed batches where
+// there is one, and numbers from the last snapshot.
 #ifndef STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 #define STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -13,15 +14,17 @@
 
 namespace stackray {
 
-// Threads: SetSnapshot() from the agent's loop, the rest from the server's workers.
+// Threads: SetHistory() from the agent's loop, the rest from the server's workers.
 class HistoryPageSource final : public PageDataSource {
  public:
-  // `history` outlives this.
-  HistoryPageSource(History& history, std::string host, double frequency_hz);
+  // `board` outlives this.
+  explicit HistoryPageSource(const SnapshotBoard& board) : board_(board) {}
 
-  void SetSnapshot(AgentSnapshot snapshot);
+  // nullptr: there is no page. A request that runs keeps the old history until it is done.
+  void SetHistory(std::shared_ptr<History> history);
 
-  absl::StatusOr<std::string> ProfileJson(int64_t from_ms, int64_t to_ms,
+  bool HasPage() override { return history() != nullptr; }
+  absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                           std::stop_token stop) override;
   std::string StatusJson() override;
   std::string MetricsText() override;
@@ -29,14 +32,11 @@ class HistoryPageSource final : public PageDataSource {
 
  private:
   absl::StatusOr<std::string> MakeProfile(int64_t from_ms, int64_t to_ms, std::stop_token stop);
-  AgentSnapshot snapshot() const;
+  std::shared_ptr<History> history() const;
 
-  History& history_;
-  const std::string host_;
-  const double frequency_hz_;
+  const SnapshotBoard& board_;
   mutable std::mutex mutex_;
-  AgentSnapshot snapshot_;  // Guarded by mutex_.
-  int64_t snapshot_ms_ = 0;
+  std::shared_ptr<History> history_;  // Guarded by mutex_.
 };
 
 }  // namespace stackray

@@ -1,58 +1,130 @@
 #include "agent/daemon/receiver.h"
 
-#include <cstdlib>
-#include <string>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "agent/log.h"
 #include "reporter/export/split_batch.h"
 #include "reporter/export/transport.h"
+#include "reporter/spool/spool_directory.h"
 
 namespace stackray {
 namespace {
 
-std::optional<std::string> Given(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional<std::string>(text);
+// What a receiver that has ended contributes to its successor's counts. `recovered` may be below zero, modulo
+// 2^64, until the successor has found what stayed on disk.
+void AddBefore(const DeliveryCounts& before, DeliveryCounts* counts) {
+  counts->produced += before.produced;
+  counts->delivered += before.delivered;
+  for (size_t i = 0; i < kLossReasons; ++i) counts->lost[i] += before.lost[i];
+  counts->recovered += before.recovered;
+  counts->partly_rejected += before.partly_rejected;
+  counts->partly_rejected_batches += before.partly_rejected_batches;
+  counts->partly_rejected_profiles += before.partly_rejected_profiles;
+  counts->batches_delivered += before.batches_delivered;
+  counts->attempts += before.attempts;
+  counts->retries += before.retries;
+  counts->splits += before.splits;
+  counts->spool_write_failures += before.spool_write_failures;
+}
+
+// nullptr: none is wanted, or it cannot be used.
+std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
+  if (plan.spool_directory.empty()) return nullptr;
+  absl::StatusOr<OpenedSpool> opened =
+      Spool::Open({.directory = plan.spool_directory,
+                   .receiver = EndpointOf(plan),
+                   .max_bytes = plan.spool_bytes,
+                   .max_age = std::chrono::milliseconds(plan.spool_age_ms),
+                   .now_ms = {}});
+  if (!opened.ok()) {
+    LogWarning(fmt::format("receiver {}: batches wait in memory only: {}", plan.name,
+                           std::string(opened.status().message())));
+    return nullptr;
+  }
+  for (const std::string& warning : opened->warnings)
+    LogWarning(fmt::format("receiver {}: {}", plan.name, warning));
+  return std::move(opened->spool);
+}
+
+// The same receiver at another address: what waits on disk for the old one is the new one's, unless that has
+// some of its own already; then it stays until the old address is configured again, or it is too old.
+void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
+  const std::string endpoint = EndpointOf(plan);
+  if (legacy.counts.spooled.samples == 0 || plan.spool_directory.empty()) return;
+  const std::string from = legacy.spool_directory + "/" + SpoolFolderName(legacy.endpoint);
+  const std::string to = plan.spool_directory + "/" + SpoolFolderName(endpoint);
+  if (from == to) return;
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  LogWarning(fmt::format("what waits on disk for {} is not handed over to {}: {}", legacy.endpoint,
+                         endpoint, std::strerror(errno)));
 }
 
 }  // namespace
 
-absl::StatusOr<ReceiverSettings> ReceiverSettingsOf(const AgentSettings& settings) {
-  const ReceiverStrings& strings = settings.receiver;
-  ReceiverOverrides overrides{.endpoint = Given(strings.endpoint),
-                              .protocol = Given(strings.protocol),
-                              .headers = Given(strings.headers),
-                              .compression = Given(strings.compression),
-                              .timeout = Given(strings.timeout),
-                              .ca_certificate_file = Given(strings.certificate),
-                              .client_certificate_file = Given(strings.client_certificate),
-                              .client_key_file = Given(strings.client_key)};
-  if (!strings.insecure.empty()) overrides.insecure = strings.insecure == "true";
-  return ReceiverSettingsFromEnvironment([](const char* name) { return std::getenv(name); },
-                                         overrides);
+Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span) : plan_(std::move(plan)), span_(span) {
+  ExportHooks hooks;
+  hooks.on_lost = [this](LossReason reason, SampleCount count) { OnLost(reason, count); };
+  hooks.on_note = [this](std::string_view text) { OnNote(text); };
+  hooks.split = SplitBatch;
+  queue_ = ExportQueue::Start(
+      MakeTransport(plan_.settings),
+      {.max_bytes = plan_.queue_bytes, .attempt_timeout = plan_.settings.timeout}, std::move(hooks),
+      OpenSpool(plan_));
 }
 
-absl::StatusOr<std::unique_ptr<Receiver>> Receiver::Create(const AgentSettings& settings) {
-  absl::StatusOr<ReceiverSettings> checked = ReceiverSettingsOf(settings);
-  if (!checked.ok()) return checked.status();
-  std::unique_ptr<Receiver> receiver(new Receiver());
-  ExportHooks hooks;
-  hooks.on_lost = [raw = receiver.get()](LossReason reason, SampleCount count) {
-    raw->losses_[static_cast<size_t>(reason)] += count.samples;
-  };
-  hooks.on_note = [](std::string_view text) { LogWarning(text); };
-  hooks.split = SplitBatch;
-  receiver->queue_ = ExportQueue::Start(
-      MakeTransport(*checked),
-      {.max_bytes = settings.queue_bytes, .attempt_timeout = checked->timeout}, std::move(hooks));
+std::unique_ptr<Receiver> Receiver::Start(ReceiverPlan plan, const TakerSpan& span) {
+  return std::unique_ptr<Receiver>(new Receiver(std::move(plan), span));
+}
+
+Receiver::Legacy Receiver::Retire(std::unique_ptr<Receiver> receiver) {
+  Legacy legacy{.span = receiver->span_,
+                .counts = {},
+                .losses = {},
+                .unsent = receiver->queue_->TakeUnsent(),
+                .spool_directory = receiver->plan_.spool_directory,
+                .endpoint = EndpointOf(receiver->plan_)};
+  legacy.counts = receiver->Counts();
+  for (size_t i = 0; i < kLossReasons; ++i) legacy.losses[i] = receiver->losses_[i];
+  return legacy;
+}
+
+std::unique_ptr<Receiver> Receiver::Succeed(ReceiverPlan plan, Legacy legacy) {
+  MoveSpool(legacy, plan);
+  std::unique_ptr<Receiver> receiver = Start(std::move(plan), legacy.span);
+  receiver->before_ = std::move(legacy.counts);
+  for (size_t i = 0; i < kLossReasons; ++i) receiver->losses_[i] += legacy.losses[i];
+  for (SealedBatchPtr& batch : legacy.unsent) receiver->Add(std::move(batch));
   return receiver;
 }
 
-void Receiver::TakeLosses(const std::function<void(LossReason, uint64_t)>& take) {
-  for (size_t i = 0; i < kLossReasons; ++i) {
-    const uint64_t samples = losses_[i].exchange(0);
-    if (samples != 0) take(static_cast<LossReason>(i), samples);
-  }
+void Receiver::OnLost(LossReason reason, SampleCount count) {
+  losses_[static_cast<size_t>(reason)] += count.samples;
+}
+
+// "the receiver does not take a batch: WHY": one kind of line for each receiver and what it begins with.
+void Receiver::OnNote(std::string_view text) const {
+  const std::string line = fmt::format("receiver {}: {}", plan_.name, text);
+  LogWarning(line, fmt::format("{} {}", plan_.name, text.substr(0, text.find(':'))));
+}
+
+void Receiver::SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end) {
+  const DeliveryCounts counts = queue_->Counts();
+  if (!counts.failing_with.empty() && counts.queued_batches > 0 && !at_the_end) return;
+  LostSamples lost{};
+  for (size_t i = 0; i < kLossReasons; ++i) lost[i] = losses_[i].exchange(0);
+  Add(MakeLossBatch(settings, lost, now_unix_ns));
+}
+
+DeliveryCounts Receiver::Counts() const {
+  DeliveryCounts counts = queue_->Counts();
+  AddBefore(before_, &counts);
+  return counts;
 }
 
 void Receiver::Finish(std::chrono::milliseconds limit) {

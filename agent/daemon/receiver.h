@@ -1,39 +1,70 @@
-// The OTLP receiver of the agent: its queue, and what was lost on the way, for the next batch.
+// One OTLP receiver of the agent: its queue, and what was lost on the way, told to it in batches of its
+// own.
 #ifndef STACKRAY_AGENT_DAEMON_RECEIVER_H_
 #define STACKRAY_AGENT_DAEMON_RECEIVER_H_
 
 #include <array>
 #include <atomic>
-#include <functional>
+#include <chrono>
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "absl/status/statusor.h"
-#include "agent/settings/settings.h"
+#include "agent/daemon/loss_batch.h"
+#include "agent/daemon/receiver_plan.h"
+#include "agent/daemon/session_totals.h"
 #include "reporter/export/export_queue.h"
 
 namespace stackray {
 
-// Threads: Add(), Counts() and TakeLosses() from the agent's loop.
+// Threads: all functions from the agent's loop.
 class Receiver {
  public:
-  // Errors: InvalidArgument: what is wrong with the settings, and what to write instead.
-  static absl::StatusOr<std::unique_ptr<Receiver>> Create(const AgentSettings& settings);
+  // What one leaves to its successor with other settings: counts, and what it has not delivered.
+  struct Legacy {
+    TakerSpan span;
+    DeliveryCounts counts;  // Nothing is in flight.
+    LostSamples losses{};   // Not told yet.
+    std::vector<SealedBatchPtr> unsent;
+    std::string spool_directory, endpoint;  // Where the rest of it waits on disk.
+  };
+
+  // Never waits for the other side. `span`: what the session had done by now. Where its spool cannot be used it
+  // works in memory alone, and logs why.
+  static std::unique_ptr<Receiver> Start(ReceiverPlan plan, const TakerSpan& span);
+  static std::unique_ptr<Receiver> Succeed(ReceiverPlan plan, Legacy legacy);
+  // Ends it, the attempt that runs included, and its spool is free for another.
+  static Legacy Retire(std::unique_ptr<Receiver> receiver);
 
   void Add(SealedBatchPtr batch) { queue_->Add(std::move(batch)); }
-  DeliveryCounts Counts() const { return queue_->Counts(); }
-  // Calls `take(reason, samples)` for what was lost since the last time.
-  void TakeLosses(const std::function<void(LossReason, uint64_t)>& take);
-  // Delivers what it can within `limit`; the rest is lost and counted.
+  // Sends markers for what was lost since the last time. While the receiver takes nothing they
+  // wait as numbers, not in a queue that may be full.
+  void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end);
+  // Those of its predecessors included.
+  DeliveryCounts Counts() const;
+  // The bytes of a request that it is known to take; 0: it has refused none.
+  size_t size_limit() const { return queue_->size_limit(); }
+
+  // Wakes the exporter, which waits after a failure; returns at once.
+  void BeginFlush() { queue_->Flush(std::chrono::milliseconds(0)); }
+  // Delivers what it can within `limit`; the rest stays in the spool, or is lost and counted.
   void Finish(std::chrono::milliseconds limit);
 
+  const ReceiverPlan& plan() const { return plan_; }
+  const TakerSpan& span() const { return span_; }
+  TakerSpan& span() { return span_; }
+
  private:
-  Receiver() = default;
+  Receiver(ReceiverPlan plan, const TakerSpan& span);
+  void OnLost(LossReason reason, SampleCount count);
+  void OnNote(std::string_view text) const;
+
+  const ReceiverPlan plan_;
+  TakerSpan span_;
+  DeliveryCounts before_;  // Of predecessors.
   std::array<std::atomic<uint64_t>, kLossReasons> losses_{};
   std::unique_ptr<ExportQueue> queue_;  // Last: its thread uses losses_.
 };
-
-// What the settings say about the receiver, checked. Opens nothing but certificate files.
-absl::StatusOr<ReceiverSettings> ReceiverSettingsOf(const AgentSettings& settings);
 
 }  // namespace stackray
 

@@ -34,6 +34,9 @@ Findings CheckStateDirectory(const HostProbe& host, const std::string& folder);
 Findings CheckPagePort(const HostProbe& host, uint16_t port);
 Findings CheckHarmlessSettings(const HostProbe& host);
 
+// settings_checks.cc: what the agent would read, and where profiles would go.
+Findings CheckAgentSettings(const AgentSettingsFacts& settings);
+
 }  // namespace stackray::doctor
 
 #endif  // STACKRAY_AGENT_DOCTOR_CHECKS_H_

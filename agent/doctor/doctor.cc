@@ -40,6 +40,7 @@ Findings Examine(const HostProbe& host, const DoctorOptions& options) {
   add(doctor::CheckUprobes(host));
   add(doctor::CheckStateDirectory(host, options.state_directory));
   add(doctor::CheckPagePort(host, options.page_port));
+  add(doctor::CheckAgentSettings(options.settings));
   add(doctor::CheckHarmlessSettings(host));
   return all;
 }

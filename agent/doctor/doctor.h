@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "agent/doctor/finding.h"
@@ -13,10 +14,18 @@
 
 namespace stackray {
 
+// What the agent would do with the settings it finds here (file, variables, defaults).
+struct AgentSettingsFacts {
+  std::string error;                   // Why it would not start; empty: it would.
+  std::vector<std::string> receivers;  // "http://collector:4317 (OTEL_EXPORTER_OTLP_ENDPOINT)".
+  std::vector<std::string> warnings;   // What is given and not used.
+};
+
 struct DoctorOptions {
   std::string state_directory = "/var/lib/stackray";
   uint16_t page_port = 7171;
   int sample_rate_hz = 99;
+  AgentSettingsFacts settings;
 };
 
 // All checks, in the order a person mends them: kernel, privileges, sampling, names, surroundings.

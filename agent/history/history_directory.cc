@@ -34,14 +34,14 @@ absl::Status MakeDirectories(const std::string& path) {
   }
 }
 
-absl::StatusOr<UniqueFd> OpenPrivate(const std::string& state_dir) {
-  const std::string path = fmt::format("{}/{}", state_dir, kDirectoryName);
+absl::StatusOr<UniqueFd> OpenPrivate(const std::string& state_dir, const std::string& name) {
+  const std::string path = fmt::format("{}/{}", state_dir, name);
   const UniqueFd parent(open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) return DirectoryError("cannot open", state_dir, errno);
-  if (mkdirat(parent.get(), kDirectoryName, 0700) != 0 && errno != EEXIST)
+  if (mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
     return DirectoryError("cannot create", path, errno);
   UniqueFd directory(
-      openat(parent.get(), kDirectoryName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts;
   if (!directory.valid() || fstat(directory.get(), &facts) != 0)
     return DirectoryError("cannot open", path, errno);
@@ -97,8 +97,13 @@ std::vector<std::string> NamesIn(int directory) {
 }  // namespace
 
 absl::StatusOr<HistoryDirectory> OpenHistoryDirectory(const std::string& state_dir) {
+  return OpenStateFolder(state_dir, kDirectoryName);
+}
+
+absl::StatusOr<HistoryDirectory> OpenStateFolder(const std::string& state_dir,
+                                                 const std::string& name) {
   if (absl::Status made = MakeDirectories(state_dir); !made.ok()) return made;
-  absl::StatusOr<UniqueFd> directory = OpenPrivate(state_dir);
+  absl::StatusOr<UniqueFd> directory = OpenPrivate(state_dir, name);
   if (!directory.ok()) return directory.status();
   absl::StatusOr<UniqueFd> lock = Lock(directory->get(), state_dir);
   if (!lock.ok()) return lock.status();

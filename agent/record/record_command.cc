@@ -72,9 +72,11 @@ class Recording {
       session_.Seal();
     }
     session_.Stop();
+    elapsed_ns_ = BootTimeNs() - start;
     progress_.Clear();
     return child_ == nullptr ? 0 : child_->Poll().value_or(0);
   }
+  uint64_t elapsed_ns() const { return elapsed_ns_; }
 
  private:
   bool IsOver(uint64_t elapsed_ns) {
@@ -89,6 +91,7 @@ class Recording {
   SamplingSession& session_;
   ChildProgram* const child_;
   Progress progress_;
+  uint64_t elapsed_ns_ = 0;
 };
 
 int WriteResults(RecordOutputs& outputs) {
@@ -145,7 +148,10 @@ int RunRecord(const RecordSettings& settings) {
       return kExitWrongUse;
     }
   }
-  const int exit_code = Recording(settings, **session, child.get()).Run();
+  Recording recording(settings, **session, child.get());
+  const int64_t start_unix_ns = static_cast<int64_t>(BootTimeNs()) + WallOffsetNs();
+  const int exit_code = recording.Run();
+  outputs->SetTime(start_unix_ns, start_unix_ns + static_cast<int64_t>(recording.elapsed_ns()));
   if (!batch_status.ok())
     fmt::print(stderr, "stackray: a batch was damaged: {}\n", std::string(batch_status.message()));
   const int written = WriteResults(*outputs);

@@ -59,6 +59,19 @@ absl::Status RecordOutputs::Add(std::string_view bytes) {
   return absl::OkStatus();
 }
 
+void RecordOutputs::SetTime(int64_t start_unix_ns, int64_t end_unix_ns) {
+  start_unix_ns_ = start_unix_ns;
+  end_unix_ns_ = end_unix_ns;
+}
+
+ProfileSummary RecordOutputs::summary() const {
+  ProfileSummary summary = summary_.summary();
+  if (end_unix_ns_ == 0) return summary;
+  summary.start_unix_ns = start_unix_ns_;
+  summary.end_unix_ns = end_unix_ns_;
+  return summary;
+}
+
 absl::Status RecordOutputs::WriteWhole(Result& result) {
   const auto sink = [&](std::string_view part) { return result.file.Write(part); };
   switch (result.file.output().format) {
@@ -69,7 +82,7 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
     }
     case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, title_, sink);
     case OutputFormat::kHtml: {
-      const std::string data = PageData(view_, {.title = title_, .summary = summary_.summary()});
+      const std::string data = PageData(view_, {.title = title_, .summary = summary()});
       absl::StatusOr<std::string> page = HtmlPage(WebPage(), data, title_);
       return page.ok() ? result.file.Write(*page) : page.status();
     }

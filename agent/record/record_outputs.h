@@ -34,7 +34,9 @@ class RecordOutputs {
   // Writes what is left and closes. Every file that failed is in the text.
   absl::Status Finish();
 
-  ProfileSummary summary() const { return summary_.summary(); }
+  // When the recording began and ended: batches only know when there were samples.
+  void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
+  ProfileSummary summary() const;
   // Files that were written whole, in the order asked for.
   std::vector<std::string> written() const;
 
@@ -52,6 +54,7 @@ class RecordOutputs {
   bool needs_view_ = false;
   ProfileView view_;
   SummaryCounter summary_;
+  int64_t start_unix_ns_ = 0, end_unix_ns_ = 0;  // 0: not measured.
   bool finished_ = false;
 };
 

@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "agent/sampling/markers.h"
-#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
 
-constexpr uint64_t kKernelRefreshIntervalNs = 5'000'000'000;
 constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 // Owners of native keys whose file could not be opened: they follow from the file's identity alone.
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
@@ -122,13 +120,10 @@ void FrameResolver::AppendUserFrames(uint32_t pid, std::span<const uint64_t> wor
   for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
 }
 
-int32_t FrameResolver::KernelFrame(uint64_t address, BatchBuilder& batch) {
+int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch) {
   std::optional<KernelPlace> place;
-  if (kernel_) place = kernel_->Locate(address);
-  if (!place && kernel_ && BootTimeNs() >= next_kernel_refresh_ns_) {
-    next_kernel_refresh_ns_ = BootTimeNs() + kKernelRefreshIntervalNs;
-    if (kernel_->Refresh().ok()) place = kernel_->Locate(address);
-  }
+  if (kernel_) place = kernel_->Locate(address, time_ns);
+  if (kernel_ && !place) place = kernel_->LocateByReading(address, time_ns);
   const FrameKey key =
       place ? place->key : FrameKey::Make(FrameType::kKernel, 0, address, kNoKernelImage);
   return FindOrDefine(key, batch, [&] {
@@ -139,18 +134,19 @@ int32_t FrameResolver::KernelFrame(uint64_t address, BatchBuilder& batch) {
       if (batch.NeedsMapping(symbols.mapping))
         batch.DefineMapping(symbols.mapping, kernel_->Mapping(place->image));
     }
-    std::string name = kernel_ ? kernel_->NameOf(address) : "";
+    std::string name = kernel_ ? kernel_->NameOf(address, time_ns) : "";
     if (name.empty() && symbols.mapping == 0) name = fmt::format("[kernel+0x{:x}]", address);
     if (!name.empty()) symbols.lines.push_back({.function = std::move(name)});
     return symbols;
   });
 }
 
-void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, BatchBuilder& batch,
-                                       std::vector<int32_t>* frames) {
+void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
+                                       BatchBuilder& batch, std::vector<int32_t>* frames) {
+  newest_ns_ = std::max(newest_ns_, time_ns);
   // All but the first are return addresses.
   for (size_t i = 0; i < addresses.size(); ++i)
-    frames->push_back(KernelFrame(addresses[i] - (i > 0 ? 1 : 0), batch));
+    frames->push_back(KernelFrame(addresses[i] - (i > 0 ? 1 : 0), time_ns, batch));
 }
 
 void FrameResolver::AppendMarker(const FrameKey& marker, BatchBuilder& batch,
@@ -158,7 +154,19 @@ void FrameResolver::AppendMarker(const FrameKey& marker, BatchBuilder& batch,
   frames->push_back(FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); }));
 }
 
-void FrameResolver::ForgetBatch() { held_.clear(); }
+void FrameResolver::ForgetBatch() {
+  held_.clear();
+  if (kernel_) kernel_->DropEndedBefore(newest_sealed_ns_);
+  newest_sealed_ns_ = newest_ns_;
+}
+
+void FrameResolver::FollowKernel() {
+  if (kernel_) kernel_->Follow();
+}
+
+void FrameResolver::FollowCpus() {
+  if (kernel_) kernel_->FollowCpus();
+}
 
 void FrameResolver::Wipe() {
   names_.Wipe();

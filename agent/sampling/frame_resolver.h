@@ -38,8 +38,9 @@ class FrameResolver {
                 size_t name_cache_bytes);
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
-  void AppendKernelFrames(std::span<const uint64_t> addresses, BatchBuilder& batch,
-                          std::vector<int32_t>* frames);
+  // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
+  void AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
+                          BatchBuilder& batch, std::vector<int32_t>* frames);
   // Files that the process is seen to use for the first time are added to `process_files`, unless that
   // is nullptr or more files are open than may be.
   void AppendUserFrames(uint32_t pid, std::span<const uint64_t> words,
@@ -50,6 +51,9 @@ class FrameResolver {
 
   // The batch was sealed: nothing needs to be held for it any more.
   void ForgetBatch();
+  // Takes what the kernel reported about its code; FollowCpus() once a second.
+  void FollowKernel();
+  void FollowCpus();
   // Drops every cache.
   void Wipe();
 
@@ -79,7 +83,7 @@ class FrameResolver {
   int32_t FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve);
   int32_t NativeFrame(const ExecutableFile& file, uint64_t file_offset, BatchBuilder& batch);
   int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, BatchBuilder& batch);
-  int32_t KernelFrame(uint64_t address, BatchBuilder& batch);
+  int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
   int32_t UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch);
 
   ExecutableFiles& files_;
@@ -87,7 +91,9 @@ class FrameResolver {
   FrameNames names_;
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
   std::vector<RangeFile> range_files_;  // Of the stack at hand, by range.
-  uint64_t next_kernel_refresh_ns_ = 0;
+  // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
+  // nobody asks about kernel code from before it any more.
+  uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;
   Counts counts_;
 };
 

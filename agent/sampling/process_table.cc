@@ -1,42 +1,207 @@
 #include "agent/sampling/process_table.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernel/process_info.h"
 
 namespace stackray {
+namespace {
 
-const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,
-                                          int64_t wall_offset_ns) {
-  const auto [it, inserted] = by_id_.try_emplace(id);
-  if (!inserted) {
-    entries_.splice(entries_.begin(), entries_, it->second);
-    return it->second->info;
+// A task is sampled in do_exit() and in exec() after the event that ends its image.
+constexpr int64_t kLingerNs = 1'000'000'000;
+
+ProcessId IdOf(const process_key& key) {
+  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
+}
+
+ProcessId ImageBefore(ProcessId id) {
+  --id.exec_id;
+  return id;
+}
+
+}  // namespace
+
+void ProcessTable::Advance(uint64_t record_time_ns) {
+  now_ns_ = record_time_ns;
+  while (!ended_.empty() && static_cast<int64_t>(now_ns_ - ended_.front().time_ns) > kLingerNs) {
+    const Ended ended = ended_.front();
+    ended_.pop_front();
+    const auto it = by_id_.find(ended.id);
+    if (it == by_id_.end()) continue;
+    const uint64_t last_ns = it->second->ended_ns;
+    if (static_cast<int64_t>(now_ns_ - last_ns) > kLingerNs) {
+      entries_.erase(it->second);
+      by_id_.erase(it);
+    } else {
+      ended_.push_back({last_ns, ended.id});  // A sample of it came later.
+    }
   }
-  entries_.push_front({.id = id, .info = ReadProcessInfo(id, command, wall_offset_ns)});
-  it->second = entries_.begin();
+}
+
+ProcessTable::Entry* ProcessTable::Find(const ProcessId& id) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return &*it->second;
+}
+
+ProcessTable::Entry& ProcessTable::Add(const ProcessId& id) {
+  entries_.push_front({.id = id, .image = std::make_shared<Image>()});
+  by_id_[id] = entries_.begin();
   if (entries_.size() > max_processes_) {
     by_id_.erase(entries_.back().id);
     entries_.pop_back();
   }
-  return entries_.front().info;
+  return entries_.front();
+}
+
+// /proc instead of an event.
+void ProcessTable::AskProc(Entry& entry) {
+  entry.image->path_asked = true;
+  const std::optional<ProcProcess> process = ReadProcProcess(entry.id);
+  if (!process) return;
+  if (entry.image->path.empty()) entry.image->path = process->executable_path;
+  if (entry.cgroup == nullptr)
+    entry.cgroup =
+        InternCgroup(process->cgroup_text, [&] { return ReadProcCgroup(process->cgroup_text); });
+}
+
+ProcessTable::Entry& ProcessTable::FindOrAsk(const ProcessId& id) {
+  if (Entry* entry = Find(id)) return *entry;
+  Entry& entry = Add(id);
+  AskProc(entry);
+  return entry;
+}
+
+std::shared_ptr<const CgroupFacts> ProcessTable::InternCgroup(const std::string& key, auto read) {
+  const auto it = cgroups_.find(key);
+  if (it != cgroups_.end()) return it->second;
+  if (cgroups_.size() >= cgroups_limit_) {
+    absl::erase_if(cgroups_, [](const auto& known) { return known.second.use_count() == 1; });
+    cgroups_limit_ = std::max<size_t>(64, 2 * cgroups_.size());
+  }
+  return cgroups_[key] = std::make_shared<const CgroupFacts>(read());
+}
+
+std::shared_ptr<const CgroupFacts> ProcessTable::CgroupOf(const ProcessEvent& event) {
+  // Where v2 ends and v1 begins is part of what the names say.
+  std::string key = std::to_string(event.cgroup.size());
+  key += event.cgroups;
+  return InternCgroup(key, [&] {
+    const std::string v2 = PathOf(event.cgroup);
+    return ChooseCgroup(v2.empty() ? "/" : v2, PathOf(event.cgroup_v1));
+  });
+}
+
+// The child runs its parent's image, in its cgroup unless the event says otherwise.
+void ProcessTable::TakeFork(const ProcessEvent& event) {
+  const ProcessId id = IdOf(event.record->process);
+  if (Find(id) != nullptr) return;  // The iterator was first.
+  const Entry& parent = FindOrAsk(IdOf(event.record->parent));
+  const std::shared_ptr<Image> image = parent.image;
+  const std::shared_ptr<const CgroupFacts> cgroup = parent.cgroup;
+  Entry& child = Add(id);
+  child.image = image;
+  child.cgroup = (event.record->flags & PROCESS_SAME_CGROUP) != 0 ? cgroup : CgroupOf(event);
+  child.is_kernel_thread = (event.record->flags & PROCESS_KERNEL_THREAD) != 0;
+}
+
+// An exec, or a process of the list.
+ProcessTable::Entry& ProcessTable::TakeImage(const ProcessEvent& event) {
+  const ProcessId id = IdOf(event.record->process);
+  const bool is_cut = (event.record->flags & PROCESS_NAMES_CUT) != 0;
+  const std::string path = is_cut ? std::string() : PathOf(event.executable);
+  Entry* entry = Find(id);
+  if (entry == nullptr) {
+    ServiceEnvironment environment;
+    if (const Entry* before = Find(ImageBefore(id))) environment = before->image->environment;
+    entry = &Add(id);
+    entry->image->environment = std::move(environment);
+  }
+  if (entry->image->path != path && !path.empty()) {
+    // A new one: the old may be shared with a parent. What is known of its environment stays.
+    entry->image = std::make_shared<Image>(*entry->image);
+    entry->image->path = path;
+  }
+  entry->cgroup = CgroupOf(event);
+  entry->is_kernel_thread = (event.record->flags & PROCESS_KERNEL_THREAD) != 0;
+  if (is_cut) AskProc(*entry);
+  return *entry;
+}
+
+void ProcessTable::End(const ProcessId& id) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end() || it->second->ended_ns != 0) return;
+  it->second->ended_ns = std::max<uint64_t>(now_ns_, 1);
+  ended_.push_back({it->second->ended_ns, id});
+}
+
+void ProcessTable::Take(const ProcessEvent& event) {
+  const ProcessId id = IdOf(event.record->process);
+  switch (event.record->header.type) {
+    case RECORD_FORK: TakeFork(event); break;
+    case RECORD_EXEC:
+      TakeImage(event);
+      End(ImageBefore(id));
+      break;
+    case RECORD_EXISTING: TakeImage(event).listed = list_; break;
+    case RECORD_MOVED:
+      if (Entry* entry = Find(id)) entry->cgroup = CgroupOf(event);
+      break;
+    case RECORD_EXIT: End(id); break;
+  }
+}
+
+void ProcessTable::EndList() {
+  for (const Entry& entry : entries_)
+    if (entry.listed != list_) End(entry.id);
+}
+
+void ProcessTable::EndGone() {
+  for (const Entry& entry : entries_)
+    if (entry.ended_ns == 0 && !IsSameProcess(entry.id)) End(entry.id);
+}
+
+void ProcessTable::ReadEnvironment(Entry& entry) {
+  Image& image = *entry.image;
+  if (image.environment_read || entry.is_kernel_thread || entry.ended_ns != 0) return;
+  image.environment_read = true;
+  // A process that is gone has the one of the image before, as exec() passes it on.
+  if (absl::StatusOr<ServiceEnvironment> read = ReadServiceEnvironment(entry.id); read.ok())
+    image.environment = *std::move(read);
+}
+
+const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,
+                                          int64_t wall_offset_ns) {
+  Entry& entry = FindOrAsk(id);
+  if (entry.image->path.empty() && !entry.image->path_asked && !entry.is_kernel_thread)
+    AskProc(entry);
+  ReadEnvironment(entry);
+  if (entry.creation_time_unix_ns == 0)
+    entry.creation_time_unix_ns = static_cast<int64_t>(id.start_time_ns) + wall_offset_ns;
+  static const CgroupFacts kNoCgroup;
+  const CgroupFacts& cgroup = entry.cgroup == nullptr ? kNoCgroup : *entry.cgroup;
+  const ServiceEnvironment& environment = entry.image->environment;
+  described_ = {
+      .pid = id.pid,
+      .command = std::string(command),
+      .executable_path = entry.image->path,
+      .creation_time_unix_ns = entry.creation_time_unix_ns,
+      .cgroup_path = cgroup.path,
+      .container_id = cgroup.container_id,
+      .container_name = cgroup.container_name,
+      .pod_uid = cgroup.pod_uid,
+      .service_name = environment.service_name.empty() ? cgroup.service : environment.service_name,
+      .extra = environment.attributes};
+  return described_;
 }
 
 std::vector<ExecutableFilePtr>* ProcessTable::FilesOf(const ProcessId& id) {
   const auto it = by_id_.find(id);
-  return it == by_id_.end() ? nullptr : &it->second->files;
-}
-
-void ProcessTable::MarkEnded(const ProcessId& id) {
-  if (by_id_.contains(id)) ended_.push_back(id);
-}
-
-void ProcessTable::DropEnded() {
-  for (const ProcessId& id : ended_) {
-    const auto it = by_id_.find(id);
-    if (it == by_id_.end()) continue;
-    entries_.erase(it->second);
-    by_id_.erase(it);
-  }
-  ended_.clear();
+  if (it == by_id_.end()) return nullptr;
+  if (it->second->ended_ns != 0) it->second->ended_ns = std::max<uint64_t>(now_ns_, 1);
+  return &it->second->files;
 }
 
 }  // namespace stackray

@@ -1,19 +1,31 @@
-// Who the sampled processes are: read from /proc once, kept as long as a batch can ask. With each, the
-// files that its code came from: a sample may be taken out of the ring long after its process ended,
-// so what the process was asked for is held until its exit has come out of the ring too.
+// Who the processes of this host are, as the kernel's events tell it, in the order of the ring.
 //
-// Memory:  at most `max_processes` entries, those of ended processes first to go; a pointer for each of
-//          a process's files.
-// Threads: one at a time (the sample loop's).
+// An exec brings its executable's path and its cgroup along and a forked child has what its parent has,
+// so that a process that is gone before anybody could look is still named. /proc is asked for what no
+// event has told (events were lost, no task iterator), and once a program for the two variables of its
+// environment that name a service. With each process go the files that its code came from: a
+// sample may be taken out of the ring long after its process ended.
+//
+// Lifetime: docs/lifetimes.md. An entry goes one second (of the records' time) after the exit or the
+//           exec that ended it, and after the last sample that came later.
+// Memory:   at most `max_processes` entries of about 200 bytes, the least recently used first to go; a
+//           program's paths and a cgroup's names once for all processes that share them.
+// Threads:  one at a time (the sample loop's).
 #ifndef STACKRAY_AGENT_SAMPLING_PROCESS_TABLE_H_
 #define STACKRAY_AGENT_SAMPLING_PROCESS_TABLE_H_
 
 #include <cstdint>
+#include <deque>
 #include <list>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kernel/cgroup_path.h"
+#include "kernel/raw_sample.h"
+#include "kernel/service_environment.h"
 #include "profile/process.h"
 #include "symbolizer/executable_files.h"
 
@@ -23,8 +35,19 @@ class ProcessTable {
  public:
   explicit ProcessTable(size_t max_processes) : max_processes_(max_processes) {}
 
-  // What is known of the process; the first call for it reads /proc. `command` is what its sample says,
-  // and what a process that is gone is known by. Valid until the next call.
+  // The time of the record that is looked at: what ended long before it is dropped.
+  void Advance(uint64_t record_time_ns);
+  // A fork, exec, exit, move, or a process of the iterator's list.
+  void Take(const ProcessEvent& event);
+
+  // Around a list of all processes: those that are here and were not listed have ended.
+  void BeginList() { ++list_; }
+  void EndList();
+  // The same without a list: asks /proc for each.
+  void EndGone();
+
+  // What is known of the process. `command` is what its sample says: a name can change without an exec.
+  // Valid until the next call.
   const ProcessInfo& Describe(const ProcessId& id, std::string_view command,
                               int64_t wall_offset_ns);
 
@@ -32,25 +55,54 @@ class ProcessTable {
   // next call of anything else.
   std::vector<ExecutableFilePtr>* FilesOf(const ProcessId& id);
 
-  // Exit was seen: its entry may go once the open batch is sealed.
-  void MarkEnded(const ProcessId& id);
-  // The open batch is sealed: nobody will ask for what has ended.
-  void DropEnded();
-
   size_t size() const { return entries_.size(); }
+  size_t cgroups() const { return cgroups_.size(); }
 
  private:
+  // One program image, shared by those that were forked without an exec.
+  struct Image {
+    std::string path;
+    ServiceEnvironment environment;  // Until it was read: the one of the image before.
+    bool environment_read = false;
+    bool path_asked = false;  // /proc was tried.
+  };
   struct Entry {
     ProcessId id;
-    ProcessInfo info;
+    std::shared_ptr<Image> image;
+    std::shared_ptr<const CgroupFacts> cgroup;
     std::vector<ExecutableFilePtr> files;
+    int64_t creation_time_unix_ns = 0;  // 0: not asked for yet.
+    uint64_t ended_ns = 0;              // 0: alive.
+    uint32_t listed = 0;                // The last list that it was in.
+    bool is_kernel_thread = false;
   };
   using Entries = std::list<Entry>;  // Most recently used first.
+
+  Entry* Find(const ProcessId& id);
+  Entry& Add(const ProcessId& id);
+  Entry& FindOrAsk(const ProcessId& id);
+  void AskProc(Entry& entry);
+  void TakeFork(const ProcessEvent& event);
+  Entry& TakeImage(const ProcessEvent& event);
+  void End(const ProcessId& id);
+  void ReadEnvironment(Entry& entry);
+  std::shared_ptr<const CgroupFacts> CgroupOf(const ProcessEvent& event);
+  std::shared_ptr<const CgroupFacts> InternCgroup(const std::string& key, auto read);
 
   const size_t max_processes_;
   Entries entries_;
   absl::flat_hash_map<ProcessId, Entries::iterator> by_id_;
-  std::vector<ProcessId> ended_;
+  // By what it was read from: the names in an event, or the text in /proc.
+  absl::flat_hash_map<std::string, std::shared_ptr<const CgroupFacts>> cgroups_;
+  size_t cgroups_limit_ = 64;  // More than this, and those that nobody is in are dropped.
+  struct Ended {
+    uint64_t time_ns;
+    ProcessId id;
+  };
+  std::deque<Ended> ended_;  // In the order in which they are looked at.
+  uint64_t now_ns_ = 0;
+  uint32_t list_ = 0;
+  ProcessInfo described_;
 };
 
 }  // namespace stackray

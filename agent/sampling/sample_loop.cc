@@ -1,5 +1,6 @@
 #include "agent/sampling/sample_loop.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -19,7 +20,8 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, Sam
       walk_(walk),
       on_sealed_(std::move(on_sealed)),
       processes_(settings_.max_processes),
-      batch_(settings_.batch) {
+      batch_(settings_.batch),
+      max_batch_bytes_(settings_.max_batch_bytes) {
   OpenBatch();
 }
 
@@ -45,22 +47,16 @@ uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
     return sample->raw_stack.size();
   }
   ++counts_.events;
-  if (const auto* event = std::get_if<ProcessEvent>(&*record)) TakeEvent(*event->record);
-  return 0;
-}
-
-void SampleLoop::TakeEvent(const process_record& event) {
-  ProcessId ended = IdOf(event.process);
-  if (event.header.type == RECORD_EXEC) {  // The image before this one is gone, like a process.
-    --ended.exec_id;
-  } else if (event.header.type != RECORD_EXIT) {
-    return;
+  if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
+    processes_.Advance(event->record->header.time_ns);
+    processes_.Take(*event);
   }
-  processes_.MarkEnded(ended);
+  return 0;
 }
 
 void SampleLoop::TakeSample(const RawSample& sample) {
   ++counts_.samples;
+  processes_.Advance(sample.record->header.time_ns);
   counts_.raw_bytes += sample.raw_stack.size();
   Stack stack{.words = sample.user, .ranges = sample.ranges, .end = sample.record->end};
   WalkResult finished;
@@ -80,7 +76,7 @@ void SampleLoop::TakeSample(const RawSample& sample) {
 void SampleLoop::AddWithinLimit(auto add) {
   batch_.Mark();
   add();
-  if (batch_.encoded_bytes() <= settings_.max_batch_bytes) return;
+  if (batch_.encoded_bytes() <= max_batch_bytes_) return;
   batch_.Rollback();
   if (batch_.samples() == 0) {  // One sample alone over the limit: nothing can be smaller.
     add();
@@ -101,7 +97,7 @@ void SampleLoop::DefineProcess(const ProcessId& id, std::string_view command) {
 
 void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
   frames_.clear();
-  resolver_.AppendKernelFrames(sample.kernel, batch_, &frames_);
+  resolver_.AppendKernelFrames(sample.kernel, sample.record->header.time_ns, batch_, &frames_);
   if ((sample.record->flags & SAMPLE_KERNEL_CUT) != 0)
     resolver_.AppendMarker(
         FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kKernelCut), 0),
@@ -150,11 +146,15 @@ void SampleLoop::Seal() {
   SealedBatchPtr sealed = std::move(batch_).Seal(batch_start_unix_ns_, WallTimeNs());
   OpenBatch();
   resolver_.ForgetBatch();
-  processes_.DropEnded();
   if (sealed == nullptr) return;
   ++counts_.batches;
   counts_.sealed_samples += sealed->samples - sealed->lost_samples;
   on_sealed_(std::move(sealed));
+}
+
+void SampleLoop::LimitBatchBytes(size_t bytes) {
+  max_batch_bytes_ =
+      bytes == 0 ? settings_.max_batch_bytes : std::min(bytes, settings_.max_batch_bytes);
 }
 
 void SampleLoop::WipeCaches() { resolver_.Wipe(); }

@@ -56,12 +56,22 @@ class SampleLoop {
   uint64_t Take(std::span<const uint8_t> bytes);
   // Samples that never became a record: they travel as a marker of the host.
   void AddLost(uint64_t detail, uint64_t samples);
+  // All processes that there are, told by Take() between these two: after lost events. Without a list
+  // EndGoneProcesses() asks /proc.
+  void BeginProcessList() { processes_.BeginList(); }
+  void EndProcessList() { processes_.EndList(); }
+  void EndGoneProcesses() { processes_.EndGone(); }
   // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
   void Seal();
+
+  // Batches are sealed at this size from now on, where it is smaller than the settings' one; 0: at that
+  // one again.
+  void LimitBatchBytes(size_t bytes);
 
   // Drops every cache, as a test does between any two records.
   void WipeCaches();
   const SampleLoopCounts& counts() const { return counts_; }
+  size_t processes() const { return processes_.size(); }  // In the process table.
 
  private:
   // A stack whose walk is over.
@@ -72,7 +82,6 @@ class SampleLoop {
   };
 
   void TakeSample(const RawSample& sample);
-  void TakeEvent(const process_record& event);
   void AddSample(const RawSample& sample, const Stack& stack);
   void CollectFrames(const RawSample& sample, const Stack& stack);
   void DefineProcess(const ProcessId& id, std::string_view command);
@@ -86,6 +95,7 @@ class SampleLoop {
   const OnSealed on_sealed_;
   ProcessTable processes_;
   BatchBuilder batch_;
+  size_t max_batch_bytes_;
   int64_t wall_offset_ns_ =
       0;  // Of the open batch: a step of the wall clock touches later ones only.
   int64_t batch_start_unix_ns_ = 0;

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/live_code_events.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
 
 constexpr uint64_t kCpuLookIntervalNs = 1'000'000'000;
+constexpr uint64_t kDeletedLookIntervalNs = 10'000'000'000;
 constexpr int kMissTimeoutMs = 250;
+constexpr int kMostReadsAtTheEnd = 64;
 
 }  // namespace
 
@@ -20,11 +23,21 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   if (!sampler.ok()) return sampler.status();
   session->sampler_ = *std::move(sampler);
   std::optional<KernelSymbols> kernel;
-  if (absl::StatusOr<KernelSymbols> symbols = KernelSymbols::Load(); symbols.ok()) {
+  LiveCodeEvents live = OpenLiveCodeEvents();
+  for (std::string& warning : live.warnings) session->warnings_.push_back(std::move(warning));
+  if (absl::StatusOr<KernelSymbols> symbols = KernelSymbols::Load({}, std::move(live.events));
+      symbols.ok()) {
     kernel = *std::move(symbols);
   } else {
     session->warnings_.push_back("kernel functions have no names: " +
                                  std::string(symbols.status().message()));
+  }
+  if (absl::StatusOr<std::unique_ptr<ProcessIterator>> list = ProcessIterator::Create();
+      list.ok()) {
+    session->iterator_ = *std::move(list);
+  } else {
+    session->warnings_.push_back("processes are looked up in /proc one by one: " +
+                                 std::string(list.status().message()));
   }
   const SessionSettings& s = session->settings_;
   RowMemory& memory = session->sampler_->row_memory();
@@ -49,7 +62,29 @@ absl::Status SamplingSession::Start() {
   table_thread_ = std::thread([this] { AnswerMisses(); });
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;
   running_ = true;
+  ListProcesses();  // After the events have begun, so that no process falls between the two.
   return absl::OkStatus();
+}
+
+// A list that breaks off has told the truth so far, but not who is gone.
+void SamplingSession::ListProcesses() {
+  loop_->BeginProcessList();
+  const bool complete =
+      iterator_ != nullptr && iterator_->Read([this](auto bytes) { loop_->Take(bytes); }).ok();
+  if (complete) {
+    loop_->EndProcessList();
+  } else {
+    loop_->EndGoneProcesses();
+  }
+}
+
+// The ring first: what the table knows is then older than the list.
+void SamplingSession::LookForLostEvents(const counters& now) {
+  const uint64_t lost = now.value[COUNT_EVENT_RING_FULL];
+  if (lost == seen_lost_events_ || !running_) return;
+  seen_lost_events_ = lost;
+  TakeAll(0);
+  ListProcesses();
 }
 
 // The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again.
@@ -59,22 +94,33 @@ void SamplingSession::AnswerMisses() {
       const absl::StatusOr<Record> record = DecodeRecord(bytes);
       if (!record.ok()) return;
       if (const auto* miss = std::get_if<TableMiss>(&*record)) loader_->HandleMiss(*miss->record);
+      if (const auto* exec = std::get_if<ProcessEvent>(&*record))
+        loader_->LoadAhead(exec->record->process.pid, exec->record->executable,
+                           PathOf(exec->executable));
     });
   }
 }
 
-void SamplingSession::TakeAll(int timeout_ms) {
-  sampler_->ReadSamples(timeout_ms, [this](std::span<const uint8_t> bytes) {
+int SamplingSession::TakeAll(int timeout_ms) {
+  return sampler_->ReadSamples(timeout_ms, [this](std::span<const uint8_t> bytes) {
     sampler_->ReturnRawBudget(loop_->Take(bytes));
   });
 }
 
 void SamplingSession::Turn(int timeout_ms) {
   TakeAll(timeout_ms);
+  resolver_->FollowKernel();
   const uint64_t now = BootTimeNs();
   if (!running_ || now < next_cpu_look_ns_) return;
   next_cpu_look_ns_ = now + kCpuLookIntervalNs;
+  resolver_->FollowCpus();
+  if (now >= next_deleted_look_ns_) {
+    next_deleted_look_ns_ = now + kDeletedLookIntervalNs;
+    loader_->DropDeleted();
+    files_->DropDeleted();
+  }
   (void)sampler_->FollowCpus();  // A CPU that refuses now is tried again in a second.
+  LookForLostEvents(sampler_->Counters());
 }
 
 void SamplingSession::Seal() {
@@ -90,7 +136,8 @@ void SamplingSession::Seal() {
 void SamplingSession::Stop() {
   running_ = false;
   sampler_->Stop();
-  TakeAll(0);
+  // No more samples come, but processes still begin and end.
+  for (int i = 0; i < kMostReadsAtTheEnd && TakeAll(0) > 0; ++i) continue;
   Seal();
 }
 

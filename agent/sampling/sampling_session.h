@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/sampling/sample_loop.h"
+#include "kernel/process_iterator.h"
 #include "kernel/sampler.h"
 #include "symbolizer/unwind/row_store.h"
 #include "symbolizer/unwind/table_loader.h"
@@ -61,7 +62,7 @@ class SamplingSession {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   absl::Status Start();
-  // Waits up to `timeout_ms` for samples and takes all that are there. Follows CPUs once a second.
+  // Waits up to `timeout_ms` for samples and takes those that are there, some thousand at most. Follows CPUs once a second.
   void Turn(int timeout_ms);
   // Puts what was lost since the last time into the open batch and seals it.
   void Seal();
@@ -75,7 +76,9 @@ class SamplingSession {
  private:
   explicit SamplingSession(SessionSettings settings) : settings_(std::move(settings)) {}
   void AnswerMisses();
-  void TakeAll(int timeout_ms);
+  int TakeAll(int timeout_ms);  // How many records.
+  void ListProcesses();
+  void LookForLostEvents(const counters& now);
 
   const SessionSettings settings_;
   std::vector<std::string> warnings_;
@@ -86,10 +89,11 @@ class SamplingSession {
   std::unique_ptr<SampleWalk> walk_;
   std::unique_ptr<FrameResolver> resolver_;
   std::unique_ptr<SampleLoop> loop_;
+  std::unique_ptr<ProcessIterator> iterator_;  // nullptr: /proc is read instead.
   std::thread table_thread_;
   std::atomic<bool> stopping_{false};
-  uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0;
-  uint64_t next_cpu_look_ns_ = 0;
+  uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0, seen_lost_events_ = 0;
+  uint64_t next_cpu_look_ns_ = 0, next_deleted_look_ns_ = 0;
   bool running_ = false;
 };
 

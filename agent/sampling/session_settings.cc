@@ -39,6 +39,7 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
                          .host_id = host.id,
                          .host_arch = host.arch,
                          .os_version = host.kernel,
+                         .resource_attributes = sampling.resource_attributes,
                          .agent_version = kAgentVersion};
   return settings;
 }

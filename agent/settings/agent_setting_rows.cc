@@ -11,44 +11,49 @@ constexpr SettingRow kReceiverRows[] = {
     {"endpoint", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "URL",
      "OTLP receiver to send profiles to, like https://collector:4317", "none",
      "the URL of an OTLP receiver",
-     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.endpoint); }, "ENDPOINT"},
+     [](V& v, Texts t) { return StoreText(t[0], v.receiver.endpoint); },
+     "OTEL_EXPORTER_OTLP_ENDPOINT", false, false, &ReceiverStrings::endpoint},
     {"protocol", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "NAME",
      "grpc or http/protobuf", "grpc", "grpc or http/protobuf",
      [](V& v, Texts t) {
-       return StoreOneOf(t[0], {"grpc", "http/protobuf"}, v.agent.receiver.protocol);
+       return StoreOneOf(t[0], {"grpc", "http/protobuf"}, v.receiver.protocol);
      },
-     "PROTOCOL"},
+     "OTEL_EXPORTER_OTLP_PROTOCOL", false, false, &ReceiverStrings::protocol},
     {"headers", 0, kAgentVerb, ValueKind::kList, HelpSection::kReceiver, "KEY=VALUE[,…]",
      "headers of each request, repeatable; better in the file or a variable, as others can read a"
      " process's command line",
-     "none", "KEY=VALUE pairs with commas between them", &StoreHeaders, "HEADERS", false, true},
+     "none", "KEY=VALUE pairs with commas between them", &StoreHeaders,
+     "OTEL_EXPORTER_OTLP_HEADERS", false, true, &ReceiverStrings::headers},
     {"compression", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "NAME",
      "gzip, zstd or none", "gzip", "gzip, zstd or none",
      [](V& v, Texts t) {
-       return StoreOneOf(t[0], {"gzip", "zstd", "none"}, v.agent.receiver.compression);
+       return StoreOneOf(t[0], {"gzip", "zstd", "none"}, v.receiver.compression);
      },
-     "COMPRESSION"},
+     "OTEL_EXPORTER_OTLP_COMPRESSION", false, false, &ReceiverStrings::compression},
     {"timeout", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "TIME",
      "longest wait for one request", "10s", "a time from 1ms to 1h; a bare number is seconds",
-     &StoreTimeout, "TIMEOUT"},
+     &StoreTimeout, "OTEL_EXPORTER_OTLP_TIMEOUT", false, false, &ReceiverStrings::timeout},
     {"insecure", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kReceiver, "",
      "no TLS towards an endpoint without a scheme", "false", kSwitchWords, &StoreInsecure,
-     "INSECURE"},
+     "OTEL_EXPORTER_OTLP_INSECURE", false, false, &ReceiverStrings::insecure},
     {"certificate", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
      "PEM file of the authorities to trust", "the system's", "the path of a PEM file",
-     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.certificate); }, "CERTIFICATE"},
+     [](V& v, Texts t) { return StoreText(t[0], v.receiver.certificate); },
+     "OTEL_EXPORTER_OTLP_CERTIFICATE", false, false, &ReceiverStrings::certificate},
     {"client-key", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
      "PEM file of our private key", "none", "the path of a PEM file",
-     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.client_key); }, "CLIENT_KEY"},
+     [](V& v, Texts t) { return StoreText(t[0], v.receiver.client_key); },
+     "OTEL_EXPORTER_OTLP_CLIENT_KEY", false, false, &ReceiverStrings::client_key},
     {"client-certificate", 0, kAgentVerb, ValueKind::kText, HelpSection::kReceiver, "FILE",
      "PEM file of our certificate", "none", "the path of a PEM file",
-     [](V& v, Texts t) { return StoreText(t[0], v.agent.receiver.client_certificate); },
-     "CLIENT_CERTIFICATE"},
+     [](V& v, Texts t) { return StoreText(t[0], v.receiver.client_certificate); },
+     "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", false, false, &ReceiverStrings::client_certificate},
 };
 
 constexpr SettingRow kLocalRows[] = {
     {"state-dir", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "DIRECTORY",
-     "where the history lives", "$STATE_DIRECTORY, else /var/lib/stackray", "an absolute path",
+     "where history, spool and the status socket live", "$STATE_DIRECTORY, else /var/lib/stackray",
+     "an absolute path",
      [](V& v, Texts t) { return t[0].starts_with('/') && StoreText(t[0], v.agent.state_dir); }},
     {"history-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
      "most bytes of local history", "256MiB", "a size of 1MiB or more, like 256MiB",
@@ -57,8 +62,19 @@ constexpr SettingRow kLocalRows[] = {
      "longest that local history is kept", "24h", "a time from 1m to 3650d, like 24h",
      [](V& v, Texts t) { return StoreDuration(t, 60'000, INT64_MAX, v.agent.history_age_ms); }},
     {"queue-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
-     "memory for batches that wait for the receiver", "32MiB", "a size of 4MiB or more, like 32MiB",
+     "memory for batches that wait for a receiver, each its own", "32MiB",
+     "a size of 4MiB or more, like 32MiB",
      [](V& v, Texts t) { return StoreSize(t, 4 * kMiB, v.agent.queue_bytes); }},
+    {"spool-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
+     "most bytes on disk of batches that wait for a receiver, each its own; 0: none", "512MiB",
+     "0, or a size of 8MiB or more, like 512MiB",
+     [](V& v, Texts t) {
+       return StoreSize(t, 0, v.agent.spool_bytes) &&
+              (v.agent.spool_bytes == 0 || v.agent.spool_bytes >= 8 * kMiB);
+     }},
+    {"spool-age", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "TIME",
+     "longest that a batch waits on disk", "6h", "a time from 1m to 3650d, like 6h",
+     [](V& v, Texts t) { return StoreDuration(t, 60'000, INT64_MAX, v.agent.spool_age_ms); }},
     {"flush-timeout", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "TIME",
      "longest wait at the end for what is not sent yet", "5s", "a time from 0s to 10m, like 5s",
      [](V& v, Texts t) { return StoreDuration(t, 0, 600'000, v.agent.flush_timeout_ms); }},
@@ -66,9 +82,13 @@ constexpr SettingRow kLocalRows[] = {
      "keep a local history and serve its page", "true without a receiver, else false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.page.emplace()); }},
     {"listen", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "[HOST:]PORT",
-     "where the page is served", "127.0.0.1:7171",
+     "where /metrics and /healthz are served, and the page", "127.0.0.1:7171",
      "PORT or HOST:PORT on the loopback interface (127.0.0.1, [::1] or localhost)",
      [](V& v, Texts t) { return StoreParsed(ParseListenAddress(t[0]), v.agent.listen); }},
+    {"metrics-listen", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "HOST:PORT",
+     "also serve /metrics and /healthz, and nothing else, where other hosts can reach them", "none",
+     "HOST:PORT, HOST a numeric address of this host, like 0.0.0.0:9464 or [::]:9464",
+     [](V& v, Texts t) { return StoreParsed(ParseAnyAddress(t[0]), v.agent.metrics_listen); }},
 };
 
 constexpr SettingRow kLogRows[] = {

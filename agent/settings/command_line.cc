@@ -3,27 +3,46 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "agent/settings/config_file.h"
 #include "agent/settings/flag_parser.h"
 #include "agent/settings/help_text.h"
+#include "agent/settings/receiver_list.h"
+#include "agent/settings/resource_attribute_list.h"
 #include "agent/settings/suggestion.h"
 #include "agent/settings/verb_settings.h"
 
 namespace stackray {
 namespace {
 
-const std::string* FindVariable(const Environment& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  return found == environment.end() || found->second.empty() ? nullptr : &found->second;
+// What OpenTelemetry asks of a program that cannot read its attributes: leave all of them out, and say
+// so (specification 1.44, Resource SDK).
+bool WarnOfBadAttributes(const GivenSetting& given, std::vector<std::string>& warnings) {
+  SettingValues scratch;
+  if (given.row->receiver_field != nullptr || given.row->apply(scratch, given.texts)) return false;
+  const absl::Status why = ParseResourceAttributes(given.texts[0]).status();
+  warnings.push_back(fmt::format("{} is not used: {}", given.origin,
+                                 given.row->key == "resource-attributes" && !why.ok()
+                                     ? std::string(why.message())
+                                     : std::string(BadValue(given).message())));
+  return true;
 }
 
-std::vector<GivenSetting> SettingsFromEnvironment(Verb verb, const Environment& environment) {
+std::vector<GivenSetting> SettingsFromEnvironment(Verb verb, const Environment& environment,
+                                                  std::vector<std::string>& warnings) {
   std::vector<GivenSetting> settings;
   for (const SettingRow& row : SettingTable()) {
     if (!(row.verbs & verb)) continue;
+    for (const std::string& name : OtelVariables(row)) {
+      const std::string* value = FindVariable(environment, name);
+      if (value == nullptr) continue;
+      const GivenSetting given{&row, SettingSource::kOtelVariable, name, {*value}};
+      if (!WarnOfBadAttributes(given, warnings)) settings.push_back(given);
+      break;
+    }
     const std::string name = VariableName(row);
     if (const std::string* value = FindVariable(environment, name))
       settings.push_back({&row, SettingSource::kVariable, name, {*value}});
@@ -48,29 +67,12 @@ std::vector<std::string> UnknownVariables(const Environment& environment) {
   return warnings;
 }
 
-// OTEL variables beat the file: what one of them says is not taken from there.
-bool SaidByOtel(const SettingRow& row, const Environment& environment) {
-  if (row.otel_suffix.empty()) return false;
-  return FindVariable(environment,
-                      fmt::format("OTEL_EXPORTER_OTLP_PROFILES_{}", row.otel_suffix)) ||
-         FindVariable(environment, fmt::format("OTEL_EXPORTER_OTLP_{}", row.otel_suffix));
-}
-
-absl::Status BadValue(const GivenSetting& given) {
-  const std::string value = given.row->secret ? "the value (not shown)"
-                                              : fmt::format("\"{}\"", fmt::join(given.texts, " "));
-  const std::string key =
-      given.source == SettingSource::kFile ? fmt::format(": {}", given.row->key) : "";
-  return absl::InvalidArgumentError(fmt::format("{}{}: {} is not allowed; expected {}",
-                                                given.origin, key, value, given.row->allowed));
-}
-
 // Reads every value, also of settings that a stronger source replaces: a wrong file is told at
 // once.
 absl::Status CheckValues(const std::vector<GivenSetting>& settings) {
   for (const GivenSetting& given : settings) {
     SettingValues scratch;
-    if (!given.row->apply(scratch, given.texts)) return BadValue(given);
+    if (absl::Status status = Apply(given, scratch); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -105,59 +107,69 @@ absl::StatusOr<std::vector<GivenSetting>> PickStrongest(const std::vector<GivenS
   return strongest;
 }
 
-std::vector<EffectiveSetting> Effective(Verb verb, const std::vector<GivenSetting>& strongest) {
+std::vector<EffectiveSetting> Effective(Verb verb, const std::vector<GivenSetting>& strongest,
+                                        const ReceiverChoice& choice) {
   std::vector<EffectiveSetting> effective;
   for (const SettingRow& row : SettingTable()) {
-    if (!(row.verbs & verb)) continue;
+    if (!(row.verbs & verb) || (row.receiver_field != nullptr && choice.from_list)) continue;
     const auto given = std::ranges::find(strongest, &row, &GivenSetting::row);
-    if (given == strongest.end()) {
-      effective.push_back(
-          {std::string(row.key), std::string(DefaultFor(verb, row.default_text)), "default"});
-    } else {
-      effective.push_back({std::string(row.key),
-                           row.secret ? "***" : fmt::format("{}", fmt::join(given->texts, ",")),
-                           given->origin});
-    }
+    effective.push_back(given != strongest.end()
+                            ? Described(*given)
+                            : EffectiveSetting{std::string(row.key),
+                                               std::string(DefaultFor(verb, row.default_text)),
+                                               "default"});
   }
+  effective.insert(effective.end(), choice.effective.begin(), choice.effective.end());
   return effective;
 }
 
-// All sources' settings of this verb, each value checked.
-absl::StatusOr<std::vector<GivenSetting>> Collect(Verb verb, const ParsedFlags& flags,
-                                                  const Environment& environment) {
+// All sources' settings, each value checked.
+struct Collected {
+  ConfigFile file;                     // As it stands, for every verb.
+  std::vector<GivenSetting> settings;  // Of this verb, from all sources.
+  std::vector<std::string> warnings;
+};
+
+absl::StatusOr<Collected> Collect(Verb verb, const ParsedFlags& flags,
+                                  const Environment& environment) {
   const std::string* config_variable = FindVariable(environment, "STACKRAY_CONFIG");
-  std::vector<GivenSetting> settings;
+  Collected all;
   if (flags.config_path || config_variable) {
     const std::string path = flags.config_path ? *flags.config_path : *config_variable;
-    absl::StatusOr<std::vector<GivenSetting>> file = ReadConfigFile(path);
+    absl::StatusOr<ConfigFile> file = ReadConfigFile(path);
     if (!file.ok()) return file.status();
-    settings = *std::move(file);
-    if (absl::Status status = CheckValues(settings); !status.ok()) return status;
-    std::erase_if(settings, [&](const GivenSetting& given) {
-      return !(given.row->verbs & verb) || SaidByOtel(*given.row, environment);
-    });
+    all.file = *std::move(file);
+    if (absl::Status status = CheckValues(all.file.settings); !status.ok()) return status;
+    for (const GivenSetting& given : all.file.settings)
+      if (given.row->verbs & verb) all.settings.push_back(given);
   }
-  for (GivenSetting& given : SettingsFromEnvironment(verb, environment))
-    settings.push_back(std::move(given));
-  settings.insert(settings.end(), flags.settings.begin(), flags.settings.end());
-  if (absl::Status status = CheckValues(settings); !status.ok()) return status;
-  return settings;
+  for (GivenSetting& given : SettingsFromEnvironment(verb, environment, all.warnings))
+    all.settings.push_back(std::move(given));
+  all.settings.insert(all.settings.end(), flags.settings.begin(), flags.settings.end());
+  if (absl::Status status = CheckValues(all.settings); !status.ok()) return status;
+  return all;
 }
 
 absl::StatusOr<CommandLine> ParseVerb(Verb verb, const ParsedFlags& flags,
                                       const Environment& environment) {
-  const absl::StatusOr<std::vector<GivenSetting>> given = Collect(verb, flags, environment);
+  absl::StatusOr<Collected> given = Collect(verb, flags, environment);
   if (!given.ok()) return given.status();
   const absl::StatusOr<std::vector<GivenSetting>> strongest =
-      PickStrongest(*given, !flags.program.empty());
+      PickStrongest(given->settings, !flags.program.empty());
   if (!strongest.ok()) return strongest.status();
+  absl::StatusOr<ReceiverChoice> receivers =
+      verb == kAgentVerb ? ChooseReceivers(given->file, *strongest) : ReceiverChoice{};
+  if (!receivers.ok()) return receivers.status();
   CommandLine line;
   SettingValues values;
   for (const GivenSetting& setting : *strongest)
-    if (!setting.row->apply(values, setting.texts)) return BadValue(setting);
+    if (absl::Status status = Apply(setting, values); !status.ok()) return status;
   line.log = values.log;
   line.warnings = UnknownVariables(environment);
-  line.effective = Effective(verb, *strongest);
+  for (auto* warnings : {&given->warnings, &receivers->warnings})
+    std::ranges::move(*warnings, std::back_inserter(line.warnings));
+  line.effective = Effective(verb, *strongest, *receivers);
+  values.agent.receivers = std::move(receivers->receivers);
   if (absl::Status status = BuildVerb(verb, std::move(values), flags, environment, line);
       !status.ok())
     return status;

@@ -2,8 +2,8 @@
 //
 //   stackray VERB [FLAGS] [FILES] [-- CMD ARG…]
 //
-// Strength: command line > STACKRAY_… variable > file (--config, STACKRAY_CONFIG) > default. OTEL
-// variables stand between the STACKRAY_ ones and the file; $STATE_DIRECTORY stands between the file
+// Strength: command line > STACKRAY_… variable > OTEL_… variable > file (--config, STACKRAY_CONFIG) >
+// default; $STATE_DIRECTORY stands between the file
 // and the default. A target is one thing: the strongest source that names one replaces the others'
 // targets. An empty variable is an unset one. Calling it again with the same argv re-reads the file
 // (SIGHUP).
@@ -30,19 +30,12 @@ struct HelpRequest {
 
 struct VersionRequest {};
 
-// One setting as it finally holds, for `agent --check-config` and debugging.
-struct EffectiveSetting {
-  std::string key;
-  std::string value;   // As written; "***" for secrets; the default's text where nobody gave it.
-  std::string origin;  // "--frequency", "STACKRAY_FREQUENCY", "stackray.yaml:3", "default".
-};
-
 struct CommandLine {
   std::variant<HelpRequest, VersionRequest, RecordSettings, AgentSettings, CheckSettings,
                ConvertSettings, DoctorSettings>
       verb;
   LogSettings log;
-  std::vector<std::string> warnings;        // STACKRAY_… variables that no setting has.
+  std::vector<std::string> warnings;        // What was given and is not used, and why.
   std::vector<EffectiveSetting> effective;  // The verb's settings in the order of --help.
 };
 
@@ -61,7 +54,7 @@ Environment ReadEnvironment(const char* const* variables);
 // "stackray-20260131-174502.html", local time; what `record` writes without -o.
 OutputFile DefaultOutput(std::time_t now);
 
-// "key: value  # origin" lines.
+// "key: value  # origin" lines; a configuration file again, but for secrets.
 std::string DescribeSettings(const std::vector<EffectiveSetting>& settings);
 
 }  // namespace stackray

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "agent/settings/suggestion.h"
+#include "agent/settings/value_parsers.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -26,18 +27,22 @@ absl::Status Wrong(const std::string& name, const YAML::Node& node, std::string_
   return absl::InvalidArgumentError(fmt::format("{}: {}", Place(name, node.Mark()), what));
 }
 
-absl::Status UnknownKey(const std::string& name, const YAML::Node& key) {
-  std::vector<std::string_view> keys;
-  for (const SettingRow& row : SettingTable()) keys.push_back(row.key);
+enum class Level { kFile, kReceiver };
+
+absl::Status UnknownKey(const std::string& name, const YAML::Node& key, Level level) {
+  std::vector<std::string_view> keys = {level == Level::kFile ? "receivers" : "name"};
+  for (const SettingRow& row : SettingTable())
+    if (level == Level::kFile || row.receiver_field != nullptr) keys.push_back(row.key);
   return Wrong(name, key,
                fmt::format("unknown key \"{}\"{}", key.Scalar(), DidYouMean(key.Scalar(), keys)));
 }
 
 absl::StatusOr<GivenSetting> ParseEntry(const YAML::Node& key, const YAML::Node& value,
-                                        const std::string& name) {
+                                        const std::string& name, Level level) {
   if (!key.IsScalar()) return Wrong(name, key, "a key must be plain text");
   GivenSetting given{FindSetting(key.Scalar()), SettingSource::kFile, Place(name, key.Mark()), {}};
-  if (given.row == nullptr) return UnknownKey(name, key);
+  if (given.row == nullptr || (level == Level::kReceiver && given.row->receiver_field == nullptr))
+    return UnknownKey(name, key, level);
   if (value.IsScalar() && !value.Scalar().empty()) {
     given.texts.push_back(value.Scalar());
   } else if (value.IsSequence() && given.row->kind == ValueKind::kList && value.size() > 0) {
@@ -52,32 +57,90 @@ absl::StatusOr<GivenSetting> ParseEntry(const YAML::Node& key, const YAML::Node&
   return given;
 }
 
+// Keys that were seen, to find those given twice.
+class SeenKeys {
+ public:
+  explicit SeenKeys(const std::string& name) : name_(name) {}
+  absl::Status Add(const YAML::Node& key) {
+    if (!key.IsScalar()) return absl::OkStatus();
+    const auto [first, added] = first_.emplace(key.Scalar(), Place(name_, key.Mark()));
+    if (added) return absl::OkStatus();
+    return Wrong(name_, key,
+                 fmt::format("key \"{}\" given twice, first at {}", key.Scalar(), first->second));
+  }
+
+ private:
+  const std::string& name_;
+  std::map<std::string, std::string> first_;
+};
+
+absl::StatusOr<GivenReceiver> ParseReceiver(const YAML::Node& node, const std::string& name) {
+  if (!node.IsMap())
+    return Wrong(name, node, "a receiver is a mapping, like \"- endpoint: http://collector:4317\"");
+  GivenReceiver receiver{Place(name, node.Mark()), {}, {}};
+  SeenKeys seen(name);
+  bool has_endpoint = false;
+  for (const auto& entry : node) {
+    if (absl::Status status = seen.Add(entry.first); !status.ok()) return status;
+    if (entry.first.IsScalar() && entry.first.Scalar() == "name") {
+      if (!entry.second.IsScalar() || !IsReceiverName(entry.second.Scalar()))
+        return Wrong(name, entry.first,
+                     "name: expected 1 to 64 letters, digits, '.', '_' or '-', not \"history\"");
+      receiver.name = entry.second.Scalar();
+      continue;
+    }
+    absl::StatusOr<GivenSetting> given =
+        ParseEntry(entry.first, entry.second, name, Level::kReceiver);
+    if (!given.ok()) return given.status();
+    has_endpoint |= given->row->key == "endpoint";
+    receiver.settings.push_back(*std::move(given));
+  }
+  if (!has_endpoint) return Wrong(name, node, "this receiver has no endpoint");
+  return receiver;
+}
+
+absl::StatusOr<std::vector<GivenReceiver>> ParseReceivers(const YAML::Node& key,
+                                                          const YAML::Node& value,
+                                                          const std::string& name) {
+  if (!value.IsSequence() || value.size() == 0 || value.size() > kMaxReceivers)
+    return Wrong(name, key,
+                 fmt::format("receivers: expected a list of 1 to {} receivers", kMaxReceivers));
+  std::vector<GivenReceiver> receivers;
+  for (const YAML::Node& element : value) {
+    absl::StatusOr<GivenReceiver> receiver = ParseReceiver(element, name);
+    if (!receiver.ok()) return receiver.status();
+    receivers.push_back(*std::move(receiver));
+  }
+  return receivers;
+}
+
 // Throws what yaml-cpp throws.
-absl::StatusOr<std::vector<GivenSetting>> ParseDocument(const std::string& text,
-                                                        const std::string& name) {
+absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::string& name) {
   const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-  std::vector<GivenSetting> settings;
-  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) return settings;
+  ConfigFile file;
+  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) return file;
   if (documents.size() > 1) return Wrong(name, documents[1], "a second YAML document");
   if (!documents[0].IsMap()) return Wrong(name, documents[0], "expected \"key: value\" lines");
-  std::map<const SettingRow*, std::string> seen;
+  SeenKeys seen(name);
   for (const auto& entry : documents[0]) {
-    absl::StatusOr<GivenSetting> given = ParseEntry(entry.first, entry.second, name);
+    if (absl::Status status = seen.Add(entry.first); !status.ok()) return status;
+    if (entry.first.IsScalar() && entry.first.Scalar() == "receivers") {
+      absl::StatusOr<std::vector<GivenReceiver>> receivers =
+          ParseReceivers(entry.first, entry.second, name);
+      if (!receivers.ok()) return receivers.status();
+      file.receivers = *std::move(receivers);
+      continue;
+    }
+    absl::StatusOr<GivenSetting> given = ParseEntry(entry.first, entry.second, name, Level::kFile);
     if (!given.ok()) return given.status();
-    const auto [first, added] = seen.emplace(given->row, given->origin);
-    if (!added)
-      return Wrong(
-          name, entry.first,
-          fmt::format("key \"{}\" given twice, first at {}", given->row->key, first->second));
-    settings.push_back(*std::move(given));
+    file.settings.push_back(*std::move(given));
   }
-  return settings;
+  return file;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<GivenSetting>> ParseConfigText(std::string_view text,
-                                                          const std::string& name) {
+absl::StatusOr<ConfigFile> ParseConfigText(std::string_view text, const std::string& name) {
   try {
     return ParseDocument(std::string(text), name);
   } catch (const YAML::Exception& error) {
@@ -88,7 +151,7 @@ absl::StatusOr<std::vector<GivenSetting>> ParseConfigText(std::string_view text,
   }
 }
 
-absl::StatusOr<std::vector<GivenSetting>> ReadConfigFile(const std::string& path) {
+absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid())
     return absl::NotFoundError(

@@ -37,7 +37,7 @@ void AddRow(CLI::App& app, FlagSlot& slot) {
 
 std::vector<std::string_view> FlagsOf(Verb verb) {
   std::vector<std::string_view> keys = {"config", "help"};
-  if (verb == kAgentVerb) keys.push_back("check-config");
+  if (verb == kAgentVerb) keys.insert(keys.end(), {"check-config", "status"});
   for (const SettingRow& row : SettingTable())
     if (row.verbs & verb) keys.push_back(row.key);
   return keys;
@@ -89,7 +89,10 @@ absl::StatusOr<ParsedFlags> ParseWithCli(Verb verb, std::span<const std::string>
   app.add_flag("-h,--help", parsed.help);
   const CLI::Option* config = app.add_option("--config", config_path)
                                   ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  if (verb == kAgentVerb) app.add_flag("--check-config", parsed.check_config);
+  if (verb == kAgentVerb) {
+    app.add_flag("--check-config", parsed.check_config);
+    app.add_flag("--status", parsed.status);
+  }
   for (const SettingRow& row : SettingTable())
     if (row.verbs & verb) AddRow(app, slots.emplace_back(FlagSlot{&row, {}}));
   app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // It pops the back.

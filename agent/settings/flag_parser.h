@@ -19,6 +19,7 @@ struct ParsedFlags {
   std::optional<std::string> config_path;
   bool help = false;
   bool check_config = false;
+  bool status = false;
 };
 
 // `arguments` follow the verb. Accepts --key VALUE, --key=VALUE, -kVALUE, -k VALUE, --[no-]switch.

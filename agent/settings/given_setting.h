@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "agent/settings/setting_table.h"
 
 namespace stackray {
 
 // In the order of strength: the last one that says something wins.
-enum class SettingSource { kDefault, kFile, kVariable, kCommandLine };
+enum class SettingSource { kDefault, kFile, kOtelVariable, kVariable, kCommandLine };
 
 struct GivenSetting {
   const SettingRow* row = nullptr;  // Of SettingTable(); never nullptr.
@@ -21,6 +22,19 @@ struct GivenSetting {
 };
 
 using Environment = std::map<std::string, std::string>;
+
+// An empty variable is an unset one: nullptr.
+const std::string* FindVariable(const Environment& environment, const std::string& name);
+
+// InvalidArgument: what was given where, and what is expected instead.
+absl::Status BadValue(const GivenSetting& given);
+
+// Where an error or the status says that it comes from: "stackray.yaml:3: endpoint", "--endpoint".
+std::string PlaceOf(const GivenSetting& given);
+
+// Stores the value. A receiver's setting from an OTEL variable is stored as it stands: the exporter
+// knows that syntax. Errors: as BadValue().
+absl::Status Apply(const GivenSetting& given, SettingValues& values);
 
 }  // namespace stackray
 

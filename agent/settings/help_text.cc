@@ -36,6 +36,15 @@ constexpr std::string_view kLayers =
     "that --config or STACKRAY_CONFIG names. The command line beats variables, these beat the "
     "file.\n";
 
+constexpr std::string_view kReceivers =
+    "\nSeveral receivers at once stand in the YAML file, each with any of the receiver's "
+    "settings:\n"
+    "  receivers:\n"
+    "    - endpoint: http://collector:4317\n"
+    "    - name: backup\n"
+    "      endpoint: https://backup:4318\n"
+    "      protocol: http/protobuf\n";
+
 std::string FlagColumn(const SettingRow& row, std::string_view default_text) {
   const std::string short_form = row.short_flag ? fmt::format("-{}, ", row.short_flag) : "    ";
   if (row.kind == ValueKind::kSwitch && default_text.starts_with("true"))
@@ -73,7 +82,8 @@ std::string_view Examples(Verb verb) {
              "  stackray agent                                  history and page on "
              "127.0.0.1:7171\n"
              "  stackray agent --endpoint https://collector:4317\n"
-             "  stackray agent --config stackray.yaml --check-config\n";
+             "  stackray agent --config stackray.yaml --check-config\n"
+             "  stackray agent --status                         what the running agent counts\n";
     case kCheckVerb: return "\nExample:\n  stackray check out.otlp\n";
     case kConvertVerb: return "\nExample:\n  stackray convert out.otlp out.html\n";
     case kDoctorVerb: return "";
@@ -94,8 +104,10 @@ std::string Section(Verb verb, HelpSection section) {
   if (section == HelpSection::kLog) {
     text += fmt::format("{}", FlagLine("    --config FILE", "YAML file with settings", "none"));
     if (verb == kAgentVerb)
-      text += fmt::format("{}",
-                          FlagLine("    --check-config", "check all settings, show them, end", ""));
+      text += fmt::format(
+                  "{}", FlagLine("    --check-config", "check all settings, show them, end", "")) +
+              fmt::format("{}", FlagLine("    --status",
+                                         "print the numbers of the agent that runs, as JSON", ""));
     text += fmt::format("{}", FlagLine("-h, --help", "this text", ""));
   }
   return text;
@@ -142,7 +154,8 @@ std::string VerbHelp(Verb verb) {
     if (!lines.empty()) text += fmt::format("\n{}:\n{}", title, lines);
   }
   if (verb == kRecordVerb || verb == kConvertVerb) text += fmt::format("{}", kFormats);
-  return fmt::format("{}{}{}", text, Examples(verb), kLayers);
+  return fmt::format("{}{}{}{}", text, Examples(verb), kLayers,
+                     verb == kAgentVerb ? kReceivers : "");
 }
 
 }  // namespace stackray

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
+#include "agent/settings/resource_attribute_list.h"
 #include "agent/settings/value_parsers.h"
 
 namespace stackray {
@@ -72,14 +73,14 @@ bool StoreOutputs(SettingValues& values, Texts texts) {
 bool StoreTimeout(SettingValues& values, Texts texts) {
   int64_t ms = 0;
   if (!StoreDuration(texts, 1, 3600 * 1000, ms)) return false;
-  values.agent.receiver.timeout = fmt::format("{}", ms);
+  values.receiver.timeout = fmt::format("{}", ms);
   return true;
 }
 
 bool StoreInsecure(SettingValues& values, Texts texts) {
   bool insecure = false;
   if (!StoreSwitch(texts, insecure)) return false;
-  values.agent.receiver.insecure = insecure ? "true" : "false";
+  values.receiver.insecure = insecure ? "true" : "false";
   return true;
 }
 
@@ -102,7 +103,15 @@ bool StoreHeaders(SettingValues& values, Texts texts) {
     return text.find('=') != std::string::npos && !text.starts_with('=');
   };
   return std::ranges::all_of(texts, is_header) &&
-         StoreText(fmt::format("{}", fmt::join(texts, ",")), values.agent.receiver.headers);
+         StoreText(fmt::format("{}", fmt::join(texts, ",")), values.receiver.headers);
+}
+
+bool StoreResourceAttributes(SettingValues& values, Texts texts) {
+  absl::StatusOr<ResourceAttributes> attributes =
+      ParseResourceAttributes(fmt::format("{}", fmt::join(texts, ",")));
+  if (!attributes.ok()) return false;
+  values.resource_attributes = *std::move(attributes);
+  return true;
 }
 
 }  // namespace stackray

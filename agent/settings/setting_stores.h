@@ -19,8 +19,8 @@ using Texts = std::span<const std::string>;
 inline constexpr std::string_view kSwitchWords = "true or false";
 inline constexpr std::string_view kSizeWords = "a size like 16MiB or 10MB";
 
-template <typename T>
-bool StoreParsed(std::optional<T> value, T& field) {
+template <typename T, typename Field>
+bool StoreParsed(std::optional<T> value, Field& field) {
   if (!value) return false;
   field = *std::move(value);
   return true;
@@ -43,6 +43,7 @@ bool StoreInsecure(SettingValues& values, Texts texts);
 bool StoreLogLevel(SettingValues& values, Texts texts);
 bool StoreLogFormat(SettingValues& values, Texts texts);
 bool StoreHeaders(SettingValues& values, Texts texts);
+bool StoreResourceAttributes(SettingValues& values, Texts texts);
 
 // The rows of both table files, in the order of --help.
 std::span<const SettingRow> TargetRows();

@@ -108,6 +108,16 @@ constexpr SettingRow kSamplingRows[] = {
     {"unwind-tables", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "SIZE",
      "memory for unwind tables", "16MiB", "a size of 1MiB or more, like 16MiB",
      [](V& v, Texts t) { return StoreSize(t, kMiB, v.sampling.unwind_tables_bytes); }},
+    {"resource-attributes", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling,
+     "KEY=VALUE[,…]", "attributes of this host for every resource that does not say otherwise",
+     "none",
+     "KEY=VALUE pairs with commas between them, other commas percent-encoded as %2C, at most 64",
+     &StoreResourceAttributes, "OTEL_RESOURCE_ATTRIBUTES"},
+    {"service-name", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "NAME",
+     "service.name of processes that name no service themselves", "none",
+     "a name of at most 255 bytes",
+     [](V& v, Texts t) { return t[0].size() <= 255 && StoreText(t[0], v.service_name); },
+     "OTEL_SERVICE_NAME"},
 };
 
 constexpr SettingRow kRecordingRows[] = {
@@ -153,6 +163,16 @@ std::string VariableName(const SettingRow& row) {
   std::string name = fmt::format("STACKRAY_{}", absl::AsciiStrToUpper(std::string(row.key)));
   std::ranges::replace(name, '-', '_');
   return name;
+}
+
+std::vector<std::string> OtelVariables(const SettingRow& row) {
+  constexpr std::string_view kExporter = "OTEL_EXPORTER_OTLP_";
+  std::vector<std::string> names;
+  if (row.otel_variable.starts_with(kExporter))
+    names.push_back(
+        fmt::format("{}PROFILES_{}", kExporter, row.otel_variable.substr(kExporter.size())));
+  if (!row.otel_variable.empty()) names.emplace_back(row.otel_variable);
+  return names;
 }
 
 std::string_view DefaultFor(Verb verb, std::string_view default_text) {

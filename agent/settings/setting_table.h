@@ -34,6 +34,9 @@ struct SettingValues {
   std::optional<bool> timestamps;
   std::optional<int64_t> seal_interval_ms;
   std::optional<bool> page;
+  ReceiverStrings receiver;  // The one that flags and variables describe.
+  ResourceAttributes resource_attributes;
+  std::string service_name;
   RecordSettings record;
   AgentSettings agent;
   LogSettings log;
@@ -62,9 +65,10 @@ struct SettingRow {
   std::string_view default_text;  // As a user would write it; may tell verbs apart.
   std::string_view allowed;       // Ends "expected …" of an error.
   ApplySetting apply = nullptr;
-  std::string_view otel_suffix{};  // OTEL_EXPORTER_OTLP_…, where that variable says the same.
-  bool is_target = false;          // Names a target; one source's target replaces another's.
-  bool secret = false;             // Its value never appears in a message.
+  std::string_view otel_variable{};  // Of OpenTelemetry, where one says the same.
+  bool is_target = false;            // Names a target; one source's target replaces another's.
+  bool secret = false;               // Its value never appears in a message.
+  std::string ReceiverStrings::*receiver_field = nullptr;  // Also a key of the file's `receivers`.
 };
 
 // In the order of --help. Static storage.
@@ -73,6 +77,10 @@ std::span<const SettingRow> SettingTable();
 const SettingRow* FindSetting(std::string_view key);  // nullptr: none of that name.
 
 std::string VariableName(const SettingRow& row);  // "STACKRAY_HISTORY_SIZE".
+
+// The row's OpenTelemetry variables, the strongest first: OTEL_EXPORTER_OTLP_PROFILES_… beats
+// OTEL_EXPORTER_OTLP_….
+std::vector<std::string> OtelVariables(const SettingRow& row);
 
 // Where a default differs by verb ("20; record: 99"), the part that holds for this one.
 std::string_view DefaultFor(Verb verb, std::string_view default_text);

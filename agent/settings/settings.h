@@ -7,8 +7,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stackray {
@@ -27,7 +29,12 @@ struct TargetSettings {
   std::string command_name;          // kCommandName: 1 to 15 bytes, as the kernel's comm.
   std::vector<std::string> program;  // kProgram: CMD ARG…; never empty then.
   bool as_root = false;              // kProgram: do not become the user who called sudo.
+
+  friend bool operator==(const TargetSettings&, const TargetSettings&) = default;
 };
+
+// Keys are unique; values are plain text, decoded.
+using ResourceAttributes = std::vector<std::pair<std::string, std::string>>;
 
 // How samples are taken and what a batch keeps of them.
 struct SamplingSettings {
@@ -38,6 +45,10 @@ struct SamplingSettings {
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;
   int64_t seal_interval_ms = 2000;  // record: 1 s; agent with a receiver: 15 s.
+  // True of this host, for every resource that does not say otherwise itself.
+  ResourceAttributes resource_attributes;
+
+  friend bool operator==(const SamplingSettings&, const SamplingSettings&) = default;
 };
 
 enum class OutputFormat { kHtml, kPprof, kFolded, kOtlp, kOtlpJson, kSpeedscope };
@@ -63,11 +74,11 @@ struct RecordSettings {
   std::optional<SudoUser> sudo_user;
 };
 
-// The receiver as the user wrote it, for the exporter to read together with OTEL_EXPORTER_OTLP_*:
-// an empty string means "not said here", so that the OTEL variable or its default holds. A value
-// from the YAML file is left out when an OTEL variable says the same thing (a variable beats the
-// file).
+// One receiver as the user wrote it, for the exporter to check: an empty string means "not said", so
+// that the default holds. A value that an OTEL_EXPORTER_OTLP_… variable gave stands here in that
+// variable's syntax.
 struct ReceiverStrings {
+  std::string name = "otlp";  // Of the metrics' label and the spool's folder: [A-Za-z0-9._-]{1,64}.
   std::string endpoint;
   std::string protocol;     // "grpc" or "http/protobuf".
   std::string headers;      // k=v,k2=v2; may hold secrets: never log it.
@@ -77,26 +88,43 @@ struct ReceiverStrings {
   std::string certificate;  // Paths of PEM files.
   std::string client_key;
   std::string client_certificate;
+  // Who said it, by the setting's key: "--endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT",
+  // "stackray.yaml:3: endpoint".
+  std::map<std::string, std::string> origins;
 };
 
 struct ListenAddress {
-  std::string host = "127.0.0.1";  // Always of the loopback interface.
+  std::string host = "127.0.0.1";  // Numeric, or localhost.
   uint16_t port = 7171;            // 0: any free one.
+
+  friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
+};
+
+// One setting as it finally holds, for `agent --check-config`, `agent --status` and `doctor`.
+struct EffectiveSetting {
+  std::string key;
+  std::string value;   // As written; "***" for secrets; the default's text where nobody gave it.
+  std::string origin;  // "--frequency", "STACKRAY_FREQUENCY", "stackray.yaml:3", "default".
+  int receiver = -1;   // Of the file's list `receivers`, from 0; -1: not in it.
 };
 
 struct AgentSettings {
   TargetSettings target;
   SamplingSettings sampling;
-  ReceiverStrings receiver;
-  bool receiver_configured = false;  // By these strings or by an OTEL endpoint variable.
+  std::vector<ReceiverStrings> receivers;  // Unique names. Empty: none is configured.
   std::string state_dir = "/var/lib/stackray";
   uint64_t history_bytes = 256 * kMiB;
   int64_t history_age_ms = 24LL * 3600 * 1000;
-  uint64_t queue_bytes = 32 * kMiB;
+  uint64_t queue_bytes = 32 * kMiB;   // Of each receiver, in memory.
+  uint64_t spool_bytes = 512 * kMiB;  // Of each receiver, on disk; 0: none.
+  int64_t spool_age_ms = 6LL * 3600 * 1000;
   int64_t flush_timeout_ms = 5000;
-  bool page = true;  // Default: without a receiver on, with one off.
-  ListenAddress listen;
+  bool page = true;                             // Default: without a receiver on, with one off.
+  ListenAddress listen;                         // Of the loopback interface: page and metrics.
+  std::optional<ListenAddress> metrics_listen;  // Of any interface: metrics alone.
   bool check_config = false;  // Only say whether the configuration is right, then end.
+  bool show_status = false;   // Only ask the running agent for its numbers.
+  std::vector<EffectiveSetting> effective;
 };
 
 struct CheckSettings {
@@ -108,7 +136,9 @@ struct ConvertSettings {
   OutputFile output;
 };
 
-struct DoctorSettings {};
+struct DoctorSettings {
+  std::string config_path;  // --config; empty: not given.
+};
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };

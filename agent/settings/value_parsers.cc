@@ -105,7 +105,10 @@ std::optional<std::vector<uint32_t>> ParsePids(std::string_view text) {
   return pids;
 }
 
-std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
+namespace {
+
+// "PORT", "HOST:PORT" or "[HOST]:PORT", the host not looked at.
+std::optional<ListenAddress> SplitAddress(std::string_view text) {
   ListenAddress address;
   std::string_view port = text;
   if (const size_t colon = text.rfind(':'); colon != std::string_view::npos) {
@@ -117,9 +120,36 @@ std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
     port = text.substr(colon + 1);
   }
   const std::optional<uint64_t> number = ParseWholeNumber(port);
-  if (!number || *number > 65535 || !IsLoopback(address.host)) return std::nullopt;
+  if (!number || *number > 65535) return std::nullopt;
   address.port = static_cast<uint16_t>(*number);
   return address;
+}
+
+}  // namespace
+
+std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
+  std::optional<ListenAddress> address = SplitAddress(text);
+  if (!address || !IsLoopback(address->host)) return std::nullopt;
+  return address;
+}
+
+std::optional<ListenAddress> ParseAnyAddress(std::string_view text) {
+  std::optional<ListenAddress> address = SplitAddress(text);
+  if (!address || text.find(':') == std::string_view::npos) return std::nullopt;
+  in6_addr any{};
+  const char* host = address->host.c_str();
+  if (address->host != "localhost" && inet_pton(AF_INET, host, &any) != 1 &&
+      inet_pton(AF_INET6, host, &any) != 1)
+    return std::nullopt;
+  return address;
+}
+
+bool IsReceiverName(std::string_view text) {
+  const auto allowed = [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= 64 && text.front() != '.' && text.front() != '-' &&
+         std::ranges::all_of(text, allowed) && text != "history";
 }
 
 std::optional<OutputFormat> OutputFormatOf(std::string_view path) {

@@ -33,6 +33,12 @@ std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
 // what runs on this host and asks for no password, so it never leaves the loopback interface.
 std::optional<ListenAddress> ParseListenAddress(std::string_view text);
 
+// "HOST:PORT" or "[HOST]:PORT" where HOST is any numeric address, or localhost.
+std::optional<ListenAddress> ParseAnyAddress(std::string_view text);
+
+// 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "history" is taken.
+bool IsReceiverName(std::string_view text);
+
 // The format that a file's ending asks for; "-" is folded.
 std::optional<OutputFormat> OutputFormatOf(std::string_view path);
 

@@ -47,6 +47,16 @@ std::optional<SudoUser> FindSudoUser(const Environment& environment) {
                   Variable(environment, "SUDO_USER")};
 }
 
+// A service's name of its own beats one among the attributes (OpenTelemetry specification 1.44).
+ResourceAttributes AttributesOf(const SettingValues& values) {
+  ResourceAttributes attributes = values.resource_attributes;
+  if (values.service_name.empty()) return attributes;
+  constexpr std::string_view kKey = "service.name";
+  std::erase_if(attributes, [&](const auto& attribute) { return attribute.first == kKey; });
+  attributes.emplace_back(kKey, values.service_name);
+  return attributes;
+}
+
 absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
                          const Environment& environment, CommandLine& line) {
   absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
@@ -58,6 +68,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling.timestamps = values.timestamps.value_or(true);
   record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
   record.sudo_user = FindSudoUser(environment);
+  record.sampling.resource_attributes = AttributesOf(values);
   line.verb = std::move(record);
   return absl::OkStatus();
 }
@@ -78,22 +89,21 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   if (!target.ok()) return target.status();
   AgentSettings agent = std::move(values.agent);
   agent.target = *std::move(target);
-  agent.receiver_configured =
-      !agent.receiver.endpoint.empty() ||
-      !Variable(environment, "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT").empty() ||
-      !Variable(environment, "OTEL_EXPORTER_OTLP_ENDPOINT").empty();
-  const bool has_receiver = agent.receiver_configured;
+  const bool has_receiver = !agent.receivers.empty();
   agent.sampling = values.sampling;
   agent.sampling.frequency_hz = values.frequency_hz.value_or(20);
   agent.sampling.timestamps = values.timestamps.value_or(false);
   agent.sampling.seal_interval_ms = values.seal_interval_ms.value_or(has_receiver ? 15000 : 2000);
+  agent.sampling.resource_attributes = AttributesOf(values);
   agent.page = values.page.value_or(!has_receiver);
   agent.check_config = flags.check_config;
+  agent.show_status = flags.status;
   for (EffectiveSetting& setting : line.effective) {
     if (setting.key == "state-dir" && setting.origin == "default") {
       agent.state_dir = setting.value = DefaultStateDirectory(environment);
     }
   }
+  agent.effective = line.effective;
   line.verb = std::move(agent);
   return absl::OkStatus();
 }
@@ -136,7 +146,7 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kAgentVerb: return BuildAgent(values, flags, environment, line);
     case kConvertVerb: return BuildConvert(flags, line);
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
-    case kDoctorVerb: line.verb = DoctorSettings{}; break;
+    case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }
   return absl::OkStatus();
 }
@@ -161,9 +171,13 @@ OutputFile DefaultOutput(std::time_t now) {
 
 std::string DescribeSettings(const std::vector<EffectiveSetting>& settings) {
   std::string text;
+  int receiver = -1;
   for (const EffectiveSetting& setting : settings) {
     if (setting.value.empty()) continue;  // A target that nobody named.
-    text += fmt::format("{}: {}  # {}\n", setting.key, setting.value, setting.origin);
+    if (setting.receiver >= 0 && receiver < 0) text += "receivers:\n";
+    const char* indent = setting.receiver < 0 ? "" : setting.receiver != receiver ? "  - " : "    ";
+    receiver = setting.receiver;
+    text += fmt::format("{}{}: {}  # {}\n", indent, setting.key, setting.value, setting.origin);
   }
   return text;
 }

@@ -38,6 +38,19 @@ std::optional<Address> ParseLoopback(const std::string& host, uint16_t port) {
   return address;
 }
 
+std::optional<Address> ParseAny(const std::string& host, uint16_t port) {
+  if (std::optional<Address> loopback = ParseLoopback(host, port)) return loopback;
+  Address address{};
+  address.v4.sin_family = AF_INET;
+  address.v4.sin_port = htons(port);
+  if (inet_pton(AF_INET, host.c_str(), &address.v4.sin_addr) == 1) return address;
+  address = {};
+  address.v6.sin6_family = AF_INET6;
+  address.v6.sin6_port = htons(port);
+  if (inet_pton(AF_INET6, host.c_str(), &address.v6.sin6_addr) == 1) return address;
+  return std::nullopt;
+}
+
 socklen_t SizeOf(const Address& address) {
   return address.any.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
@@ -87,6 +100,17 @@ absl::StatusOr<LoopbackListener> ListenOnLoopback(const std::string& host, uint1
   }
   return absl::UnavailableError(fmt::format("cannot listen on {}, ports {} to {}: {}", host,
                                             first_port, last_port, std::strerror(error)));
+}
+
+absl::StatusOr<LoopbackListener> ListenOnAny(const std::string& host, uint16_t port) {
+  const std::optional<Address> address = ParseAny(host, port);
+  if (!address) return absl::InvalidArgumentError(fmt::format("{} is no numeric address", host));
+  UniqueFd socket_fd = Listen(*address);
+  if (!socket_fd.valid())
+    return absl::UnavailableError(
+        fmt::format("cannot listen on {}, port {}: {}", host, port, std::strerror(errno)));
+  const uint16_t bound = PortOf(socket_fd.get());
+  return LoopbackListener{std::move(socket_fd), bound};
 }
 
 }  // namespace stackray

@@ -17,9 +17,12 @@ class PageDataSource {
  public:
   virtual ~PageDataSource() = default;
 
-  // The document of docs/page-data.md for [from_ms, to_ms), Unix milliseconds. Should end within
-  // half a second once `stop` is requested (any result then): the server's stop waits for it.
-  virtual absl::StatusOr<std::string> ProfileJson(int64_t from_ms, int64_t to_ms,
+  // False: only /metrics, /healthz and /api/status have something to show, for now.
+  virtual bool HasPage() { return true; }
+  // The document of docs/page-data.md for [from_ms, to_ms), Unix milliseconds, compressed by gzip:
+  // it is long, and never needs to be whole in memory. Should end within half a second once `stop`
+  // is requested (any result then): the server's stop waits for it.
+  virtual absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                   std::stop_token stop) = 0;
   // The document of GET /api/status there. Quick.
   virtual std::string StatusJson() = 0;

@@ -1,6 +1,6 @@
 #include "agent/web_server/profile_cache.h"
 
-#include <zlib.h>
+#include <time.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,35 +10,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kLeastToCompress = 1024;
-constexpr int kGzipWindow = 15 + 16;  // zlib: 16 more asks for a gzip header.
-
-// Empty when zlib fails or the text is larger than its counters hold at once.
-std::string Gzip(const std::string& plain, int level) {
-  z_stream stream{};
-  if (plain.size() > UINT32_MAX / 2 ||
-      deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return "";
-  std::string out(deflateBound(&stream, plain.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
-  stream.avail_in = static_cast<uInt>(plain.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int result = deflate(&stream, Z_FINISH);
-  out.resize(result == Z_STREAM_END ? stream.total_out : 0);
-  deflateEnd(&stream);
-  out.shrink_to_fit();
-  return out;
+double ThreadCpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
 }  // namespace
-
-WebBodyPtr MakeBody(std::string plain, int level) {
-  auto body = std::make_shared<WebBody>();
-  if (plain.size() >= kLeastToCompress) body->gzip = Gzip(plain, level);
-  body->plain = std::move(plain);
-  return body;
-}
 
 WebBodyPtr ProfileCache::FindFresh(Range range) const {
   const auto found = entries_.find(range);
@@ -67,9 +45,10 @@ void ProfileCache::DropStale() {
 
 absl::StatusOr<WebBodyPtr> ProfileCache::MakeUnlocked(Range range) {
   try {
-    absl::StatusOr<std::string> text = make_(range);
-    if (!text.ok()) return text.status();
-    return MakeBody(*std::move(text), 1);
+    const double began = ThreadCpuSeconds();
+    absl::StatusOr<std::string> gzip = make_(range);
+    if (!gzip.ok()) return gzip.status();
+    return MakeCompressedBody(*std::move(gzip), ThreadCpuSeconds() - began);
   } catch (...) {  // An exception's text may hold anything: not for a client.
     return absl::InternalError("making the profile failed");
   }

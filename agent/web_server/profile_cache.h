@@ -1,5 +1,5 @@
 // Keeps a burst of the same question from being answered more than once, and many different ones
-// from eating the host: each range is made once, at most two are made at a time, few wait.
+// from eating the host: each range is made once, one is made at a time, few wait.
 #ifndef STACKRAY_AGENT_WEB_SERVER_PROFILE_CACHE_H_
 #define STACKRAY_AGENT_WEB_SERVER_PROFILE_CACHE_H_
 
@@ -14,28 +14,20 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "agent/web_server/web_body.h"
 
 namespace stackray {
-
-// One answer, ready to be sent as either; `gzip` empty where compressing failed.
-struct WebBody {
-  std::string plain, gzip;
-};
-using WebBodyPtr = std::shared_ptr<const WebBody>;
-
-// `level` 1 (fast) to 9. Bodies of less than 1 KiB stay plain.
-WebBodyPtr MakeBody(std::string plain, int level);
 
 class ProfileCache {
  public:
   using Range = std::pair<int64_t, int64_t>;
-  using Make = std::function<absl::StatusOr<std::string>(Range)>;
+  using Make = std::function<absl::StatusOr<std::string>(Range)>;  // Compressed by gzip.
 
-  static constexpr int kMostAtOnce = 2;
+  static constexpr int kMostAtOnce = 1;   // The memory for one answer is what the budget has.
   static constexpr int kMostWaiting = 4;  // Of 8 workers: the rest stays free for /healthz.
   static constexpr size_t kMostKept = 4;
   static constexpr std::chrono::milliseconds kLifetime{1000};
-  static constexpr std::chrono::milliseconds kLongestWait{10000};
+  static constexpr std::chrono::milliseconds kLongestWait{30000};
 
   explicit ProfileCache(Make make) : make_(std::move(make)) {}
 

@@ -40,11 +40,26 @@ std::string ErrorJson(std::string_view message) {
   return fmt::format("{{\"error\":\"{}\"}}", clean);
 }
 
+// For a client that takes no gzip, of a body that is kept in no other form.
+void SendExpanded(httplib::Response& response, const WebBodyPtr& body, const char* type) {
+  auto expander = std::make_shared<BodyExpander>(body);
+  response.set_chunked_content_provider(type, [expander](size_t, httplib::DataSink& sink) {
+    std::string part;
+    const BodyExpander::State state = expander->Next(&part);
+    if (state == BodyExpander::State::kDamaged) return false;
+    if (!part.empty() && !sink.write(part.data(), part.size())) return false;
+    if (state == BodyExpander::State::kEnd) sink.done();
+    return true;
+  });
+}
+
 void SendBody(const httplib::Request& request, httplib::Response& response, const WebBodyPtr& body,
               const char* type) {
   const bool gzip = request.has_header(kTakesGzipHeader) && !body->gzip.empty();
   response.set_header("Vary", "Accept-Encoding");
   if (gzip) response.set_header("Content-Encoding", "gzip");
+  if (!gzip && body->plain.empty() && !body->gzip.empty())
+    return SendExpanded(response, body, type);
   const std::string& bytes = gzip ? body->gzip : body->plain;
   if (bytes.empty()) return response.set_content("", type);
   // The body is shared, not copied, and lives as long as the answer.
@@ -82,12 +97,13 @@ class WebServer::Impl {
        LoopbackListener listener, UniqueFd stop_fd)
       : host_(settings.host),
         port_(listener.port),
+        metrics_only_(settings.metrics_only),
         now_ms_(settings.now_ms ? settings.now_ms : &SystemNow),
         source_(source),
         page_(MakeBody(std::string(page), 9)),
         stop_fd_(std::move(stop_fd)),
         cache_([this](ProfileCache::Range range) {
-          return source_.ProfileJson(range.first, range.second, stop_.get_token());
+          return source_.ProfileGzip(range.first, range.second, stop_.get_token());
         }),
         server_(std::move(listener.socket), stop_fd_.get()) {
     SetHeaders(page);
@@ -134,10 +150,10 @@ class WebServer::Impl {
   void SetGuards() {
     using Result = httplib::Server::HandlerResponse;
     server_.set_payload_max_length(0);
-    server_.set_pre_routing_handler([](const httplib::Request& request,
-                                       httplib::Response& response) {
-      if (request.get_header_value_count("Host") != 1 ||
-          !IsLocalHost(request.get_header_value("Host"))) {
+    server_.set_pre_routing_handler([this](const httplib::Request& request,
+                                           httplib::Response& response) {
+      if (!metrics_only_ && (request.get_header_value_count("Host") != 1 ||
+                             !IsLocalHost(request.get_header_value("Host")))) {
         SendError(response, 403, "only 127.0.0.1, localhost or [::1] with a port may be asked for");
         return Result::Handled;
       }
@@ -164,15 +180,7 @@ class WebServer::Impl {
 
   void SetRoutes() {
     using httplib::Request, httplib::Response;
-    server_.Get("/", [this](const Request& request, Response& response) {
-      SendBody(request, response, page_, "text/html; charset=utf-8");
-    });
-    server_.Get("/api/profile", [this](const Request& request, Response& response) {
-      SendProfile(request, response);
-    });
-    server_.Get("/api/status", [this](const Request& request, Response& response) {
-      SendBody(request, response, MakeBody(source_.StatusJson(), 1), kJson);
-    });
+    if (!metrics_only_) SetPageRoutes();
     server_.Get("/metrics", [this](const Request& request, Response& response) {
       SendBody(request, response, MakeBody(source_.MetricsText(), 1), kMetrics);
     });
@@ -180,6 +188,23 @@ class WebServer::Impl {
       const absl::Status health = source_.Health();
       response.status = health.ok() ? 200 : 503;
       response.set_content(health.ok() ? "ok\n" : std::string(health.message()) + "\n", kText);
+    });
+  }
+
+  void SetPageRoutes() {
+    using httplib::Request, httplib::Response;
+    server_.Get("/", [this](const Request& request, Response& response) {
+      if (!source_.HasPage())
+        return SendError(response, 404,
+                         "no page here, as a receiver is configured and --page was not given; "
+                         "there are /metrics and /healthz");
+      SendBody(request, response, page_, "text/html; charset=utf-8");
+    });
+    server_.Get("/api/profile", [this](const Request& request, Response& response) {
+      SendProfile(request, response);
+    });
+    server_.Get("/api/status", [this](const Request& request, Response& response) {
+      SendBody(request, response, MakeBody(source_.StatusJson(), 1), kJson);
     });
   }
 
@@ -191,13 +216,18 @@ class WebServer::Impl {
     if (!from) from = std::max<int64_t>(*to - kDefaultRangeMs, 0);
     if (*from >= *to) return SendError(response, 400, "from_ms must be before to_ms");
     const absl::StatusOr<WebBodyPtr> body = cache_.Get({*from, *to});
-    if (body.ok()) return SendBody(request, response, *body, kJson);
+    if (body.ok()) {  // The page asks the less often, the more its answers cost.
+      response.set_header("Server-Timing",
+                          fmt::format("make;dur={:.1f}", 1e3 * (*body)->cpu_seconds));
+      return SendBody(request, response, *body, kJson);
+    }
     SendError(response, absl::IsUnavailable(body.status()) ? 503 : 500,
               std::string(body.status().message()));
   }
 
   const std::string host_;
   const uint16_t port_;
+  const bool metrics_only_;
   const std::function<int64_t()> now_ms_;
   PageDataSource& source_;
   const WebBodyPtr page_;
@@ -217,7 +247,8 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerSetti
                                                             std::string_view page,
                                                             PageDataSource& source) {
   absl::StatusOr<LoopbackListener> listener =
-      ListenOnLoopback(settings.host, settings.port, settings.ports_to_try);
+      settings.metrics_only ? ListenOnAny(settings.host, settings.port)
+                            : ListenOnLoopback(settings.host, settings.port, settings.ports_to_try);
   if (!listener.ok()) return listener.status();
   UniqueFd stop_fd(eventfd(0, EFD_CLOEXEC));
   if (!stop_fd.valid()) return absl::UnavailableError("no file descriptor is left for the server");
@@ -233,8 +264,9 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerSetti
 uint16_t WebServer::port() const { return impl_->port(); }
 
 std::string WebServer::url() const {
-  const bool v6 = impl_->host() == "::1";
-  return fmt::format("http://{}:{}/", v6 ? "[::1]" : impl_->host(), impl_->port());
+  const bool v6 = impl_->host().find(':') != std::string::npos;
+  return fmt::format("http://{}:{}/", v6 ? fmt::format("[{}]", impl_->host()) : impl_->host(),
+                     impl_->port());
 }
 
 WebServerStatistics WebServer::statistics() const { return impl_->statistics(); }

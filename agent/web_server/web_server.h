@@ -4,15 +4,17 @@
 //   /api/profile?from_ms=A&to_ms=B    docs/page-data.md; without parameters the last 60 s
 //   /api/status   /metrics   /healthz
 //
+// Where the settings say so it serves /metrics and /healthz alone, and then on any address and for any Host: a
+// Prometheus server elsewhere may ask for numbers, and there is nothing else to be had.
+//
 // It asks for no password, so it answers only requests that a browser on this host, or one behind
 // an SSH tunnel, makes for this very page: Host must be a loopback name with a port (else 403: DNS
 // rebinding), methods are GET and HEAD (else 405), nothing is readable by other origins, and the
 // page runs only its own scripts. Input: anybody on this host may connect. Request heads are at
 // most 64 KiB and must come within 5 s; there are no
-//        bodies; byte ranges are ignored; at most 2 profiles are made at once, the same one only
-//        once.
+//        bodies; byte ranges are ignored; one profile is made at a time, the same one only once.
 // Threads: one that accepts, 8 workers; 32 accepted connections may wait, the kernel holds more
-// back. Memory:  the page twice (plain and gzip), and at most 4 profiles for a second each.
+// back. Memory:  the page twice (plain and gzip), and at most 4 profiles (gzip) for a second each.
 #ifndef STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 #define STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 
@@ -28,9 +30,10 @@
 namespace stackray {
 
 struct WebServerSettings {
-  std::string host = "127.0.0.1";   // 127.x.y.z, ::1 or localhost.
-  uint16_t port = 7171;             // 0: any free one.
-  uint16_t ports_to_try = 29;       // From `port` on, when others are busy: up to 7199.
+  std::string host = "127.0.0.1";  // 127.x.y.z, ::1 or localhost; metrics_only: any of ours.
+  uint16_t port = 7171;            // 0: any free one.
+  uint16_t ports_to_try = 29;      // From `port` on, when others are busy: up to 7199.
+  bool metrics_only = false;
   std::function<int64_t()> now_ms;  // Unix milliseconds; empty: the system's clock.
 };
 

@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kLevels = 24;
+constexpr int kLevels = 30;
 constexpr size_t kNumbers = 1024;
 constexpr int kCompareRounds = 60;
 

@@ -25,6 +25,8 @@ enum record_type {
 	RECORD_FORK = 3, /* a new process (not a new thread) */
 	RECORD_EXIT = 4, /* the last thread of a process is gone */
 	RECORD_MISS = 5, /* only in the ring "misses": a table page or file is wanted */
+	RECORD_EXISTING = 6, /* only from the task iterator: a process that is there */
+	RECORD_MOVED = 7,    /* a process is in another cgroup */
 };
 
 struct record_header {
@@ -127,16 +129,32 @@ struct sample_record {
 };
 static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + 144, "no hidden padding");
 
-/* RECORD_EXEC, RECORD_FORK, RECORD_EXIT. */
+/* The names behind a process record: "a/b/c" as "c\0b\0a\0", because they are read from the file
+ * upwards. A component is at most NAME_MAX bytes. */
+#define EVENT_NAME_BYTES 4096
+#define EVENT_COMPONENT_BYTES 256
+
+enum process_flags {
+	PROCESS_KERNEL_THREAD = 1,
+	PROCESS_NAMES_CUT = 2,   /* a name was too long or unreadable: it lacks its outer part */
+	PROCESS_SAME_CGROUP = 4, /* RECORD_FORK: in its parent's cgroup; no names follow */
+};
+
+/* RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED. A fork carries no executable
+ * (it has its parent's), a move carries cgroups only, and an exit no names at all. */
 struct process_record {
 	struct record_header header;
 	struct process_key process;
-	u32 parent_pid;
-	u32 reserved;
-	u64 cgroup_id;
+	struct process_key parent;    /* RECORD_FORK: the process that called fork; zero otherwise */
+	struct file_key executable;   /* what /proc/PID/exe is; on overlayfs the overlay's own inode */
 	char leader_command[COMMAND_BYTES];
+	u16 path_bytes;               /* the executable's path, from the root of its mount namespace */
+	u16 cgroup_bytes;             /* its cgroup v2 */
+	u16 cgroup_v1_bytes;          /* the deepest of its v1 controllers' */
+	u16 flags;                    /* enum process_flags */
+	/* then: the names, in this order, and zeros up to a multiple of 8 */
 };
-static_assert(sizeof(struct process_record) == 64, "no hidden padding");
+static_assert(sizeof(struct process_record) == 88, "no hidden padding");
 
 /* RECORD_MISS: the walk wanted a table page of `range`'s file that is not loaded. */
 struct miss_record {

@@ -81,7 +81,7 @@ struct unwind_rule {
 	u8 ra_kind;      /* enum value_kind, not VALUE_SAME */
 	u8 ra_register;
 	u8 signal_frame; /* 1: the caller's pc is exact ('S' augmentation) */
-	u8 rbx_kind;     /* VALUE_SAME (unknown above this frame) or VALUE_AT_CFA */
+	u8 rbx_kind;     /* VALUE_SAME (unknown above this frame), VALUE_REGISTER (unchanged) or VALUE_AT_CFA */
 	s32 cfa_offset;
 	s32 cfa_add;
 	s32 rbp_offset;

@@ -11,18 +11,22 @@
 namespace stackray {
 
 enum class LossReason : uint8_t {
-  kQueueFull,  // Dropped, oldest first, to keep the queue within its bytes.
-  kRejected,   // The receiver does not want the batch, or has no service for it.
-  kTooLarge,   // Too large for the receiver even when split.
-  kRetryTime,  // Tried again and again for longer than the limit.
-  kShutdown,   // Not delivered by the deadline at the end.
+  kQueueFull,     // Dropped, oldest first, to keep the queue within its bytes.
+  kRejected,      // The receiver does not want the batch, or has no service for it.
+  kTooLarge,      // Too large for the receiver even when split.
+  kRetryTime,     // Tried again and again for longer than the limit.
+  kShutdown,      // Not delivered by the deadline at the end.
+  kSpoolFull,     // Dropped, oldest first, to keep the spool on disk within its bytes.
+  kSpoolAge,      // Waited on disk for longer than the limit.
+  kSpoolDamaged,  // On disk, but torn, changed, unreadable or gone.
 };
-inline constexpr size_t kLossReasons = 5;
+inline constexpr size_t kLossReasons = 8;
 
 // As in the metrics' label and in the marker frame `[lost: REASON]`.
 constexpr std::string_view LossReasonName(LossReason reason) {
   constexpr std::array<std::string_view, kLossReasons> kNames = {
-      "queue full", "rejected", "too large", "retry time over", "shutdown"};
+      "queue full", "rejected",   "too large", "retry time over",
+      "shutdown",   "spool full", "spool age", "spool damaged"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -50,15 +54,23 @@ struct SampleCount {
 // A batch that was taken in part counts as delivered: the receiver's answer counts profiles, not
 // samples.
 struct DeliveryCounts {
+  // Produced: what this process handed over and what an earlier one had left in the spool.
   SampleCount produced, delivered, in_flight;
   std::array<SampleCount, kLossReasons> lost;  // By LossReason.
+  SampleCount recovered;        // Of produced, what an earlier process had left, damaged or not.
+  SampleCount spooled;          // Of in_flight, what is on disk and outlives this process.
+  SampleCount partly_rejected;  // Of delivered, in batches not taken whole: at most so many.
   uint64_t partly_rejected_batches = 0;
   uint64_t partly_rejected_profiles = 0;  // At most so many.
   uint64_t batches_delivered = 0, attempts = 0, retries = 0, splits = 0;
-  uint64_t queued_batches = 0, queued_bytes = 0;  // With the one that is being sent.
+  uint64_t queued_batches = 0;  // In flight, in memory or on disk, with the one that is being sent.
+  uint64_t queued_bytes = 0;    // Of these, bytes in memory.
+  uint64_t spooled_batches = 0, spooled_bytes = 0;  // Of these, files on disk, in 4 KiB blocks.
+  uint64_t spool_write_failures = 0;  // Batches that could not be written and stay in memory.
   size_t learned_size_limit =
       0;  // Bytes of a request the receiver takes; 0: never refused one for size.
   std::string failing_with;  // Why the last attempt was no success; empty: it was one, or none yet.
+  std::string spool_failing_with;  // Why the disk failed last; empty: it works, or is not used.
 
   SampleCount LostInAll() const {
     SampleCount sum;

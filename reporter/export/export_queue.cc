@@ -6,270 +6,251 @@
 #include <utility>
 
 namespace stackray {
-namespace {
-
-using Kind = SendResult::Kind;
-
-// Halvings of one batch: one when the receiver names no limit, else until it fits (3.5 MiB / 2^6).
-constexpr int kMaxBlindSplits = 1;
-constexpr int kMaxSplits = 6;
-
-SampleCount CountOf(const SealedBatch& batch) {
-  return {.samples = batch.samples, .markers = std::min(batch.lost_samples, batch.samples)};
-}
-
-}  // namespace
 
 std::unique_ptr<ExportQueue> ExportQueue::Start(std::unique_ptr<Transport> transport,
-                                                ExportQueueSettings settings, ExportHooks hooks) {
-  std::unique_ptr<ExportQueue> queue(
-      new ExportQueue(std::move(transport), std::move(settings), std::move(hooks)));
-  queue->thread_ = std::thread([raw = queue.get()] { raw->Run(); });
+                                                ExportQueueSettings settings, ExportHooks hooks,
+                                                std::unique_ptr<Spool> spool) {
+  std::unique_ptr<ExportQueue> queue(new ExportQueue(std::move(transport), std::move(settings),
+                                                     std::move(hooks), std::move(spool)));
+  queue->thread_ =
+      std::thread([raw = queue.get(), aftermath = queue->Recover()] { raw->Run(aftermath); });
   return queue;
 }
 
 ExportQueue::ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettings settings,
-                         ExportHooks hooks)
+                         ExportHooks hooks, std::unique_ptr<Spool> spool)
     : transport_(std::move(transport)),
       settings_(std::move(settings)),
       hooks_(std::move(hooks)),
+      spool_(std::move(spool)),
       clock_(settings_.clock != nullptr ? settings_.clock : &real_clock_),
+      backlog_(settings_.max_bytes, spool_ != nullptr ? spool_->settings().max_bytes : 0),
       schedule_(settings_.retry, settings_.jitter_seed) {}
 
 ExportQueue::~ExportQueue() { Stop(); }
 
+// What an earlier process left, by its files' names alone: content is read when its turn comes.
+Aftermath ExportQueue::Recover() {
+  Aftermath aftermath;
+  if (spool_ == nullptr) return aftermath;
+  const Lock lock(mutex_);
+  const ExportClock::Time now = clock_->Now();
+  const int64_t now_ms = spool_->NowMs();
+  for (const SpoolEntry& entry : spool_->torn()) {
+    OutgoingBatch item = OutgoingBatch::Of(entry);
+    backlog_.Enter(item, true);
+    backlog_.Lose(std::move(item), LossReason::kSpoolDamaged, aftermath);
+  }
+  for (const SpoolEntry& entry : spool_->found()) {
+    OutgoingBatch item = OutgoingBatch::Of(entry);
+    // A clock that was set back makes nothing younger than new.
+    const std::chrono::milliseconds age(std::max<int64_t>(now_ms - entry.added_unix_ms, 0));
+    item.expires = now + (spool_->settings().max_age - std::min(age, spool_->settings().max_age));
+    item.synced = true;
+    backlog_.Enter(item, true);
+    backlog_.Push(std::move(item), aftermath);
+  }
+  backlog_.MakeRoomOnDisk(0, aftermath);
+  backlog_.Expire(now, aftermath);
+  const DeliveryCounts& counts = backlog_.counts();
+  if (counts.recovered.samples > 0)
+    aftermath.notes.push_back(fmt::format(
+        "the spool holds {} batches ({} samples) of an earlier run; {} samples in it were lost",
+        counts.queued_batches, counts.in_flight.samples, counts.LostInAll().samples));
+  return aftermath;
+}
+
 void ExportQueue::Add(SealedBatchPtr batch) {
   if (batch == nullptr) return;
   Aftermath aftermath;
-  {
-    const std::lock_guard lock(mutex_);
-    Item item{.batch = std::move(batch)};
-    const SampleCount count = CountOf(*item.batch);
-    const size_t bytes = item.batch->bytes.size();
-    counts_.produced += count;
-    counts_.in_flight += count;
-    counts_.queued_batches += 1;
-    counts_.queued_bytes += bytes;
-    if (stopping_) {
-      Lose(std::move(item), LossReason::kShutdown, aftermath);
+  OutgoingBatch item = OutgoingBatch::Of(std::move(batch));
+  std::unique_lock adding(add_mutex_, std::defer_lock);
+  if (spool_ != nullptr) adding.lock();  // The files' order is the queue's.
+  Lock lock(mutex_);
+  backlog_.Enter(item);
+  if (!stopping_ && spool_ != nullptr &&
+      backlog_.MakeRoomOnDisk(SpoolEntry::DiskBytes(item.bytes), aftermath)) {
+    std::vector<SpoolEntry> files = std::exchange(aftermath.files, {});
+    lock.unlock();
+    absl::Status status;
+    for (const SpoolEntry& file : files) status.Update(spool_->Remove(file));
+    absl::StatusOr<SpoolEntry> entry = spool_->Write(*item.batch);
+    status.Update(entry.status());
+    lock.lock();
+    NoteSpool(status, aftermath);
+    if (entry.ok()) {
+      item.expires = clock_->Now() + spool_->settings().max_age;
+      backlog_.SetEntry(item, *std::move(entry));
     } else {
-      DropOldestFor(bytes, aftermath);
-      if (counts_.queued_bytes > settings_.max_bytes)
-        Lose(std::move(item), LossReason::kQueueFull, aftermath);
-      else
-        waiting_.push_back(std::move(item));
+      backlog_.counts().spool_write_failures += 1;
     }
   }
+  if (stopping_)
+    backlog_.Lose(std::move(item), LossReason::kShutdown, aftermath);
+  else
+    backlog_.Push(std::move(item), aftermath);
+  lock.unlock();
+  if (adding.owns_lock()) adding.unlock();
   wake_.notify_one();
-  RunHooks(std::move(aftermath));
+  CleanUp(std::move(aftermath));
 }
 
-// `bytes` of a newcomer are counted already; one that could never fit drops nobody else.
-void ExportQueue::DropOldestFor(size_t bytes, Aftermath& aftermath) {
-  if (bytes > settings_.max_bytes) return;
-  while (counts_.queued_bytes > settings_.max_bytes && !waiting_.empty()) {
-    Item oldest = std::move(waiting_.front());
-    waiting_.pop_front();
-    Lose(std::move(oldest), LossReason::kQueueFull, aftermath);
-  }
-}
-
-void ExportQueue::Lose(Item item, LossReason reason, Aftermath& aftermath) {
-  const SampleCount count = CountOf(*item.batch);
-  counts_.in_flight -= count;
-  counts_.lost[static_cast<size_t>(reason)] += count;
-  counts_.queued_batches -= 1;
-  counts_.queued_bytes -= item.batch->bytes.size();
-  aftermath.losses.emplace_back(reason, count);
-  aftermath.garbage.push_back(std::move(item.batch));  // Freed without the lock.
-  if (counts_.queued_batches == 0) idle_.notify_all();
+void ExportQueue::NoteSpool(const absl::Status& status, Aftermath& aftermath) {
+  std::string& failing = backlog_.counts().spool_failing_with;
+  if (status.message() == failing) return;
+  // A file's name differs each time and is not worth a line of its own.
+  const bool news = status.ok() || failing.empty();
+  failing = std::string(status.message());
+  if (!news) return;
+  aftermath.notes.push_back(
+      status.ok()
+          ? std::string("the spool on disk works again")
+          : fmt::format("the spool on disk fails: {}; batches that cannot be written wait in "
+                        "memory and do not outlive this process",
+                        failing));
 }
 
 // By value: what is in it is freed here, without the lock.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-void ExportQueue::RunHooks(Aftermath aftermath) const {
+void ExportQueue::CleanUp(Aftermath aftermath) {
+  absl::Status status;
+  for (const SpoolEntry& file : aftermath.files) status.Update(spool_->Remove(file));
+  {
+    const Lock lock(mutex_);
+    if (!status.ok()) NoteSpool(status, aftermath);
+    if (backlog_.counts().queued_batches == 0) idle_.notify_all();
+  }
   if (hooks_.on_lost)
     for (const auto& [reason, count] : aftermath.losses) hooks_.on_lost(reason, count);
-  if (hooks_.on_note && !aftermath.note.empty()) hooks_.on_note(aftermath.note);
+  if (hooks_.on_note)
+    for (const std::string& note : aftermath.notes) hooks_.on_note(note);
 }
 
-void ExportQueue::Run() {
-  std::unique_lock lock(mutex_);
-  while (WaitForWork(lock)) SendFront(lock);
-}
-
-bool ExportQueue::WaitForWork(std::unique_lock<std::mutex>& lock) {
+void ExportQueue::Run(const Aftermath& recovered) {
+  CleanUp(recovered);
+  Lock lock(mutex_);
   while (!stopping_) {
-    if (waiting_.empty()) {
+    const ExportClock::Time now = clock_->Now();
+    Aftermath expired;
+    backlog_.Expire(now, expired);
+    if (!expired.empty()) {
+      lock.unlock();
+      CleanUp(std::move(expired));
+      lock.lock();
+    } else if (backlog_.empty()) {
       wake_.wait(lock);
-    } else if (clock_->Now() < not_before_) {
-      clock_->Wait(wake_, lock, not_before_);
-    } else {
-      return true;
+    } else if (now >= not_before_) {
+      SendFront(lock);
+    } else if (!SyncSpool(lock)) {
+      clock_->Wait(wake_, lock, std::min(not_before_, backlog_.NextExpiry()));
     }
   }
-  return false;
 }
 
-void ExportQueue::SendFront(std::unique_lock<std::mutex>& lock) {
-  Item item = std::move(waiting_.front());
-  waiting_.pop_front();
-  if (!std::exchange(item.attempted, true)) item.first_attempt = clock_->Now();
-  const size_t known_limit = counts_.learned_size_limit;
-  const bool split_first =
-      known_limit != 0 && item.batch->bytes.size() > known_limit && MaySplit(item);
+// Only what has to wait is worth waiting for the disk: a receiver that is there costs no sync.
+// False when there was nothing to do.
+bool ExportQueue::SyncSpool(Lock& lock) {
+  const std::vector<SpoolEntry> entries = backlog_.TakeUnsynced();
+  if (entries.empty()) return false;
   lock.unlock();
-
-  std::vector<SealedBatchPtr> halves;
-  SendResult result;
-  if (split_first) halves = Split(item);
-  if (halves.empty()) {
-    result = transport_->Send(item.batch, settings_.attempt_timeout);
-    lock.lock();
-    counts_.attempts += 1;
-    if (result.kind == Kind::kTooLarge && result.size_limit != 0)
-      counts_.learned_size_limit = result.size_limit;
-    const bool split_now = result.kind == Kind::kTooLarge && !split_first && MaySplit(item);
-    lock.unlock();
-    if (split_now) halves = Split(item);
-  }
-
+  const absl::Status status = spool_->Sync(entries);
   Aftermath aftermath;
+  if (!status.ok()) {
+    lock.lock();
+    NoteSpool(status, aftermath);
+    lock.unlock();
+  }
+  CleanUp(std::move(aftermath));
   lock.lock();
-  if (!halves.empty())
-    PutHalves(std::move(item), halves, aftermath);
-  else
-    Settle(std::move(item), result, aftermath);
-  if (counts_.queued_batches == 0) idle_.notify_all();
-  lock.unlock();
-  RunHooks(std::move(aftermath));
-  lock.lock();
-}
-
-bool ExportQueue::MaySplit(const Item& item) const {
-  const int limit = counts_.learned_size_limit != 0 ? kMaxSplits : kMaxBlindSplits;
-  return hooks_.split && item.splits < limit;
-}
-
-// Empty when the parts do not add up to the whole: then nothing may be sent twice or be lost
-// unseen.
-std::vector<SealedBatchPtr> ExportQueue::Split(const Item& item) const {
-  std::vector<SealedBatchPtr> parts = hooks_.split(*item.batch);
-  SampleCount sum;
-  for (const SealedBatchPtr& part : parts) {
-    if (part == nullptr || part->bytes.size() >= item.batch->bytes.size()) return {};
-    sum += CountOf(*part);
-  }
-  if (parts.size() < 2 || sum != CountOf(*item.batch)) return {};
-  return parts;
-}
-
-// The halves take the whole one's place. Their bytes may be a little more than its, dictionaries
-// being repeated, and the queue may be over its bound by that until they are sent.
-void ExportQueue::PutHalves(Item item, const std::vector<SealedBatchPtr>& halves,
-                            Aftermath& aftermath) {
-  counts_.splits += 1;
-  counts_.queued_batches += halves.size() - 1;
-  counts_.queued_bytes -= item.batch->bytes.size();
-  for (auto half = halves.rbegin(); half != halves.rend(); ++half) {
-    counts_.queued_bytes += (*half)->bytes.size();
-    waiting_.push_front({.batch = *half,
-                         .splits = item.splits + 1,
-                         .attempted = true,
-                         .first_attempt = item.first_attempt});
-  }
-  aftermath.garbage.push_back(std::move(item.batch));
-}
-
-void ExportQueue::Settle(Item item, const SendResult& result, Aftermath& aftermath) {
-  switch (result.kind) {
-    case Kind::kDelivered:
-    case Kind::kPartlyRejected: return Delivered(std::move(item), result, aftermath);
-    case Kind::kRetry: return Retry(std::move(item), result, aftermath);
-    case Kind::kTooLarge:
-      NoteFailure(result.message, aftermath);
-      return Lose(std::move(item), LossReason::kTooLarge, aftermath);
-    case Kind::kRejected:
-    case Kind::kWrongProtocol:
-      schedule_.Reset();
-      NoteFailure(result.message, aftermath);
-      return Lose(std::move(item), LossReason::kRejected, aftermath);
-  }
-}
-
-void ExportQueue::Delivered(Item item, const SendResult& result, Aftermath& aftermath) {
-  const SampleCount count = CountOf(*item.batch);
-  schedule_.Reset();
-  counts_.in_flight -= count;
-  counts_.delivered += count;
-  counts_.batches_delivered += 1;
-  counts_.queued_batches -= 1;
-  counts_.queued_bytes -= item.batch->bytes.size();
-  // A receiver that grew, or another one behind the same address.
-  if (item.batch->bytes.size() > counts_.learned_size_limit) counts_.learned_size_limit = 0;
-  aftermath.garbage.push_back(std::move(item.batch));
-  if (!counts_.failing_with.empty()) aftermath.note = "the receiver takes batches again";
-  counts_.failing_with.clear();
-  if (result.kind == Kind::kPartlyRejected) {
-    counts_.partly_rejected_batches += 1;
-    counts_.partly_rejected_profiles += static_cast<uint64_t>(result.rejected_profiles);
-    aftermath.note = fmt::format("the receiver rejected {} profiles of a batch: {}",
-                                 result.rejected_profiles, result.message);
-  } else if (!result.message.empty()) {
-    aftermath.note = fmt::format("the receiver warns: {}", result.message);
-  }
-}
-
-void ExportQueue::Retry(Item item, const SendResult& result, Aftermath& aftermath) {
-  if (stopping_) return Lose(std::move(item), LossReason::kShutdown, aftermath);
-  NoteFailure(result.message, aftermath);
-  const ExportClock::Time now = clock_->Now();
-  not_before_ = now + schedule_.Next(result.retry_after);
-  receiver_asked_ = result.retry_after.has_value();
-  if (now - item.first_attempt >= settings_.max_retry_time)
-    return Lose(std::move(item), LossReason::kRetryTime, aftermath);
-  counts_.retries += 1;
-  waiting_.push_front(std::move(item));
-}
-
-void ExportQueue::NoteFailure(const std::string& message, Aftermath& aftermath) {
-  const std::string text = message.empty() ? "no reason given" : message;
-  if (text == counts_.failing_with) return;  // Said already.
-  counts_.failing_with = text;
-  aftermath.note = fmt::format("the receiver does not take a batch: {}", text);
+  return true;
 }
 
 bool ExportQueue::Flush(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (!receiver_asked_) not_before_ = {};
   wake_.notify_one();
-  return idle_.wait_for(lock, limit, [this] { return counts_.queued_batches == 0; });
+  idle_.wait_for(lock, limit,
+                 [this] { return stopping_ || backlog_.counts().queued_batches == 0; });
+  return backlog_.counts().queued_batches == 0;
+}
+
+// False when it had ended before. stop_mutex_ is held.
+bool ExportQueue::EndThread() {
+  {
+    const std::lock_guard adding(add_mutex_);  // No batch is between its file and the queue.
+    const Lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  idle_.notify_all();
+  transport_->Cancel();
+  if (!thread_.joinable()) return false;
+  thread_.join();
+  return true;
 }
 
 void ExportQueue::Stop() {
   const std::lock_guard stop_lock(stop_mutex_);
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+  if (EndThread()) KeepOrLoseRest();
+}
+
+std::vector<SealedBatchPtr> ExportQueue::TakeUnsent() {
+  const std::lock_guard stop_lock(stop_mutex_);
+  std::vector<SealedBatchPtr> unsent;
+  if (!EndThread()) return unsent;
+  const std::lock_guard adding(add_mutex_);
+  const Lock lock(mutex_);
+  const SampleCount left = backlog_.counts().spooled;
+  for (OutgoingBatch& item : backlog_.TakeAll()) {
+    backlog_.Withdraw(item);
+    if (!item.entry) unsent.push_back(std::move(item.batch));
   }
-  wake_.notify_one();
-  transport_->Cancel();
-  if (thread_.joinable()) thread_.join();
+  backlog_.counts().recovered -= left;
+  backlog_.counts().spooled = left;
+  spool_.reset();
+  return unsent;
+}
+
+// The thread is gone and nothing is added any more.
+void ExportQueue::KeepOrLoseRest() {
   Aftermath aftermath;
-  {
-    const std::lock_guard lock(mutex_);
-    while (!waiting_.empty()) {
-      Item item = std::move(waiting_.front());
-      waiting_.pop_front();
-      Lose(std::move(item), LossReason::kShutdown, aftermath);
+  Lock lock(mutex_);
+  std::deque<OutgoingBatch> rest = backlog_.TakeAll();
+  for (OutgoingBatch& item : rest) {
+    if (!item.entry && spool_ != nullptr) {
+      const uint64_t bytes = SpoolEntry::DiskBytes(item.bytes);
+      if (backlog_.counts().spooled_bytes + bytes <= spool_->settings().max_bytes) {
+        lock.unlock();
+        absl::StatusOr<SpoolEntry> entry = spool_->Write(*item.batch);
+        lock.lock();
+        if (entry.ok()) backlog_.SetEntry(item, *std::move(entry));
+      }
     }
+    if (item.entry)
+      backlog_.Push(std::move(item), aftermath);
+    else
+      backlog_.Lose(std::move(item), LossReason::kShutdown, aftermath);
   }
-  RunHooks(std::move(aftermath));
+  const std::vector<SpoolEntry> unsynced = backlog_.TakeUnsynced();
+  if (const DeliveryCounts& counts = backlog_.counts(); counts.queued_batches > 0)
+    aftermath.notes.push_back(
+        fmt::format("{} batches ({} samples) stay in the spool for the next start",
+                    counts.queued_batches, counts.in_flight.samples));
+  lock.unlock();
+  absl::Status status;
+  if (!unsynced.empty()) status = spool_->Sync(unsynced);
+  if (!status.ok()) aftermath.notes.push_back(std::string(status.message()));
+  CleanUp(std::move(aftermath));
 }
 
 DeliveryCounts ExportQueue::Counts() const {
-  const std::lock_guard lock(mutex_);
-  return counts_;
+  const Lock lock(mutex_);
+  return backlog_.counts();
+}
+
+size_t ExportQueue::size_limit() const {
+  const Lock lock(mutex_);
+  return size_limit_.bytes();
 }
 
 }  // namespace stackray

@@ -1,37 +1,40 @@
 // The batches on their way to one receiver: bounded in bytes, sent in order by a thread of its own,
 // resent as the same bytes until the receiver has them, and every sample accounted for.
 //
-//   auto queue = ExportQueue::Start(MakeTransport(settings), {}, hooks);
-//   queue->Add(batch);                  // Never blocks.
+//   auto queue = ExportQueue::Start(MakeTransport(settings), {}, hooks, std::move(spool));
+//   queue->Add(batch);                  // Never waits for the receiver.
 //   …
 //   queue->Flush(5s);                   // At the end: what can be delivered still is,
-//   queue->Stop();                      // and what cannot is counted as lost.
+//   queue->Stop();                      // and what cannot stays in the spool, or counts as lost.
 //
-// A receiver that is not there costs nothing but the queue's memory: batches wait, and when it is
-// full the oldest go. Batches are resent after RESOURCE_EXHAUSTED, 429, 503 and the like as
-// RetrySchedule says; one that is too large is split once, or as often as the receiver's own limit
-// asks for.
+// With a spool each batch is written to disk by Add(), before it is sent, and its file is removed
+// when the receiver has answered; in memory are then the batch that is being sent and the one behind
+// it. Without one, and while the disk is full or broken, batches wait in memory. When a bound is
+// reached the oldest go. docs/delivery.md has the promises and what each answer leads to.
 #ifndef STACKRAY_REPORTER_EXPORT_EXPORT_QUEUE_H_
 #define STACKRAY_REPORTER_EXPORT_EXPORT_QUEUE_H_
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "reporter/export/backlog.h"
 #include "reporter/export/delivery_counts.h"
 #include "reporter/export/export_clock.h"
 #include "reporter/export/retry_schedule.h"
+#include "reporter/export/size_limit.h"
 #include "reporter/export/transport.h"
+#include "reporter/spool/spool.h"
 
 namespace stackray {
 
 struct ExportQueueSettings {
-  size_t max_bytes = 32 << 20;  // Of sealed batches, the one being sent included.
+  size_t max_bytes = 32 << 20;  // Of sealed batches in memory, the one being sent included.
   std::chrono::milliseconds attempt_timeout{10'000};
   std::chrono::milliseconds max_retry_time{6 * 3'600'000};  // Of one batch, from its first attempt.
   RetryTimings retry;
@@ -52,69 +55,87 @@ struct ExportHooks {
   std::function<std::vector<SealedBatchPtr>(const SealedBatch&)> split;
 };
 
-// Threads: all functions from any thread. Starting and adding never wait for the receiver.
+// Threads: all functions from any thread. Starting and adding never wait for the receiver; adding
+// waits for the file system where there is a spool, but not for its disk (no sync).
 class ExportQueue {
  public:
+  // `spool`: null for memory alone. What an earlier process left in it is sent first; what of that is
+  // damaged or too old counts as lost, and is told to on_lost.
   static std::unique_ptr<ExportQueue> Start(std::unique_ptr<Transport> transport,
-                                            ExportQueueSettings settings, ExportHooks hooks);
-  ~ExportQueue();  // As Stop().
+                                            ExportQueueSettings settings, ExportHooks hooks,
+                                            std::unique_ptr<Spool> spool = nullptr);
+  ~ExportQueue();  // As Stop(); closes the spool.
 
-  // Takes a batch; nullptr is ignored. After Stop() it counts as lost.
+  // Takes a batch; nullptr is ignored. Once it returns, and there is a spool that works, the batch
+  // outlives this process. After Stop() it counts as lost.
   void Add(SealedBatchPtr batch);
   // Waits until nothing is in flight, at most `limit`; true when so. A backoff is cut short, once;
   // a wait that the receiver asked for is not.
   bool Flush(std::chrono::milliseconds limit);
-  // Ends the attempt that runs; what is in flight then counts as lost. Returns when the thread is
-  // gone.
+  // Ends the attempt that runs. What is in the spool stays there, and in flight, for the next
+  // process; what cannot be written there counts as lost. Returns when the thread is gone.
   void Stop();
+  // As Stop(), and closes the spool, for another queue to go on (settings that were changed at run
+  // time). Returns what waits in memory alone, oldest first, for that one's Add(). What waits in the
+  // spool is found by the queue that opens it next. Neither is in Counts() any more, as if it had
+  // never come here, so that the sum of both queues' counts is exact: `produced` is less by it, and
+  // `recovered`, which the next queue raises by what it finds, less by what stays on disk (modulo
+  // 2^64). `spooled` alone still says how much that is.
+  std::vector<SealedBatchPtr> TakeUnsent();
   // All numbers of the same moment.
   DeliveryCounts Counts() const;
+  // The bytes of a request that the receiver is known to take, 0 while it has refused none: seal
+  // batches under it, and none needs to be split. It may change with every answer.
+  size_t size_limit() const;
 
  private:
-  struct Item {
-    SealedBatchPtr batch;
-    int splits = 0;  // How often it was halved before it got this small.
-    bool attempted = false;
-    ExportClock::Time first_attempt;
+  struct Parts {
+    std::vector<OutgoingBatch> batches;  // Empty: it could not be split.
+    absl::Status spool_status;
   };
-  // What must happen once the lock is released.
-  struct Aftermath {
-    std::vector<std::pair<LossReason, SampleCount>> losses;
-    std::vector<SealedBatchPtr> garbage;
-    std::string note;
-  };
+  using Lock = std::unique_lock<std::mutex>;
 
-  ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettings settings,
-              ExportHooks hooks);
-  void Run();
-  bool WaitForWork(std::unique_lock<std::mutex>& lock);
-  void SendFront(std::unique_lock<std::mutex>& lock);
-  void Settle(Item item, const SendResult& result, Aftermath& aftermath);
-  void Retry(Item item, const SendResult& result, Aftermath& aftermath);
-  void Delivered(Item item, const SendResult& result, Aftermath& aftermath);
-  bool MaySplit(const Item& item) const;
-  std::vector<SealedBatchPtr> Split(const Item& item) const;
-  void PutHalves(Item item, const std::vector<SealedBatchPtr>& halves, Aftermath& aftermath);
-  void Lose(Item item, LossReason reason, Aftermath& aftermath);
-  void DropOldestFor(size_t bytes, Aftermath& aftermath);
+  ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettings settings, ExportHooks hooks,
+              std::unique_ptr<Spool> spool);
+  // export_queue.cc: the thread, and what comes in.
+  Aftermath Recover();
+  void Run(const Aftermath& recovered);
+  bool SyncSpool(Lock& lock);
+  bool EndThread();
+  void KeepOrLoseRest();
+  void NoteSpool(const absl::Status& status, Aftermath& aftermath);
+  // Removes files and calls hooks. Without the lock.
+  void CleanUp(Aftermath aftermath);
+
+  // export_attempt.cc: one attempt and what follows from its answer. With the lock, but Split().
+  void SendFront(Lock& lock);
+  bool Load(OutgoingBatch& item, Lock& lock, Aftermath& aftermath);
+  void Settle(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
+  void Retry(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
+  void Delivered(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
+  bool MaySplit(const OutgoingBatch& item, bool maybe_overloaded) const;
+  Parts Split(const OutgoingBatch& item) const;
+  void PutParts(OutgoingBatch item, Parts parts, bool maybe_overloaded, Aftermath& aftermath);
+  void LearnLimit(const OutgoingBatch& item, const SendResult& result);
   void NoteFailure(const std::string& message, Aftermath& aftermath);
-  void RunHooks(Aftermath aftermath) const;
 
   const std::unique_ptr<Transport> transport_;
   const ExportQueueSettings settings_;
   const ExportHooks hooks_;
+  std::unique_ptr<Spool> spool_;  // Null: none, or taken away when all else has ended.
   ExportClock real_clock_;
   ExportClock* const clock_;
 
+  std::mutex add_mutex_;          // One writer to the spool at a time; taken before mutex_.
   mutable std::mutex mutex_;      // Guards all below but thread_.
   std::condition_variable wake_;  // The exporter: work, or the end.
-  std::condition_variable idle_;  // Flush(): nothing in flight.
-  std::deque<Item> waiting_;      // Oldest first; the one being sent is not in it.
+  std::condition_variable idle_;  // Flush(): nothing in flight, or the end.
+  Backlog backlog_;
   RetrySchedule schedule_;
+  SizeLimit size_limit_;
   ExportClock::Time not_before_{};  // Of the next attempt.
   bool receiver_asked_ = false;     // not_before_ is the receiver's wish.
   bool stopping_ = false;
-  DeliveryCounts counts_;  // queued_* and in_flight included.
   std::mutex stop_mutex_;  // One Stop() at a time; guards thread_.
   std::thread thread_;
 };

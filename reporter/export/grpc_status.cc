@@ -95,6 +95,7 @@ GrpcOutcome JudgeGrpcStatus(const grpc::Status& status) {
     const bool own_limit = Has(text, fmt::format("vs. {}", kMaxGrpcResponseBytes).c_str());
     result.kind = own_limit ? Kind::kRejected : Kind::kTooLarge;
     result.size_limit = own_limit ? 0 : SizeLimitIn(text);
+    result.maybe_overloaded = !own_limit && !SpeaksOfSize(text);
   } else {
     result.kind = IsRetryable(status.error_code()) ? Kind::kRetry : Kind::kRejected;
   }

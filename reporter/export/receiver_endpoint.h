@@ -21,6 +21,8 @@ struct ReceiverEndpoint {
 
   std::string Authority() const;  // host:port
   std::string Url() const;        // For HTTP.
+
+  friend bool operator==(const ReceiverEndpoint&, const ReceiverEndpoint&) = default;
 };
 
 struct EndpointRules {

@@ -30,12 +30,16 @@ absl::Status Bad(const Value& value, const std::string& expected) {
 
 class Lookup {
  public:
-  explicit Lookup(const EnvironmentLookup& getenv) : getenv_(getenv) {}
+  Lookup(const EnvironmentLookup& getenv, const std::map<std::string, std::string>& names)
+      : getenv_(getenv), names_(names) {}
 
   // `suffix` as in OTEL_EXPORTER_OTLP_<suffix>; `flag` names the command line's in messages.
   Value Get(const std::string& suffix, const std::optional<std::string>& override_text,
             const std::string& flag, const std::string& default_text) const {
-    if (override_text) return {*override_text, Source::kCommandLine, flag};
+    if (override_text) {
+      const auto name = names_.find(flag);
+      return {*override_text, Source::kCommandLine, name == names_.end() ? flag : name->second};
+    }
     for (const Source source : {Source::kSignalVariable, Source::kGenericVariable}) {
       const std::string name = (source == Source::kSignalVariable ? "OTEL_EXPORTER_OTLP_PROFILES_"
                                                                   : "OTEL_EXPORTER_OTLP_") +
@@ -48,6 +52,7 @@ class Lookup {
 
  private:
   const EnvironmentLookup& getenv_;
+  const std::map<std::string, std::string>& names_;
 };
 
 absl::StatusOr<ExportProtocol> ParseProtocol(const Value& value) {
@@ -143,7 +148,7 @@ absl::Status ReadTls(const Lookup& lookup, const ReceiverOverrides& overrides,
 
 absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(
     const EnvironmentLookup& getenv, const ReceiverOverrides& overrides) {
-  const Lookup lookup(getenv);
+  const Lookup lookup(getenv, overrides.names);
   ReceiverSettings settings;
   const absl::StatusOr<ExportProtocol> protocol =
       ParseProtocol(lookup.Get("PROTOCOL", overrides.protocol, "--protocol", "grpc"));
@@ -157,7 +162,7 @@ absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(
       ParseTimeout(lookup.Get("TIMEOUT", overrides.timeout, "--timeout", "10000"));
   if (!timeout.ok()) return timeout.status();
   settings.timeout = *timeout;
-  const Value header_value = lookup.Get("HEADERS", overrides.headers, "--header", "");
+  const Value header_value = lookup.Get("HEADERS", overrides.headers, "--headers", "");
   absl::StatusOr<HeaderList> headers = ParseHeaders(header_value.text);
   if (!headers.ok()) return Prefixed(header_value, headers.status());
   settings.headers = *std::move(headers);

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +35,8 @@ struct ReceiverSettings {
   std::string client_certificate_file;        // PEM; both or neither of these two.
   std::string client_key_file;
   std::string user_agent = "stackray";
+
+  friend bool operator==(const ReceiverSettings&, const ReceiverSettings&) = default;
 };
 
 // What the command line or the configuration file says; unset members leave the question to the
@@ -44,6 +47,9 @@ struct ReceiverOverrides {
   std::optional<std::string> protocol, headers, compression, timeout;  // In the variables' syntax.
   std::optional<std::string> ca_certificate_file, client_certificate_file, client_key_file;
   std::optional<bool> insecure;
+  // How messages call what is set above, by its flag: {"--endpoint", "stackray.yaml:3: endpoint"}; the flag
+  // itself where it is not in here.
+  std::map<std::string, std::string> names;
 };
 
 // Returns nullptr for an unset variable, as ::getenv does.

@@ -26,8 +26,9 @@ struct SendResult {
   std::string message;  // What the receiver or the link said; for kDelivered mostly empty.
   int64_t rejected_profiles = 0;
   std::optional<std::chrono::milliseconds> retry_after;  // The receiver's wish, with kRetry.
-  bool answered = false;  // The other side itself said this, not the link to it.
-  size_t size_limit = 0;  // Bytes of an uncompressed request; 0: not told.
+  bool answered = false;          // The other side itself said this, not the link to it.
+  size_t size_limit = 0;          // Bytes of an uncompressed request; 0: not told.
+  bool maybe_overloaded = false;  // kTooLarge by a code alone that also means "not now".
 };
 
 // Threads: Send() from one thread at a time; Cancel() from any other.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 namespace stackray {
 namespace {
@@ -25,25 +26,55 @@ bool GiveInput(std::string_view* rest, z_stream* stream) {
 
 }  // namespace
 
-absl::StatusOr<std::string> GzipCompress(std::string_view bytes, int level) {
+struct GzipStream::State {
   z_stream stream{};
-  if (deflateInit2(&stream, level, Z_DEFLATED, kGzipWindowBits, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+  char part[kPartBytes];
+};
+
+GzipStream::GzipStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GzipStream::GzipStream(GzipStream&&) noexcept = default;
+GzipStream::~GzipStream() {
+  if (state_ != nullptr) deflateEnd(&state_->stream);
+}
+
+absl::StatusOr<GzipStream> GzipStream::Create(int level) {
+  auto state = std::make_unique<State>();
+  if (deflateInit2(&state->stream, level, Z_DEFLATED, kGzipWindowBits, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     return absl::ResourceExhaustedError("gzip: no memory");
   }
-  std::string out;
+  return GzipStream(std::move(state));
+}
+
+absl::Status GzipStream::Deflate(std::string_view rest, bool last) {
+  z_stream& stream = state_->stream;
+  stream.avail_in = 0;
   int result = Z_OK;
-  while (result == Z_OK) {
-    const int flush = GiveInput(&bytes, &stream) ? Z_FINISH : Z_NO_FLUSH;
-    const size_t used = out.size();
-    out.resize(used + kPartBytes);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+  do {
+    const bool all_given = GiveInput(&rest, &stream);
+    stream.next_out = reinterpret_cast<Bytef*>(state_->part);
     stream.avail_out = kPartBytes;
-    result = deflate(&stream, flush);
-    out.resize(used + kPartBytes - stream.avail_out);
-  }
-  deflateEnd(&stream);
-  if (result != Z_STREAM_END) return absl::InternalError("gzip: deflate failed");
-  return out;
+    result = deflate(&stream, last && all_given ? Z_FINISH : Z_NO_FLUSH);
+    out_.append(state_->part, kPartBytes - stream.avail_out);
+    if (result != Z_OK && result != Z_BUF_ERROR) break;  // Buffer error: nothing was left to do.
+  } while (stream.avail_out == 0 || stream.avail_in > 0 || !rest.empty());
+  if (result == Z_STREAM_END || (!last && (result == Z_OK || result == Z_BUF_ERROR)))
+    return absl::OkStatus();
+  return absl::InternalError("gzip: deflate failed");
+}
+
+absl::Status GzipStream::Add(std::string_view part) { return Deflate(part, false); }
+
+absl::StatusOr<std::string> GzipStream::Finish() {
+  if (absl::Status status = Deflate({}, true); !status.ok()) return status;
+  return std::move(out_);
+}
+
+absl::StatusOr<std::string> GzipCompress(std::string_view bytes, int level) {
+  absl::StatusOr<GzipStream> stream = GzipStream::Create(level);
+  if (!stream.ok()) return stream.status();
+  if (absl::Status status = stream->Add(bytes); !status.ok()) return status;
+  return stream->Finish();
 }
 
 absl::StatusOr<std::string> GzipExpand(std::string_view bytes, size_t max_bytes) {

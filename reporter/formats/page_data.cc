@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/text.h"
 
@@ -15,8 +17,6 @@ namespace {
 
 constexpr int64_t kMaxSafeInteger =
     (int64_t{1} << 53) - 1;  // ECMAScript's Number.MAX_SAFE_INTEGER.
-
-using Column = std::vector<int64_t>;
 
 int64_t Safe(int64_t number) { return std::clamp<int64_t>(number, 0, kMaxSafeInteger); }
 int64_t SafeId(int64_t pid) { return std::clamp<int64_t>(pid, 0, INT32_MAX); }
@@ -30,26 +30,26 @@ class PageStrings {
     if (fresh) texts_.push_back(text);
     return found->second;
   }
-  void Append(std::string* out) const {
-    *out += "\"strings\":[";
-    for (size_t i = 0; i < texts_.size(); ++i) {
-      if (i > 0) *out += ',';
-      AppendJsonString(texts_[i], out);
-    }
-    *out += ']';
-  }
+  const std::vector<std::string_view>& texts() const { return texts_; }
 
  private:
   std::vector<std::string_view> texts_;
   absl::flat_hash_map<std::string_view, int64_t> index_;
 };
 
-void AppendColumn(std::string_view name, const Column& column, std::string* out) {
-  if (out->back() != '{') *out += ',';
-  AppendAll(out, "\"", name, "\":[");
-  for (size_t i = 0; i < column.size(); ++i) AppendAll(out, i == 0 ? "" : ",", column[i]);
-  *out += ']';
-}
+// Where a document comes from; all of it outlives the writing.
+struct PageSource {
+  const std::vector<CallFrame>& frames;  // Element 0 is empty.
+  const std::vector<CallNode>& nodes;
+  absl::FunctionRef<ViewRow(size_t)> row;  // By (thread, bucket, node).
+  size_t rows = 0;
+  const std::vector<ViewThread>& threads;
+  const std::vector<ViewProcess>& processes;
+  absl::FunctionRef<std::string_view(uint32_t)> text;
+  std::string_view host;
+  double period_ns = 0;
+  int64_t start_ms = 0, end_unix_ns = 0, bucket_ms = 0;
+};
 
 // Numbers for things of the view that are really used, in order of first use.
 class Renumbering {
@@ -68,119 +68,171 @@ class Renumbering {
 
 class PageWriter {
  public:
-  PageWriter(const ProfileView& view, const PageOptions& options)
-      : view_(view), options_(options), tree_(view) {}
+  PageWriter(const PageSource& source, const PageOptions& options, TextSink sink)
+      : source_(source), options_(options), buffer_(sink), out_(*buffer_.text()) {}
 
-  std::string Write() {
-    std::string tables = Frames() + "," + Nodes() + "," + Samples();  // Fills the numberings.
-    AppendAll(&tables, ",", Threads());
-    AppendAll(&tables, ",", Processes());
-    std::string out = Head() + ",";
-    strings_.Append(&out);
-    AppendAll(&out, ",", tables);
-    if (options_.summary.has_value()) AppendAll(&out, ",", Summary(*options_.summary));
-    out += "}";
-    return out;
+  absl::Status Write() {
+    Number();
+    Head();
+    Strings();
+    Frames();
+    Nodes();
+    Samples();
+    Threads();
+    Processes();
+    if (options_.summary.has_value()) Summary(*options_.summary);
+    out_ += '}';
+    return status_.ok() ? buffer_.Flush() : status_;
   }
 
  private:
-  std::string Head() const {
-    // The last bucket may end after the profile does; it ends the profile where it must.
-    const int64_t start = view_.bucket_start_ms();
-    const int64_t end = view_.end_unix_ns() / 1'000'000 + (view_.end_unix_ns() % 1'000'000 != 0);
-    const double hz = view_.period_ns() > 0 ? 1e9 / view_.period_ns() : 0;
-    std::string out = "{\"format\":\"stackray-page/1\",\"title\":";
-    AppendJsonString(options_.title, &out);
-    out += ",\"host\":";
-    AppendJsonString(view_.host_name(), &out);
-    fmt::format_to(std::back_inserter(out),
-                   ",\"frequency_hz\":{:.6g},\"start_ms\":{},\"end_ms\":{},\"bucket_ms\":{}", hz,
-                   start, std::max(end, start), view_.bucket_ms());
-    return out;
+  // Gives a number to every string, thread and process, in the order of their first use below.
+  void Number() {
+    for (size_t i = 1; i < source_.frames.size(); ++i) {
+      const CallFrame& frame = source_.frames[i];
+      strings_.Index(source_.text(frame.name));
+      strings_.Index(TypeText(frame));
+      strings_.Index(source_.text(frame.file));
+    }
+    for (size_t i = 0; i < source_.rows; ++i) threads_.Index(source_.row(i).thread);
+    for (const uint32_t id : threads_.ids()) {
+      processes_.Index(source_.threads[id].process);
+      strings_.Index(source_.text(source_.threads[id].name));
+    }
+    for (const uint32_t id : processes_.ids()) {
+      const ViewProcess& process = source_.processes[id];
+      for (const uint32_t text : {process.command, process.executable, process.container})
+        strings_.Index(source_.text(text));
+    }
   }
 
-  std::string Frames() {
-    Column name, type, file;
-    for (size_t i = 1; i < tree_.frames().size(); ++i) {  // Frame 0 is the empty one.
-      const CallFrame& frame = tree_.frames()[i];
-      name.push_back(strings_.Index(tree_.Text(frame.name)));
-      type.push_back(strings_.Index(TypeText(frame)));
-      file.push_back(strings_.Index(tree_.Text(frame.file)));
+  void Head() {
+    // The last bucket may end after the profile does; it ends the profile where it must.
+    const int64_t end = source_.end_unix_ns / 1'000'000 + (source_.end_unix_ns % 1'000'000 != 0);
+    const double hz = source_.period_ns > 0 ? 1e9 / source_.period_ns : 0;
+    out_ += "{\"format\":\"stackray-page/1\",\"title\":";
+    AppendJsonString(options_.title, &out_);
+    out_ += ",\"host\":";
+    AppendJsonString(source_.host, &out_);
+    fmt::format_to(std::back_inserter(out_),
+                   ",\"frequency_hz\":{:.6g},\"start_ms\":{},\"end_ms\":{},\"bucket_ms\":{},", hz,
+                   source_.start_ms, std::max(end, source_.start_ms), source_.bucket_ms);
+  }
+
+  void Strings() {
+    out_ += "\"strings\":[";
+    for (size_t i = 0; i < strings_.texts().size(); ++i) {
+      if (i > 0) out_ += ',';
+      AppendJsonString(strings_.texts()[i], &out_);
+      FlushIfLong();
     }
-    return Table("frames", {{"name", &name}, {"type", &type}, {"file", &file}});
+    out_ += ']';
+  }
+
+  void FlushIfLong() {
+    if (status_.ok()) status_ = buffer_.FlushIfLong();
+  }
+
+  void Frames() {
+    const auto column = [&](std::string_view name, auto text) {
+      Column(name, source_.frames, 1, [&](const CallFrame& f) { return strings_.Index(text(f)); });
+    };
+    Open("frames");
+    column("name", [&](const CallFrame& f) { return source_.text(f.name); });
+    column("type", [&](const CallFrame& f) { return TypeText(f); });
+    column("file", [&](const CallFrame& f) { return source_.text(f.file); });
+    out_ += '}';
   }
 
   std::string_view TypeText(const CallFrame& frame) {
-    const std::string_view type = tree_.Text(frame.type);
+    const std::string_view type = source_.text(frame.type);
     if (frame.inlined == 0) return type;
     const uint32_t id = inline_types_.Intern(Concat(type, "+inline"), true);
     return inline_types_[id];
   }
 
-  std::string Nodes() {
-    Column parent{-1}, frame{-1};
-    for (size_t i = 1; i < tree_.nodes().size(); ++i) {
-      parent.push_back(tree_.nodes()[i].parent);
-      frame.push_back(int64_t{tree_.nodes()[i].frame} - 1);
+  void Nodes() {
+    bool root = true;
+    Open("nodes");
+    Column("parent", source_.nodes, 0, [&](const CallNode& node) {
+      return std::exchange(root, false) ? int64_t{-1} : int64_t{node.parent};
+    });
+    root = true;
+    Column("frame", source_.nodes, 0, [&](const CallNode& node) {
+      return std::exchange(root, false) ? int64_t{-1} : int64_t{node.frame} - 1;
+    });
+    out_ += '}';
+  }
+
+  void Samples() {
+    const auto column = [&](std::string_view name, auto number) {
+      Numbers(name, 0, source_.rows, [&](size_t i) { return number(source_.row(i)); });
+    };
+    Open("samples");
+    column("node", [](const ViewRow& row) { return int64_t{row.node}; });
+    column("thread", [&](const ViewRow& row) { return threads_.Index(row.thread); });
+    column("bucket", [](const ViewRow& row) { return row.bucket; });
+    column("count", [](const ViewRow& row) { return Safe(row.count); });
+    out_ += '}';
+  }
+
+  void Threads() {
+    const auto thread = [&](uint32_t id) -> const ViewThread& { return source_.threads[id]; };
+    const std::vector<uint32_t>& ids = threads_.ids();
+    Open("threads");
+    Column("process", ids, 0, [&](uint32_t id) { return processes_.Index(thread(id).process); });
+    Column("tid", ids, 0, [&](uint32_t id) { return SafeId(thread(id).tid); });
+    Column("name", ids, 0,
+           [&](uint32_t id) { return strings_.Index(source_.text(thread(id).name)); });
+    out_ += '}';
+  }
+
+  void Processes() {
+    const std::vector<uint32_t>& ids = processes_.ids();
+    const auto column = [&](std::string_view name, uint32_t ViewProcess::*text) {
+      Column(name, ids, 0, [&, text](uint32_t id) {
+        return strings_.Index(source_.text(source_.processes[id].*text));
+      });
+    };
+    Open("processes");
+    Column("pid", ids, 0, [&](uint32_t id) { return SafeId(source_.processes[id].pid); });
+    column("command", &ViewProcess::command);
+    column("executable", &ViewProcess::executable);
+    column("container", &ViewProcess::container);
+    out_ += '}';
+  }
+
+  void Open(std::string_view table) { AppendAll(&out_, ",\"", table, "\":{"); }
+
+  // One number for each of `items` from `first` on.
+  template <typename T, typename F>
+  void Column(std::string_view name, const std::vector<T>& items, size_t first, F&& number) {
+    Numbers(name, first, items.size(), [&](size_t i) { return number(items[i]); });
+  }
+
+  template <typename F>
+  void Numbers(std::string_view name, size_t first, size_t end, F&& number) {
+    if (out_.back() != '{') out_ += ',';
+    AppendAll(&out_, "\"", name, "\":[");
+    for (size_t i = first; i < end; ++i) {
+      AppendAll(&out_, i == first ? "" : ",", number(i));
+      if (i % 1024 == 0) FlushIfLong();
     }
-    return Table("nodes", {{"parent", &parent}, {"frame", &frame}});
+    out_ += ']';
   }
 
-  std::string Samples() {
-    Column node, thread, bucket, count;
-    for (const ViewRow& row : tree_.rows()) {
-      node.push_back(row.node);
-      thread.push_back(threads_.Index(row.thread));
-      bucket.push_back(row.bucket);
-      count.push_back(Safe(row.count));
-    }
-    return Table("samples",
-                 {{"node", &node}, {"thread", &thread}, {"bucket", &bucket}, {"count", &count}});
+  void Summary(const ProfileSummary& s) {
+    AppendAll(&out_, ",\"summary\":{\"samples\":", Safe(s.samples),
+              ",\"complete\":", Safe(s.complete), ",\"user_stacks\":", Safe(s.user_stacks),
+              ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
+              ",\"lost\":", Safe(s.lost), "}");
   }
 
-  std::string Threads() {
-    Column process, tid, name;
-    for (const uint32_t id : threads_.ids()) {
-      const ViewThread& thread = view_.threads()[id];
-      process.push_back(processes_.Index(thread.process));
-      tid.push_back(SafeId(thread.tid));
-      name.push_back(strings_.Index(view_.Text(thread.name)));
-    }
-    return Table("threads", {{"process", &process}, {"tid", &tid}, {"name", &name}});
-  }
-
-  std::string Processes() {
-    Column pid, command, executable, container;
-    for (const uint32_t id : processes_.ids()) {
-      const ViewProcess& process = view_.processes()[id];
-      pid.push_back(SafeId(process.pid));
-      command.push_back(strings_.Index(view_.Text(process.command)));
-      executable.push_back(strings_.Index(view_.Text(process.executable)));
-      container.push_back(strings_.Index(view_.Text(process.container)));
-    }
-    return Table("processes", {{"pid", &pid},
-                               {"command", &command},
-                               {"executable", &executable},
-                               {"container", &container}});
-  }
-
-  static std::string Table(std::string_view name,
-                           std::initializer_list<std::pair<std::string_view, Column*>> columns) {
-    std::string out = Concat("\"", name, "\":{");
-    for (const auto& [column_name, column] : columns) AppendColumn(column_name, *column, &out);
-    return out + "}";
-  }
-
-  static std::string Summary(const ProfileSummary& s) {
-    return Concat("\"summary\":{\"samples\":", Safe(s.samples), ",\"complete\":", Safe(s.complete),
-                  ",\"user_stacks\":", Safe(s.user_stacks),
-                  ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
-                  ",\"lost\":", Safe(s.lost), "}");
-  }
-
-  const ProfileView& view_;
+  const PageSource& source_;
   const PageOptions& options_;
-  const CallTree tree_;
+  SinkBuffer buffer_;
+  std::string& out_;  // Of buffer_.
+  absl::Status status_;
   PageStrings strings_;
   StringTable inline_types_;
   Renumbering threads_, processes_;
@@ -189,7 +241,46 @@ class PageWriter {
 }  // namespace
 
 std::string PageData(const ProfileView& view, const PageOptions& options) {
-  return PageWriter(view, options).Write();
+  const CallTree tree(view);
+  const auto text = [&](uint32_t id) { return tree.Text(id); };
+  const auto row = [&](size_t i) { return tree.rows()[i]; };
+  const PageSource source{.frames = tree.frames(),
+                          .nodes = tree.nodes(),
+                          .row = row,
+                          .rows = tree.rows().size(),
+                          .threads = view.threads(),
+                          .processes = view.processes(),
+                          .text = text,
+                          .host = view.host_name(),
+                          .period_ns = view.period_ns(),
+                          .start_ms = view.bucket_start_ms(),
+                          .end_unix_ns = view.end_unix_ns(),
+                          .bucket_ms = view.bucket_ms()};
+  std::string out;
+  const absl::Status status = PageWriter(source, options, [&](std::string_view part) {
+                                out += part;
+                                return absl::OkStatus();
+                              }).Write();
+  status.IgnoreError();  // This sink has none.
+  return out;
+}
+
+absl::Status WritePageData(const PageProfile& profile, const PageOptions& options, TextSink sink) {
+  const auto text = [&](uint32_t id) { return profile.Text(id); };
+  const auto row = [&](size_t i) { return profile.rows()[i]; };
+  const PageSource source{.frames = profile.frames(),
+                          .nodes = profile.nodes(),
+                          .row = row,
+                          .rows = profile.rows().size(),
+                          .threads = profile.threads(),
+                          .processes = profile.processes(),
+                          .text = text,
+                          .host = profile.host_name(),
+                          .period_ns = profile.period_ns(),
+                          .start_ms = profile.bucket_start_ms(),
+                          .end_unix_ns = profile.end_unix_ns(),
+                          .bucket_ms = profile.bucket_ms()};
+  return PageWriter(source, options, sink).Write();
 }
 
 }  // namespace stackray

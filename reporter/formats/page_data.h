@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "reporter/formats/page_profile.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
+#include "reporter/formats/sink.h"
 
 namespace stackray {
 
@@ -19,6 +21,10 @@ struct PageOptions {
 // browser can hold: pid and tid below 2^31, counts at most 2^53 - 1; others are clamped. Errors:
 // none.
 std::string PageData(const ProfileView& view, const PageOptions& options);
+
+// The same document of an answer's contents (after Finish()), handed over in parts: it is never whole in memory.
+// Errors: the sink's.
+absl::Status WritePageData(const PageProfile& profile, const PageOptions& options, TextSink sink);
 
 }  // namespace stackray
 

@@ -13,7 +13,11 @@
 namespace stackray {
 namespace {
 
-void Increase(int64_t* sum, int64_t count) { *sum = SaturatingAdd(*sum, count); }
+void Increase(int64_t* sum, int64_t count, uint32_t times = 1) {
+  int64_t product = 0;
+  const bool too_much = __builtin_mul_overflow(count, int64_t{times}, &product);
+  *sum = SaturatingAdd(*sum, too_much ? INT64_MAX : product);
+}
 
 // 1234567 as "1,234,567".
 std::string Grouped(int64_t number) {
@@ -31,23 +35,40 @@ std::string Percent(int64_t part, int64_t whole) {
 
 }  // namespace
 
-struct SummaryCounter::FrameKind {
-  enum Class : uint8_t { kUser, kKernel, kLost, kCut, kOtherMarker };
-
-  explicit FrameKind(const DecodedFrame& frame) {
-    const std::string_view name =
-        frame.lines.empty() ? std::string_view() : frame.lines[0].function;
-    named = !name.empty();
-    if (frame.type == "kernel") {
-      is = kKernel;
-    } else if (frame.type == "abort-marker") {
-      const bool cut = name.starts_with("[truncated") || name.starts_with("[unknown");
-      is = name.starts_with("[lost") ? kLost : cut ? kCut : kOtherMarker;
-    }
+FrameKind::FrameKind(std::string_view type, std::string_view name) : named(!name.empty()) {
+  if (type == "kernel") {
+    is = kKernel;
+  } else if (type == "abort-marker") {
+    const bool unfinished = name.starts_with("[truncated") || name.starts_with("[unknown");
+    is = name.starts_with("[lost") ? kLost : unfinished ? kCut : kOtherMarker;
   }
-  Class is = kUser;
-  bool named = false;
-};
+}
+
+void StackFacts::Add(const FrameKind& kind, bool alone) {
+  if (kind.is == FrameKind::kLost && alone) {
+    lost = true;
+  } else if (kind.is == FrameKind::kKernel) {
+    ++kernel_frames;
+    kernel_named += kind.named ? 1 : 0;
+  } else {
+    user = true;
+    cut |= kind.is == FrameKind::kCut;
+    if (kind.is != FrameKind::kUser) return;
+    ++user_frames;
+    user_named += kind.named ? 1 : 0;
+  }
+}
+
+void AddStack(const StackFacts& stack, int64_t count, ProfileSummary* sums) {
+  if (stack.lost) return Increase(&sums->lost, count);
+  Increase(&sums->user_frames, count, stack.user_frames);
+  Increase(&sums->user_named, count, stack.user_named);
+  Increase(&sums->kernel_frames, count, stack.kernel_frames);
+  Increase(&sums->kernel_named, count, stack.kernel_named);
+  Increase(&sums->samples, count);
+  if (stack.user) Increase(&sums->user_stacks, count);
+  if (stack.user && !stack.cut) Increase(&sums->complete, count);
+}
 
 int64_t ProfileSummary::frames() const { return SaturatingAdd(user_frames, kernel_frames); }
 int64_t ProfileSummary::named_frames() const { return SaturatingAdd(user_named, kernel_named); }
@@ -60,7 +81,12 @@ void SummaryCounter::Add(const DecodedBatch& batch) {
     if (pid.empty() || pid == "0" || processes_.size() >= kMaxProcesses) continue;
     processes_.insert(Concat(pid, " ", FindAttribute(resource, kProcessCreationTime)));
   }
-  const std::vector<FrameKind> kinds(batch.frames.begin(), batch.frames.end());
+  std::vector<FrameKind> kinds;
+  kinds.reserve(batch.frames.size());
+  for (const DecodedFrame& frame : batch.frames) {
+    kinds.emplace_back(frame.type, frame.lines.empty() ? std::string_view()
+                                                       : std::string_view(frame.lines[0].function));
+  }
   for (const DecodedSample& sample : batch.samples) {
     if (sample.count > 0) AddSample(sample, kinds);
   }
@@ -76,28 +102,12 @@ void SummaryCounter::AddTimes(const DecodedBatch& batch) {
 }
 
 void SummaryCounter::AddSample(const DecodedSample& sample, const std::vector<FrameKind>& kinds) {
-  bool user = false, cut = false;
+  StackFacts stack;
   for (const int32_t frame : sample.frames) {
     if (frame < 0 || static_cast<size_t>(frame) >= kinds.size()) continue;
-    const FrameKind& kind = kinds[frame];
-    if (kind.is == FrameKind::kLost && sample.frames.size() == 1) {
-      Increase(&sums_.lost, sample.count);
-      return;
-    }
-    if (kind.is == FrameKind::kKernel) {
-      Increase(&sums_.kernel_frames, sample.count);
-      if (kind.named) Increase(&sums_.kernel_named, sample.count);
-      continue;
-    }
-    user = true;
-    if (kind.is == FrameKind::kCut) cut = true;
-    if (kind.is != FrameKind::kUser) continue;
-    Increase(&sums_.user_frames, sample.count);
-    if (kind.named) Increase(&sums_.user_named, sample.count);
+    stack.Add(kinds[frame], sample.frames.size() == 1);
   }
-  Increase(&sums_.samples, sample.count);
-  if (user) Increase(&sums_.user_stacks, sample.count);
-  if (user && !cut) Increase(&sums_.complete, sample.count);
+  AddStack(stack, sample.count, &sums_);
 }
 
 ProfileSummary SummaryCounter::summary() const {

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "reporter/decoded_batch.h"
@@ -33,6 +35,28 @@ struct ProfileSummary {
   int64_t named_frames() const;
 };
 
+// What a frame is to the summary.
+struct FrameKind {
+  enum Class : uint8_t { kUser, kKernel, kLost, kCut, kOtherMarker };
+  // `name`: of its innermost function; empty: none.
+  FrameKind(std::string_view type, std::string_view name);
+
+  Class is = kUser;
+  bool named = false;
+};
+
+// What one stack adds for each of its samples.
+struct StackFacts {
+  bool lost = false, user = false, cut = false;
+  uint32_t user_frames = 0, user_named = 0, kernel_frames = 0, kernel_named = 0;
+
+  // For each frame; `alone`: the stack has no other.
+  void Add(const FrameKind& kind, bool alone);
+};
+
+// Adds `count` samples of that stack.
+void AddStack(const StackFacts& stack, int64_t count, ProfileSummary* sums);
+
 // Threads: one thread owns it. Memory: some 100 bytes a process, at most kMaxProcesses of them.
 // Input:   batches of any origin; sums saturate.
 class SummaryCounter {
@@ -43,7 +67,6 @@ class SummaryCounter {
   ProfileSummary summary() const;
 
  private:
-  struct FrameKind;
   void AddSample(const DecodedSample& sample, const std::vector<FrameKind>& kinds);
   void AddTimes(const DecodedBatch& batch);
 

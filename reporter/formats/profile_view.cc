@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "reporter/formats/even_spread.h"
 #include "reporter/formats/resource_keys.h"
 
 namespace stackray {
@@ -21,9 +22,13 @@ int64_t EndOf(const DecodedBatch& batch) {
 }  // namespace
 
 struct ProfileView::BatchIds {
-  explicit BatchIds(const DecodedBatch& batch)
-      : locations(batch.frames.size(), kNotAsked), processes(batch.resources.size(), kNotAsked) {}
+  BatchIds(const DecodedBatch& batch, const ViewOptions& options)
+      : locations(batch.frames.size(), kNotAsked),
+        processes(batch.resources.size(), kNotAsked),
+        spread(std::max<int64_t>(batch.start_unix_ns, 0), EndOf(batch), options.from_unix_ns,
+               options.to_unix_ns) {}
   std::vector<uint32_t> locations, processes;
+  EvenSpread spread;
 };
 
 ProfileView::ProfileView(ViewOptions options)
@@ -39,7 +44,7 @@ void ProfileView::Add(const DecodedBatch& batch) {
   if (host_name_ == 0 && !batch.resources.empty()) {
     host_name_ = strings_.Intern(FindAttribute(batch.resources[0], kHostName), true);
   }
-  BatchIds ids(batch);
+  BatchIds ids(batch, options_);
   for (const DecodedSample& sample : batch.samples) AddSample(batch, sample, &ids);
 }
 
@@ -54,7 +59,8 @@ void ProfileView::AddTimes(const DecodedBatch& batch) {
   buckets_.Cover(start / 1'000'000, std::max(start, end - 1) / 1'000'000);
   const bool timed = std::any_of(batch.samples.begin(), batch.samples.end(),
                                  [](const auto& s) { return !s.timestamps_unix_ns.empty(); });
-  if (!timed) buckets_.Widen(batch.duration_ns / 1'000'000);
+  // A little longer than a bucket is as good: batches are never sealed to the millisecond.
+  if (!timed) buckets_.Widen(batch.duration_ns / 1'000'000 / 8 * 7);
 }
 
 void ProfileView::AddSample(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids) {
@@ -63,18 +69,20 @@ void ProfileView::AddSample(const DecodedBatch& batch, const DecodedSample& samp
   const uint32_t thread = InternThread(batch, sample, ids, may_add);
   const uint32_t node = InternNode(batch, sample, ids, may_add);
   if (thread == kNoId || node == kNoId) {
-    AddCounts(batch, sample, overflow_node_, 0, true);
+    AddCounts(batch, sample, ids, overflow_node_, 0, true);
   } else {
-    AddCounts(batch, sample, node, thread, may_add);
+    AddCounts(batch, sample, ids, node, thread, may_add);
   }
 }
 
-void ProfileView::AddCounts(const DecodedBatch& batch, const DecodedSample& sample, uint32_t node,
-                            uint32_t thread, bool may_add) {
+void ProfileView::AddCounts(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids,
+                            uint32_t node, uint32_t thread, bool may_add) {
   const auto& times = sample.timestamps_unix_ns;
   const int64_t start = std::max<int64_t>(batch.start_unix_ns, 0);
   if (times.empty()) {
-    AddCount(node, thread, start + (EndOf(batch) - start) / 2, sample.count, may_add);
+    ids->spread.Split(sample.count, buckets_.width_ms(), [&](int64_t time_ms, int64_t count) {
+      AddCount(node, thread, std::max(time_ms * 1'000'000, options_.from_unix_ns), count, may_add);
+    });
     return;
   }
   // A count that is no multiple of its timestamps leaves its remainder to the first ones.

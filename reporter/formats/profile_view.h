@@ -34,8 +34,7 @@ struct ViewOptions {
   size_t max_rows = 4'000'000;  // Above: wider time buckets.
   int64_t max_buckets = 240;    // At least 1.
   int64_t first_bucket_ms = 10;
-  // Samples at other times are left out; those without a time have the time of their batch's
-  // middle.
+  // Samples at other times are left out; those without a time are spread over their batch.
   int64_t from_unix_ns = 0, to_unix_ns = INT64_MAX;
 };
 
@@ -149,8 +148,8 @@ class ProfileView {
 
   void AddTimes(const DecodedBatch& batch);
   void AddSample(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids);
-  void AddCounts(const DecodedBatch& batch, const DecodedSample& sample, uint32_t node,
-                 uint32_t thread, bool may_add);
+  void AddCounts(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids,
+                 uint32_t node, uint32_t thread, bool may_add);
   void AddCount(uint32_t node, uint32_t thread, int64_t time_ns, int64_t count, bool may_add);
   uint32_t InternNode(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids,
                       bool may_add);

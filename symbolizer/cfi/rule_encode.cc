@@ -139,7 +139,18 @@ bool IsPlt(const CfaState& state) {
          ra.offset == -8 && (rbp == RuleKind::kUnspecified || rbp == RuleKind::kSame);
 }
 
-bool MakeRule(const CfaState& state, bool signal_frame, unwind_rule* rule) {
+// Where the caller's rbx is. Rows of other files do not say that it is unchanged, so there it is unknown.
+void SetRbx(const RegisterRule& rbx, bool keep_rbx, unwind_rule* rule) {
+  const std::optional<EncodedValue> value = EncodeValue(rbx);
+  if (value && value->kind == VALUE_AT_CFA) {
+    rule->rbx_kind = VALUE_AT_CFA;
+    rule->rbx_offset = value->offset;
+  } else if (keep_rbx && value && value->kind == VALUE_SAME) {
+    rule->rbx_kind = VALUE_REGISTER;
+  }
+}
+
+bool MakeRule(const CfaState& state, bool signal_frame, bool keep_rbx, unwind_rule* rule) {
   std::optional<EncodedValue> rbp = EncodeValue(state.registers[kSlotRbp]);
   std::optional<EncodedValue> ra = EncodeValue(state.registers[kSlotRa]);
   if (!rbp || !ra || ra->kind == VALUE_SAME || !EncodeStackPointer(state, rule)) return false;
@@ -152,11 +163,7 @@ bool MakeRule(const CfaState& state, bool signal_frame, unwind_rule* rule) {
   rule->ra_register = ra->other_register;
   rule->ra_offset = ra->offset;
   rule->signal_frame = signal_frame ? 1 : 0;
-  const std::optional<EncodedValue> rbx = EncodeValue(state.registers[kSlotRbx]);
-  if (own_cfa && rbx && rbx->kind == VALUE_AT_CFA) {
-    rule->rbx_kind = VALUE_AT_CFA;
-    rule->rbx_offset = rbx->offset;
-  }
+  if (own_cfa) SetRbx(state.registers[kSlotRbx], keep_rbx, rule);
   return true;
 }
 
@@ -170,7 +177,7 @@ u16 RuleEncoder::EncodeGeneral(const CfaState& state, bool signal_frame) {
   if (state.registers[kSlotRa].kind == RuleKind::kUndefined) return CODE_SPECIAL(SPECIAL_END);
   if (!signal_frame && IsPlt(state)) return CODE_SPECIAL(SPECIAL_PLT);
   unwind_rule rule{};
-  if (!MakeRule(state, signal_frame, &rule)) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  if (!MakeRule(state, signal_frame, keep_rbx_, &rule)) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
   if (signal_frame && IsKernelSignalFrame(rule)) return CODE_SPECIAL(SPECIAL_SIGNAL);
   return CodeOfRule(rule);
 }

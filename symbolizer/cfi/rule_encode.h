@@ -45,13 +45,12 @@ class RuleEncoder {
   // The code of one row. Rules that the layout cannot hold give SPECIAL_UNSUPPORTED, as do new
   // rules once the page has PAGE_MAX_RULES.
   u16 Encode(const CfaState& state, bool signal_frame) {
-    const bool needs_rbx = keep_rbx_ && state.registers[kSlotRbx].kind == RuleKind::kAtCfa;
-    if (!signal_frame && !needs_rbx)
+    if (!signal_frame && !keep_rbx_)
       if (const std::optional<u16> code = EncodeCompact(state)) return *code;
     return EncodeGeneral(state, signal_frame);
   }
-  // Rows that save rbx become rules, so that a caller whose CFA is in rbx can be left. 32 bytes for
-  // each distinct one: for files that are known to need it.
+  // Every row becomes a rule that says where rbx is, so that a caller whose CFA is in rbx can be
+  // left. 32 bytes for each distinct one: for files that are known to need it.
   void KeepRbx() { keep_rbx_ = true; }
 
   const std::vector<unwind_rule>& rules() const { return rules_; }

@@ -17,7 +17,8 @@ uint32_t PageOf(uint64_t file_offset) {
 
 struct TableLoader::OpenTables {
   ExecutableFilePtr file;
-  std::optional<UnwindTables> tables;  // Absent: the file has none.
+  std::optional<UnwindTables> tables;                   // Absent: the file has none.
+  std::optional<uint64_t> entry_offset = std::nullopt;  // Of the entry point in the file.
   size_t bytes() const { return sizeof(*this) + (tables ? tables->memory_bytes() : 0); }
 };
 
@@ -25,23 +26,31 @@ TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_b
     : files_(files), store_(store), cache_bytes_(cache_bytes) {}
 TableLoader::~TableLoader() = default;
 
-absl::StatusOr<TableLoader::OpenTables*> TableLoader::Open(uint32_t pid, const code_range& range) {
-  const FileIdentity identity = IdentityOf(range);
+TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
   const auto known = by_identity_.find(identity);
-  if (known != by_identity_.end()) {
-    entries_.splice(entries_.begin(), entries_, known->second);
-    return &*known->second;
-  }
+  if (known == by_identity_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, known->second);
+  return &*known->second;
+}
+
+absl::StatusOr<TableLoader::OpenTables*> TableLoader::Open(uint32_t pid, const code_range& range) {
+  if (OpenTables* known = FindOpen(IdentityOf(range))) return known;
   absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
   if (!file.ok()) return file.status();
+  return OpenFile(*file);
+}
+
+TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
+  if (OpenTables* known = FindOpen(file->identity)) return known;
   Shrink(cache_bytes_);
-  OpenTables tables{.file = *file};
-  if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*(*file)->source); elf.ok()) {
-    absl::StatusOr<UnwindTables> made = UnwindTables::Create(*(*file)->source, *elf);
+  OpenTables tables{.file = file};
+  if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source); elf.ok()) {
+    tables.entry_offset = elf->OffsetOfAddress(elf->entry());
+    absl::StatusOr<UnwindTables> made = UnwindTables::Create(*file->source, *elf);
     if (made.ok()) tables.tables = *std::move(made);
   }
   entries_.push_front(std::move(tables));
-  by_identity_[identity] = entries_.begin();
+  by_identity_[file->identity] = entries_.begin();
   return &entries_.front();
 }
 
@@ -61,6 +70,19 @@ void TableLoader::Shrink(size_t limit_bytes) {
 void TableLoader::Wipe() {
   absl::MutexLock lock(&mutex_);
   Shrink(0);
+}
+
+void TableLoader::DropDeleted() {
+  constexpr int kOursAndTheTables = 2;
+  absl::MutexLock lock(&mutex_);
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    if (it->file.use_count() > kOursAndTheTables || !IsDeleted(*it->file)) {
+      ++it;
+      continue;
+    }
+    by_identity_.erase(it->file->identity);
+    it = entries_.erase(it);
+  }
 }
 
 absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
@@ -96,6 +118,21 @@ absl::Status TableLoader::LoadFile(uint32_t pid, const code_range& range) {
 absl::Status TableLoader::LoadPage(uint32_t pid, const code_range& range, uint64_t file_offset) {
   absl::MutexLock lock(&mutex_);
   return LoadPageLocked(pid, range, file_offset);
+}
+
+void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string& path) {
+  const absl::StatusOr<ExecutableFilePtr> file = files_.GetProgram(pid, key, path);
+  absl::MutexLock lock(&mutex_);
+  if (absl::IsFailedPrecondition(
+          file.status()))  // Known by a size that no file has: not asked again.
+    (void)store_.AddFile({key.inode, key.device, key.generation}, PageRange{});
+  if (!file.ok()) return;
+  const FileIdentity& identity = (*file)->identity;
+  if (store_.FindFile(identity) != nullptr) return;
+  OpenTables* const tables = OpenFile(*file);
+  const PageRange pages = tables->tables ? tables->tables->pages() : PageRange{};
+  if (!store_.AddFile(identity, pages).ok() || !tables->entry_offset) return;
+  (void)LoadOne(*tables, PageOf(*tables->entry_offset));  // Else the first miss says why.
 }
 
 void TableLoader::HandleMiss(const miss_record& miss) {

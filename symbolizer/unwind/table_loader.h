@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -30,6 +31,10 @@ class TableLoader {
   // Loads the page that was missed, then its neighbours: code that is sampled is near code that will be.
   void HandleMiss(const miss_record& miss);
 
+  // A process begins to run a program that the store does not know: makes it known and loads the page of
+  // its entry point, while its file can still be had. Nothing happens when that cannot be done.
+  void LoadAhead(uint32_t pid, const file_key& key, const std::string& path);
+
   // Makes `range`'s file known, in whatever state. OK also when the file turned out to have no tables.
   // Errors: as ExecutableFiles::Get (the file cannot be had).
   absl::Status LoadFile(uint32_t pid, const code_range& range);
@@ -47,12 +52,16 @@ class TableLoader {
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
+  // Closes those of deleted files that only the table of files holds besides.
+  void DropDeleted();
 
  private:
   struct OpenTables;
   using Entries = std::list<OpenTables>;  // Most recently used first.
   absl::StatusOr<OpenTables*> Open(uint32_t pid, const code_range& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OpenTables* OpenFile(const ExecutableFilePtr& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadOne(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shrink(size_t limit_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

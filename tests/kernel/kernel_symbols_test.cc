@@ -13,86 +13,14 @@
 #include <sstream>
 
 #include "kernel/kernel_modules.h"
+#include "tests/kernel/fake_kernel.h"
 
-namespace stackray {
+namespace stackray::test {
 namespace {
-
-constexpr uint64_t kShift = 0x12400000;  // What the kernel's random base added.
-constexpr uint64_t kText = kKernelLinkAddress + kShift;
-constexpr uint64_t kModuleA = 0xffffffffc0200000, kModuleB = 0xffffffffc0300000;
-constexpr uint64_t kBpf = 0xffffffffc0900000;
-
-// A kernel in a directory: its four files, which a test may change before a Refresh().
-class FakeKernel {
- public:
-  FakeKernel() {
-    std::string name = (std::filesystem::temp_directory_path() / "stackray-kernel-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) root_ = name;
-    Symbol(kText, 'T', "srso_untrain");
-    Symbol(kText, 'T', "_stext");
-    Symbol(kText, 'T', "_text");
-    Symbol(kText + 0x1000, 't', "__pfx_do_work");
-    Symbol(kText + 0x1010, 't', "do_work");
-    Symbol(kText + 0x1010, 'W', "weak_alias");
-    Symbol(kText + 0x2000, 'T', "last_function");
-    Symbol(kText + 0x3000, 'T', "_etext");
-    Symbol(kText + 0x4000, 'D', "some_data");
-    Symbol(kText + 0x9000, 't', "init_function");
-    Module("mod_a", kModuleA, 0x4000, {0xaa, 0x01});
-    Module("mod_b", kModuleB, 0x200000, {});
-    Symbol(kModuleA + 0x10, 't', "a_open", "mod_a");
-    Symbol(kModuleA + 0x100, 't', "a_read", "mod_a");
-    Symbol(kModuleB, 't', "b_first", "mod_b");
-    Symbol(kBpf, 't', "bpf_prog_6deef7357e7b4530_hello", "bpf");
-    Symbol(kBpf + 0x100, 't', "bpf_prog_0123456789abcdef", "bpf");
-    Notes(files().kernel_notes, {0xde, 0xad, 0xbe, 0xef});
-  }
-  ~FakeKernel() {
-    std::error_code ignored;
-    if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
-  }
-
-  void Symbol(uint64_t address, char type, const std::string& name,
-              const std::string& module = "") {
-    char line[256];
-    snprintf(line, sizeof(line), "%016lx %c %s", address, type, name.c_str());
-    symbols_ += line + (module.empty() ? "" : "\t[" + module + "]") + "\n";
-  }
-  void Module(const std::string& name, uint64_t start, uint64_t size,
-              std::vector<uint8_t> build_id) {
-    char line[256];
-    snprintf(line, sizeof(line), "%s %lu 0 - Live 0x%016lx (O)\n", name.c_str(), size, start);
-    modules_ += line;
-    const std::string notes = root_ + "/module/" + name + "/notes";
-    std::filesystem::create_directories(notes);
-    if (!build_id.empty()) Notes(notes + "/.note.gnu.build-id", build_id);
-  }
-  void ClearSymbols() { symbols_.clear(); }
-  KernelSymbolFiles files() const {
-    return {root_ + "/kallsyms", root_ + "/modules", root_ + "/notes", root_ + "/module"};
-  }
-  absl::StatusOr<KernelSymbols> Load() {
-    Write();
-    return KernelSymbols::Load(files());
-  }
-  void Write() {
-    std::ofstream(files().kallsyms) << symbols_;
-    std::ofstream(files().modules) << modules_;
-  }
-
- private:
-  static void Notes(const std::string& path, const std::vector<uint8_t>& build_id) {
-    std::string note = {4,   0,   0,   0, static_cast<char>(build_id.size()), 0, 0, 0, 3, 0, 0, 0,
-                        'G', 'N', 'U', 0};
-    note.append(build_id.begin(), build_id.end());
-    std::ofstream(path, std::ios::binary) << note;
-  }
-  std::string root_, symbols_, modules_;
-};
 
 TEST(KernelSymbols, RandomBaseIsTakenOut) {
   FakeKernel fake;
-  const absl::StatusOr<KernelSymbols> kernel = fake.Load();
+  absl::StatusOr<KernelSymbols> kernel = fake.Load();
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const std::optional<KernelCode> code = kernel->Find(kText + 0x1234);
   ASSERT_TRUE(code);
@@ -109,7 +37,7 @@ TEST(KernelSymbols, RandomBaseIsTakenOut) {
 
 TEST(KernelSymbols, NamesReachTheNextSymbolInsideOfTheText) {
   FakeKernel fake;
-  const absl::StatusOr<KernelSymbols> kernel = fake.Load();
+  absl::StatusOr<KernelSymbols> kernel = fake.Load();
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ(kernel->NameOf(kText), "srso_untrain") << "the linker script's names come last";
   EXPECT_EQ(kernel->NameOf(kText + 0x1000), "__pfx_do_work");
@@ -126,7 +54,7 @@ TEST(KernelSymbols, NamesReachTheNextSymbolInsideOfTheText) {
 
 TEST(KernelSymbols, ModulesHaveImagesOfTheirOwn) {
   FakeKernel fake;
-  const absl::StatusOr<KernelSymbols> kernel = fake.Load();
+  absl::StatusOr<KernelSymbols> kernel = fake.Load();
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const std::optional<KernelCode> a = kernel->Find(kModuleA + 0x123),
                                   b = kernel->Find(kModuleB + 0x123);
@@ -149,7 +77,7 @@ TEST(KernelSymbols, ModulesHaveImagesOfTheirOwn) {
 
 TEST(KernelSymbols, BpfProgramsHaveNamesAndNoImage) {
   FakeKernel fake;
-  const absl::StatusOr<KernelSymbols> kernel = fake.Load();
+  absl::StatusOr<KernelSymbols> kernel = fake.Load();
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const std::optional<KernelCode> code = kernel->Find(kBpf + 0x42);
   ASSERT_TRUE(code);
@@ -282,7 +210,8 @@ TEST(KernelModules, LinesOfOtherFormsAreLeftOut) {
       "hidden 4096 0 - Live 0x0000000000000000\n"
       "short 4096\n\nx y 0 - Live 0xffffffffc0400000\n"
       "wraps 18446744073709551615 0 - Live 0xffffffffc0400000\n"
-      "loading 4096 1 - Loading 0xffffffffc0500000\n");
+      "loading 4096 1 - Loading 0xffffffffc0500000\n"
+      "going 4096 1 - Unloading 0xffffffffc0600000\n");
   ASSERT_EQ(modules.size(), 3u);
   EXPECT_EQ(modules[0].name, "a");
   EXPECT_EQ(modules[1].name, "b");
@@ -294,7 +223,7 @@ TEST(KernelModules, LinesOfOtherFormsAreLeftOut) {
 
 // The running kernel against its own list, read in the plainest way.
 TEST(KernelSymbols, RunningKernel) {
-  const absl::StatusOr<KernelSymbols> kernel = KernelSymbols::Load();
+  absl::StatusOr<KernelSymbols> kernel = KernelSymbols::Load();
   if (absl::IsPermissionDenied(kernel.status()) || absl::IsNotFound(kernel.status()))
     GTEST_SKIP() << kernel.status().message();
   ASSERT_TRUE(kernel.ok()) << kernel.status();
@@ -328,4 +257,4 @@ TEST(KernelSymbols, RunningKernel) {
 }
 
 }  // namespace
-}  // namespace stackray
+}  // namespace stackray::test

@@ -57,6 +57,25 @@ TEST_F(ProcessFiles, OurOwnCodeIsInOurOwnFile) {
   EXPECT_FALSE(file->deleted);
 }
 
+TEST_F(ProcessFiles, AProgramIsFoundByItsPathOrItsProcess) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe").string();
+  code_range seen = {};
+  absl::StatusOr<OpenedFile> file = OpenProgramFile(0, own_.file, path, &seen);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->path, path);
+  EXPECT_EQ(seen.kind, RANGE_FILE);
+  EXPECT_EQ(seen.file_size_bytes, own_.file_size_bytes);
+  EXPECT_EQ(seen.file_mtime_s, own_.file_mtime_s);
+  EXPECT_EQ(seen.file_mtime_ns, own_.file_mtime_ns);
+  EXPECT_TRUE(OpenProgramFile(pid, own_.file, "/no/such/file", &seen).ok());
+  EXPECT_TRUE(absl::IsNotFound(OpenProgramFile(0, own_.file, "/no/such/file", &seen).status()));
+  EXPECT_TRUE(absl::IsNotFound(OpenProgramFile(0, own_.file, "/bin/true", &seen).status()));
+  file_key other = own_.file;
+  ++other.inode;
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenProgramFile(pid, other, path, &seen).status()));
+}
+
 TEST_F(ProcessFiles, ALibraryIsFoundByItsCode) {
   Dl_info library;
   void* code = dlsym(RTLD_DEFAULT, "qsort");

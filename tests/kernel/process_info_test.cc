@@ -6,41 +6,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace stackray {
 namespace {
-
-const std::string kId(64, 'a');
-const std::string kOther = std::string(63, '0') + "f";
-
-TEST(CgroupPath, TheUnifiedHierarchyOrTheLongestOfV1) {
-  EXPECT_EQ(CgroupPath("0::/system.slice/a.service\n"), "/system.slice/a.service");
-  EXPECT_EQ(CgroupPath("12:cpu,cpuacct:/x\n1:name=systemd:/user.slice/long\n0::/init.scope\n"),
-            "/init.scope");
-  EXPECT_EQ(CgroupPath("12:cpu,cpuacct:/docker/abc\n1:name=systemd:/\n0::/\n"), "/docker/abc");
-  EXPECT_EQ(CgroupPath("0::/with:colon:s\n"), "/with:colon:s");
-  EXPECT_EQ(CgroupPath("0::/\n"), "/");
-  EXPECT_EQ(CgroupPath(""), "");
-  EXPECT_EQ(CgroupPath("nonsense\n::\n"), "");
-}
-
-TEST(ContainerId, AsRuntimesWriteIt) {
-  for (const std::string& path :
-       {"/docker/" + kId, "/system.slice/docker-" + kId + ".scope",
-        "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/cri-containerd-" +
-            kId + ".scope",
-        "/kubepods/besteffort/pod2f1d0e3c-0000-0000-0000-000000000000/" + kId,
-        "/machine.slice/libpod-" + kId + ".scope/container", "/crio-" + kId + ".scope",
-        "/docker/" + kOther + "/docker/" + kId})
-    EXPECT_EQ(ContainerId(path), kId) << path;
-}
-
-TEST(ContainerId, WhatIsNone) {
-  for (const std::string& path :
-       {std::string(), std::string("/"), std::string("/user.slice"), "/docker/" + kId.substr(1),
-        "/docker/" + kId + "a", "/docker/" + kId.substr(1) + "g"})
-    EXPECT_EQ(ContainerId(path), "") << path;
-}
 
 // Start of a process as /proc says it, read here in another way: by the stat of its folder's fields.
 uint64_t StartTimeOf(pid_t pid) {
@@ -57,36 +27,42 @@ uint64_t StartTimeOf(pid_t pid) {
   return ticks * (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
 }
 
-TEST(ReadProcessInfo, OfOurselves) {
-  const ProcessId id{.pid = static_cast<uint32_t>(getpid()),
-                     .start_time_ns = StartTimeOf(getpid())};
-  ASSERT_NE(id.start_time_ns, 0u);
-  const ProcessInfo info = ReadProcessInfo(id, "given", 1'000);
-  EXPECT_EQ(info.pid, id.pid);
-  EXPECT_EQ(info.command, "given");
-  EXPECT_EQ(info.creation_time_unix_ns, static_cast<int64_t>(id.start_time_ns) + 1'000);
-  EXPECT_EQ(info.executable_path, std::filesystem::read_symlink("/proc/self/exe").string());
+ProcessId Self() {
+  return {.pid = static_cast<uint32_t>(getpid()), .start_time_ns = StartTimeOf(getpid())};
 }
 
-TEST(ReadProcessInfo, AnotherProcessUnderThePidTellsNothing) {
-  const ProcessId id{.pid = static_cast<uint32_t>(getpid()),
-                     .start_time_ns = StartTimeOf(getpid()) + 1'000'000'000};
-  const ProcessInfo info = ReadProcessInfo(id, "other", 0);
-  EXPECT_EQ(info.command, "other");
-  EXPECT_EQ(info.executable_path, "");
-  EXPECT_EQ(info.cgroup_path, "");
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST(ReadProcessInfo, AProcessThatIsGoneLeavesWhatTheSampleSaid) {
+TEST(ReadProcProcess, OfOurselves) {
+  ASSERT_NE(Self().start_time_ns, 0u);
+  const std::optional<ProcProcess> process = ReadProcProcess(Self());
+  ASSERT_TRUE(process.has_value());
+  EXPECT_EQ(process->executable_path, std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_EQ(process->cgroup_text, ReadText("/proc/self/cgroup"));
+  EXPECT_TRUE(IsSameProcess(Self()));
+  EXPECT_TRUE(HasExecutable(Self().pid));
+}
+
+TEST(ReadProcProcess, AnotherProcessUnderThePidTellsNothing) {
+  ProcessId id = Self();
+  id.start_time_ns += 1'000'000'000;
+  EXPECT_FALSE(ReadProcProcess(id).has_value());
+  EXPECT_FALSE(IsSameProcess(id));
+}
+
+TEST(ReadProcProcess, AProcessThatIsGoneTellsNothing) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(HasExecutable(static_cast<uint32_t>(child))) << "a zombie";
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  const ProcessInfo info =
-      ReadProcessInfo({.pid = static_cast<uint32_t>(child), .start_time_ns = 5}, "gone", 10);
-  EXPECT_EQ(info.pid, static_cast<uint32_t>(child));
-  EXPECT_EQ(info.command, "gone");
-  EXPECT_EQ(info.creation_time_unix_ns, 15);
-  EXPECT_EQ(info.executable_path, "");
+  const ProcessId id{.pid = static_cast<uint32_t>(child), .start_time_ns = 5};
+  EXPECT_FALSE(ReadProcProcess(id).has_value());
+  EXPECT_FALSE(HasExecutable(id.pid));
 }
 
 }  // namespace

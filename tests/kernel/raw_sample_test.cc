@@ -141,7 +141,7 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
       {"layout", kUnimplemented, [](Bytes& b) { Fixed(b).header.layout = 2; }},
       {"layout 0", kUnimplemented, [](Bytes& b) { Fixed(b).header.layout = 0; }},
       {"type 0", kUnimplemented, [](Bytes& b) { Fixed(b).header.type = 0; }},
-      {"type 6", kUnimplemented, [](Bytes& b) { Fixed(b).header.type = 6; }},
+      {"type 99", kUnimplemented, [](Bytes& b) { Fixed(b).header.type = 99; }},
       {"exec of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_EXEC; }},
       {"fork of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_FORK; }},
       {"exit of a sample's size", kDataLoss, [](Bytes& b) { Fixed(b).header.type = RECORD_EXIT; }},
@@ -215,7 +215,8 @@ TEST(DecodeRecord, CountsOverTheirBounds) {
 }
 
 TEST(DecodeRecord, ProcessEventsAndMisses) {
-  for (const record_type type : {RECORD_EXEC, RECORD_FORK, RECORD_EXIT}) {
+  for (const record_type type :
+       {RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED}) {
     Bytes bytes(sizeof(process_record));
     FillHeader(bytes, type);
     bytes.As<process_record>()->process.pid = 42;
@@ -233,6 +234,49 @@ TEST(DecodeRecord, ProcessEventsAndMisses) {
   ASSERT_NE(std::get_if<TableMiss>(&*record), nullptr);
   miss.As<miss_record>()->range.kind = 9;
   EXPECT_EQ(miss.Code(), kDataLoss);
+}
+
+// An exec of /usr/bin/x in v2's /s.slice/u and v1's /d, with its padding.
+Bytes ExecWithNames() {
+  const std::string names("x\0bin\0usr\0u\0s.slice\0d\0", 22);
+  Bytes bytes(sizeof(process_record) + 24);
+  FillHeader(bytes, RECORD_EXEC);
+  bytes.As<process_record>()->path_bytes = 10;
+  bytes.As<process_record>()->cgroup_bytes = 10;
+  bytes.As<process_record>()->cgroup_v1_bytes = 2;
+  std::memcpy(bytes.data() + sizeof(process_record), names.data(), names.size());
+  return bytes;
+}
+
+TEST(DecodeRecord, NamesOfAProcess) {
+  Bytes bytes = ExecWithNames();
+  const absl::StatusOr<Record> record = bytes.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto& event = std::get<ProcessEvent>(*record);
+  EXPECT_EQ(PathOf(event.executable), "/usr/bin/x");
+  EXPECT_EQ(PathOf(event.cgroup), "/s.slice/u");
+  EXPECT_EQ(PathOf(event.cgroup_v1), "/d");
+  EXPECT_EQ(event.cgroups.size(), 12u);
+}
+
+TEST(DecodeRecord, NamesThatContradictTheirSizes) {
+  for (const int change : {-1, +1, 24, 5000}) {
+    Bytes bytes = ExecWithNames();
+    bytes.As<process_record>()->path_bytes = static_cast<u16>(10 + change);
+    EXPECT_EQ(bytes.Code(), kDataLoss) << change;
+  }
+  Bytes bytes = ExecWithNames();  // A list that does not end with a NUL.
+  bytes.data()[sizeof(process_record) + 9] = 'r';
+  EXPECT_EQ(bytes.Code(), kDataLoss);
+}
+
+TEST(PathOf, Components) {
+  const auto path = [](const char* text, size_t size) { return PathOf({text, size}); };
+  EXPECT_EQ(path("", 0), "");
+  EXPECT_EQ(path("a\0", 2), "/a");
+  EXPECT_EQ(path("b\0a\0", 4), "/a/b");
+  EXPECT_EQ(path("\0", 1), "/");
+  EXPECT_EQ(path("\0a\0", 3), "/a/");
 }
 
 TEST(DecodeRecord, RandomDamageNeverLeadsOutside) {

@@ -9,12 +9,13 @@ class Setup {
   held = false;
   newestMs = 1_000_000;
   failure = "";
+  costMs = 0;
   asked: string[] = [];
   log: string[] = [];
   readonly poller = new Poller({
     now: () => this.now,
     hold: () => this.held,
-    fetchText: (url) => this.answer(url),
+    fetchAnswer: async (url) => ({ text: await this.answer(url), costMs: this.costMs }),
     onStatus: (status) => this.log.push(`status ${status.newestMs}`),
     onProfile: (profile) => this.log.push(`profile ${profile.sampleCount}`),
     onFailure: (reason, since) => this.log.push(`failure ${reason} ${since}`),
@@ -43,6 +44,19 @@ test("a new newest sample loads a profile; without one only the status is asked"
   setup.now += 2000;
   await setup.poller.poll();
   assert.equal(setup.asked.filter((url) => url.includes("profile")).length, 2);
+});
+
+test("what costs the server much is asked for seldom", async () => {
+  const setup = new Setup();
+  const profiles = () => setup.asked.filter((url) => url.includes("profile")).length;
+  setup.costMs = 100; // 1 % of 10 s
+  for (let i = 0; i <= 20; i++, setup.now += 2000, setup.newestMs += 2000) await setup.poller.poll();
+  assert.equal(profiles(), 5); // at 0, 10, 20, 30 and 40 s
+  assert.equal(setup.poller.refreshMs, 10_000);
+  setup.costMs = 10_000_000;
+  await setup.poller.refresh(); // the user asked: at once
+  assert.equal(profiles(), 6);
+  assert.equal(setup.poller.refreshMs, 1_800_000);
 });
 
 test("nothing is loaded while the page is held, and refresh loads at once afterwards", async () => {

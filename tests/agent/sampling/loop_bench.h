@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/sampling/sample_loop.h"
@@ -63,6 +64,8 @@ class LoopBench {
   size_t open_files() const { return files_.size(); }
   const FrameResolver::Counts& counts() const { return resolver_.counts(); }
   const std::vector<SealedBatchPtr>& batches() const { return batches_; }
+  // The same, and forgets them: a long run need not keep what it has compared.
+  std::vector<SealedBatchPtr> TakeBatches() { return std::exchange(batches_, {}); }
   uint64_t samples() const {
     uint64_t sum = 0;
     for (const SealedBatchPtr& batch : batches_) sum += batch->samples;

@@ -5,26 +5,76 @@
 
 #include <filesystem>
 
+#include "tests/agent/sampling/record_bytes.h"
 #include "tests/agent/sampling/sampled_world.h"
 
 namespace stackray::test {
 namespace {
 
-ProcessId Id(uint32_t number) {
-  return {.pid = 5'000'000 + number, .exec_id = 1, .start_time_ns = 9};
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// Above the kernel's largest pid, so that /proc knows nothing of it.
+ProcessId Id(uint32_t number, uint32_t exec_id = 1) {
+  return {.pid = 5'000'000 + number, .exec_id = exec_id, .start_time_ns = 9};
+}
+process_key KeyOf(const ProcessId& id) {
+  return {.pid = id.pid, .exec_id = id.exec_id, .start_time_ns = id.start_time_ns};
 }
 
-TEST(ProcessTableTest, NeverGrowsOverItsBound) {
-  ProcessTable table(10);
+// A table that gets records as a ring has them, at a time that the test sets.
+class ProcessTableTest : public testing::Test {
+ protected:
+  void Take(const ProcessId& id, const EventParts& parts) {
+    const RecordBytes bytes = MakeEvent(parts, KeyOf(id), time_ns_);
+    const absl::StatusOr<Record> record = DecodeRecord(bytes.bytes());
+    ASSERT_TRUE(record.ok()) << record.status();
+    table_.Advance(time_ns_);
+    table_.Take(std::get<ProcessEvent>(*record));
+  }
+  void Exec(const ProcessId& id, const std::string& path, const std::string& cgroup = "/") {
+    Take(id, {.type = RECORD_EXEC, .path = path, .cgroup = cgroup});
+  }
+  void Existing(const ProcessId& id, const std::string& path) {
+    Take(id, {.type = RECORD_EXISTING, .path = path, .cgroup = "/"});
+  }
+  void Fork(const ProcessId& parent, const ProcessId& child) {
+    Take(child, {.type = RECORD_FORK, .flags = PROCESS_SAME_CGROUP, .parent = KeyOf(parent)});
+  }
+  void Exit(const ProcessId& id) { Take(id, {.type = RECORD_EXIT}); }
+  void Wait(uint64_t ns) {
+    time_ns_ += ns;
+    table_.Advance(time_ns_);
+  }
+  std::string PathOf(const ProcessId& id) { return table_.Describe(id, "name", 0).executable_path; }
+
+  uint64_t time_ns_ = 100 * kSecond;
+  ProcessTable table_{100};
+};
+
+TEST_F(ProcessTableTest, NeverGrowsOverItsBound) {
   for (uint32_t i = 0; i < 1000; ++i) {
-    EXPECT_EQ(table.Describe(Id(i), "name", 0).pid, Id(i).pid);
-    EXPECT_LE(table.size(), 10u);
-    if (i % 3 == 0) table.MarkEnded(Id(i));
-    if (i % 7 == 0) table.DropEnded();
+    EXPECT_EQ(table_.Describe(Id(i), "name", 0).pid, Id(i).pid);
+    Fork(Id(i), Id(1000 + i));
+    Exec(Id(1000 + i, 2), "/bin/x", "/c" + std::to_string(i));
+    EXPECT_LE(table_.size(), 100u);
+    EXPECT_LE(table_.cgroups(), 250u);
   }
 }
 
-TEST(ProcessTableTest, TheLeastRecentlyUsedGoesFirst) {
+TEST_F(ProcessTableTest, WhatComesAndGoesLeavesNothing) {
+  for (uint32_t i = 0; i < 10'000; ++i) {
+    Fork(Id(0), Id(1 + i));
+    Exec(Id(1 + i, 2), "/bin/x", "/c" + std::to_string(i));
+    Exit(Id(1 + i, 2));
+    Wait(100'000'000);
+    EXPECT_LE(table_.size(), 24u);
+  }
+  Wait(2 * kSecond);
+  EXPECT_EQ(table_.size(), 1u);  // The parent.
+  EXPECT_LE(table_.cgroups(), 64u + 24u);
+}
+
+TEST_F(ProcessTableTest, TheLeastRecentlyUsedGoesFirst) {
   ProcessTable table(2);
   table.Describe(Id(1), "one", 0);
   table.Describe(Id(2), "two", 0);
@@ -32,44 +82,128 @@ TEST(ProcessTableTest, TheLeastRecentlyUsedGoesFirst) {
   table.Describe(Id(3), "three", 0);
   EXPECT_NE(table.FilesOf(Id(1)), nullptr);
   EXPECT_EQ(table.FilesOf(Id(2)), nullptr);
-  EXPECT_EQ(table.Describe(Id(1), "other", 0).command, "one");
 }
 
-TEST(ProcessTableTest, WhatEndedStaysUntilTheBatchIsSealed) {
-  ProcessTable table(10);
-  table.Describe(Id(1), "one", 0);
-  table.MarkEnded(Id(1));
-  table.MarkEnded(Id(1));
-  table.MarkEnded(Id(2));  // Never seen.
-  EXPECT_EQ(table.Describe(Id(1), "other", 0).command, "one");
-  table.DropEnded();
-  EXPECT_EQ(table.size(), 0u);
-  EXPECT_EQ(table.Describe(Id(1), "other", 0).command, "other");
+TEST_F(ProcessTableTest, AnExecNamesItsImageAndNoOther) {
+  Exec(Id(1, 1), "/bin/sh", "/system.slice/a.service");
+  Exec(Id(1, 2), "/opt/new program", "/system.slice/a.service");
+  EXPECT_EQ(PathOf(Id(1, 1)), "/bin/sh");
+  const ProcessInfo& info = table_.Describe(Id(1, 2), "given", 0);
+  EXPECT_EQ(info.executable_path, "/opt/new program");
+  EXPECT_EQ(info.command, "given");
+  EXPECT_EQ(info.cgroup_path, "/system.slice/a.service");
+  EXPECT_EQ(info.service_name, "a");
 }
 
-TEST(ProcessTableTest, HoldsAFileAsLongAsItsProcess) {
-  ProcessTable table(10);
+TEST_F(ProcessTableTest, AChildHasWhatItsParentHas) {
+  Exec(Id(1), "/bin/sh", "/system.slice/a.service");
+  Fork(Id(1), Id(2));
+  Exit(Id(1));
+  Wait(2 * kSecond);
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_EQ(PathOf(Id(2)), "/bin/sh");
+  EXPECT_EQ(table_.Describe(Id(2), "n", 0).cgroup_path, "/system.slice/a.service");
+  // Its own exec does not rename the parent's other children.
+  Fork(Id(2), Id(3));
+  Exec(Id(3, 2), "/bin/ls");
+  EXPECT_EQ(PathOf(Id(2)), "/bin/sh");
+  EXPECT_EQ(PathOf(Id(3, 2)), "/bin/ls");
+}
+
+TEST_F(ProcessTableTest, AMoveChangesTheCgroupAlone) {
+  Exec(Id(1), "/bin/sh", "/a");
+  Take(Id(1), {.type = RECORD_MOVED, .cgroup = "/system.slice/b.service", .cgroup_v1 = "/v1"});
+  EXPECT_EQ(table_.Describe(Id(1), "n", 0).cgroup_path, "/system.slice/b.service");
+  EXPECT_EQ(PathOf(Id(1)), "/bin/sh");
+  Take(Id(2), {.type = RECORD_MOVED, .cgroup = "/b"});  // Unknown: asked for when it is sampled.
+  EXPECT_EQ(table_.size(), 1u);
+}
+
+// A task is sampled in do_exit() too.
+TEST_F(ProcessTableTest, WhatEndedStaysUntilItIsSilent) {
+  Exec(Id(1), "/bin/sh");
+  Exit(Id(1));
+  Exit(Id(1));
+  Exit(Id(2));  // Never seen.
+  for (int i = 0; i < 5; ++i) {
+    Wait(kSecond / 2);
+    EXPECT_NE(table_.FilesOf(Id(1)), nullptr);  // As for every sample.
+  }
+  Wait(kSecond / 2);
+  EXPECT_EQ(PathOf(Id(1)), "/bin/sh");
+  Wait(2 * kSecond);
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(ProcessTableTest, HoldsAFileAsLongAsItsProcess) {
   auto file = std::make_shared<ExecutableFile>();
-  table.Describe(Id(1), "one", 0);
-  table.FilesOf(Id(1))->push_back(file);
+  Exec(Id(1), "/bin/sh");
+  table_.FilesOf(Id(1))->push_back(file);
+  Exit(Id(1));
   EXPECT_EQ(file.use_count(), 2);
-  table.MarkEnded(Id(1));
-  EXPECT_EQ(file.use_count(), 2);
-  table.DropEnded();
+  Wait(2 * kSecond);
   EXPECT_EQ(file.use_count(), 1);
 }
 
-TEST(ProcessTableTest, AReusedPidIsAnotherProcess) {
+TEST_F(ProcessTableTest, AListEndsWhatItDoesNotName) {
+  for (uint32_t i = 1; i <= 3; ++i) Exec(Id(i), "/bin/old");
+  table_.BeginList();
+  Existing(Id(2), "/bin/old");
+  Existing(Id(3, 7), "/bin/new");  // Its exec was lost.
+  Existing(Id(4), "/bin/born");
+  table_.EndList();
+  Wait(2 * kSecond);
+  EXPECT_EQ(table_.size(), 3u);
+  EXPECT_EQ(table_.FilesOf(Id(1)), nullptr);
+  EXPECT_EQ(table_.FilesOf(Id(3)), nullptr);
+  EXPECT_EQ(PathOf(Id(2)), "/bin/old");
+  EXPECT_EQ(PathOf(Id(3, 7)), "/bin/new");
+  EXPECT_EQ(PathOf(Id(4)), "/bin/born");
+}
+
+TEST_F(ProcessTableTest, WithoutAListProcIsAsked) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const ProcessId self{.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)};
+  Exec(self, "/bin/me");
+  Exec(Id(1), "/bin/gone");
+  table_.EndGone();
+  Wait(2 * kSecond);
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_NE(table_.FilesOf(self), nullptr);
+}
+
+// The event of a fork may be read after a list that has the child already, with what it has become.
+TEST_F(ProcessTableTest, AnOldEventDoesNotUndoAList) {
+  table_.BeginList();
+  Existing(Id(1), "/bin/sh");
+  Existing(Id(2, 1), "/bin/child");
+  table_.EndList();
+  Fork(Id(1), Id(2, 1));
+  EXPECT_EQ(PathOf(Id(2, 1)), "/bin/child");
+}
+
+TEST_F(ProcessTableTest, AReusedPidIsAnotherProcess) {
   const auto pid = static_cast<uint32_t>(getpid());
   const ProcessId self{.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)};
   ProcessId before = self;
-  before.start_time_ns -= 1'000'000'000;
-  ProcessTable table(10);
+  before.start_time_ns -= kSecond;
   std::error_code error;
   const std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  EXPECT_EQ(table.Describe(self, "me", 0).executable_path, path);
-  EXPECT_EQ(table.Describe(before, "it", 0).executable_path, "");
-  EXPECT_EQ(table.Describe(before, "it", 0).command, "it");
+  EXPECT_EQ(PathOf(self), path);
+  EXPECT_EQ(PathOf(before), "");
+  EXPECT_EQ(table_.Describe(before, "it", 0).command, "it");
+}
+
+TEST_F(ProcessTableTest, CreationTimeDoesNotFollowTheWallClock) {
+  Exec(Id(1), "/bin/sh");
+  EXPECT_EQ(table_.Describe(Id(1), "n", 1000).creation_time_unix_ns, 1009);
+  EXPECT_EQ(table_.Describe(Id(1), "n", 5000).creation_time_unix_ns, 1009);
+}
+
+TEST_F(ProcessTableTest, NamesThatWereCutAreNotBelieved) {
+  Take(Id(1),
+       {.type = RECORD_EXEC, .flags = PROCESS_NAMES_CUT, .path = "/half/path", .cgroup = "/"});
+  EXPECT_EQ(PathOf(Id(1)), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -75,16 +76,52 @@ inline RecordBytes MakeSample(const SampleParts& parts) {
   return out;
 }
 
+struct EventParts {
+  record_type type = RECORD_EXEC;
+  uint32_t flags = 0;
+  process_key parent = {};
+  std::string path = {}, cgroup = {}, cgroup_v1 = {};
+  std::string_view command = {};
+};
+
+// "/a/b" as "b\0a\0"; the root as nothing.
+inline std::string Components(std::string_view path) {
+  std::string components;
+  while (!path.empty()) {
+    const size_t slash = path.rfind('/');
+    components += path.substr(slash + 1);
+    if (path != "/") components += '\0';
+    path = path.substr(0, slash);
+  }
+  return components;
+}
+
+inline RecordBytes MakeEvent(const EventParts& parts, const process_key& process,
+                             uint64_t time_ns) {
+  const std::string path = Components(parts.path), cgroup = Components(parts.cgroup),
+                    cgroup_v1 = Components(parts.cgroup_v1), names = path + cgroup + cgroup_v1;
+  const size_t size = sizeof(process_record) + (names.size() + 7) / 8 * 8;
+  process_record record = {};
+  record.header = {RECORD_LAYOUT_VERSION, static_cast<u16>(parts.type), static_cast<u32>(size),
+                   time_ns};
+  record.process = process;
+  record.parent = parts.parent;
+  record.path_bytes = static_cast<u16>(path.size());
+  record.cgroup_bytes = static_cast<u16>(cgroup.size());
+  record.cgroup_v1_bytes = static_cast<u16>(cgroup_v1.size());
+  record.flags = static_cast<u16>(parts.flags);
+  SetCommand(parts.command, record.leader_command);
+  RecordBytes out{.words = std::vector<uint64_t>(size / 8), .size = size};
+  std::memcpy(out.data(), &record, sizeof(record));
+  std::memcpy(out.data() + sizeof(record), names.data(), names.size());
+  return out;
+}
+
+// Without names, as if they could not be read.
 inline RecordBytes MakeEvent(record_type type, const process_key& process, uint32_t parent_pid,
                              std::string_view command, uint64_t time_ns) {
-  process_record record = {};
-  record.header = {RECORD_LAYOUT_VERSION, static_cast<u16>(type), sizeof(record), time_ns};
-  record.process = process;
-  record.parent_pid = parent_pid;
-  SetCommand(command, record.leader_command);
-  RecordBytes out{.words = std::vector<uint64_t>(sizeof(record) / 8), .size = sizeof(record)};
-  std::memcpy(out.data(), &record, sizeof(record));
-  return out;
+  return MakeEvent({.type = type, .parent = {.pid = parent_pid}, .command = command}, process,
+                   time_ns);
 }
 
 }  // namespace stackray::test

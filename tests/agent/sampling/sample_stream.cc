@@ -23,13 +23,16 @@ std::vector<code_range> RangesOf(uint32_t pid) {
 
 }  // namespace
 
-SampleStream::SampleStream(uint64_t seed, const std::string& directory, TestClock* clock)
+SampleStream::SampleStream(uint64_t seed, const std::string& directory, TestClock* clock,
+                           bool kernel_changes)
     : random_(seed),
       directory_(directory),
       clock_(clock),
       mapped_(directory),
       kernel_(MakeKernelWorld(directory)),
       raw_(CaptureRawStack()) {
+  if (kernel_ && kernel_changes)
+    changing_kernel_ = std::make_unique<ChangingKernel>(*kernel_, clock);
   Process self;
   self.key = {.pid = static_cast<u32>(getpid()),
               .exec_id = 3,
@@ -120,13 +123,16 @@ void SampleStream::FillStack(Process& process, SampleParts* parts) {
   }
 }
 
+uint64_t SampleStream::KernelAddress() {
+  if (changing_kernel_) return changing_kernel_->AnyAddress(random_);
+  return kernel_->addresses[Below(static_cast<uint32_t>(kernel_->addresses.size()))];
+}
+
 RecordBytes SampleStream::Sample(Process& process) {
   SampleParts parts = Base(process);
   if (kernel_ && Chance(2)) {
     parts.flags |= SAMPLE_IN_KERNEL;
-    for (uint32_t i = 0, n = 1 + Below(8); i < n; ++i)
-      parts.kernel.push_back(
-          kernel_->addresses[Below(static_cast<uint32_t>(kernel_->addresses.size()))]);
+    for (uint32_t i = 0, n = 1 + Below(8); i < n; ++i) parts.kernel.push_back(KernelAddress());
     if (Chance(20)) parts.flags |= SAMPLE_KERNEL_CUT;
   }
   parts.end = Chance(5) ? kOtherEnds[Below(std::size(kOtherEnds))] : uint32_t{END_UNDEFINED_RA};
@@ -198,6 +204,7 @@ RecordBytes SampleStream::Event() {
 }
 
 RecordBytes SampleStream::Next() {
+  if (changing_kernel_) changing_kernel_->MaybeChange(random_);
   for (auto process = processes_.begin(); process != processes_.end(); ++process)
     if (process->waiting == 0) return Exit(process);
   const uint32_t dice = Below(100);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/agent/sampling/changing_kernel.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/raw_stack.h"
 #include "tests/agent/sampling/record_bytes.h"
@@ -26,14 +27,18 @@ class SampleStream {
     uint64_t samples = 0, damaged = 0, events = 0, deaths = 0, after_death = 0, raw = 0;
   };
 
-  // Files are made in `directory`, which must be there and empty.
-  SampleStream(uint64_t seed, const std::string& directory, TestClock* clock);
+  // Files are made in `directory`, which must be there and empty. With `kernel_changes` the kernel's
+  // code comes and goes, too.
+  SampleStream(uint64_t seed, const std::string& directory, TestClock* clock,
+               bool kernel_changes = false);
 
   RecordBytes Next();
   const Counts& counts() const { return counts_; }
   const std::set<uint64_t>& sample_times() const { return times_; }
   const std::optional<KernelWorld>& kernel() const { return kernel_; }
   const std::string& stripped_path() const { return mapped_.stripped_path(); }
+  // nullptr when the kernel stays as it is.
+  ChangingKernel* changing_kernel() { return changing_kernel_.get(); }
 
  private:
   struct Process {
@@ -58,12 +63,14 @@ class SampleStream {
   std::vector<uint64_t> RangesToShow(Process& process);
   void FillStack(Process& process, SampleParts* parts);
   SampleParts Base(const Process& process);
+  uint64_t KernelAddress();
 
   std::mt19937_64 random_;
   const std::string directory_;
   TestClock* const clock_;
   MappedFiles mapped_;
   std::optional<KernelWorld> kernel_;
+  std::unique_ptr<ChangingKernel> changing_kernel_;
   std::list<Process> processes_;  // The first is this test itself and never ends.
   RawStack raw_;
   int children_ = 0;

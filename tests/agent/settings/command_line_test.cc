@@ -135,12 +135,14 @@ TEST(CommandLine, OutputsByEnding) {
 TEST(CommandLine, AReceiverChangesTheAgentsDefaults) {
   const AgentSettings local = Agent({"agent"});
   EXPECT_TRUE(local.page);
-  EXPECT_FALSE(local.receiver_configured);
+  EXPECT_THAT(local.receivers, IsEmpty());
   EXPECT_EQ(local.sampling.seal_interval_ms, 2000);
   for (const char* name : {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT",
                            "STACKRAY_ENDPOINT"}) {
     const AgentSettings remote = Agent({"agent"}, {{name, "http://c:4317"}});
-    EXPECT_TRUE(remote.receiver_configured);
+    ASSERT_EQ(remote.receivers.size(), 1u);
+    EXPECT_EQ(remote.receivers[0].endpoint, "http://c:4317");
+    EXPECT_EQ(remote.receivers[0].origins.at("endpoint"), name);
     EXPECT_FALSE(remote.page);
     EXPECT_EQ(remote.sampling.seal_interval_ms, 15000);
     EXPECT_TRUE(Agent({"agent", "--page"}, {{name, "http://c:4317"}}).page);
@@ -150,12 +152,107 @@ TEST(CommandLine, AReceiverChangesTheAgentsDefaults) {
 TEST(CommandLine, OtelVariablesBeatTheFileOnly) {
   const std::string config = File("otel.yaml", "endpoint: http://file\ncompression: zstd\n");
   const Environment otel = {{"STACKRAY_CONFIG", config},
-                            {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel"}};
-  const AgentSettings agent = Agent({"agent"}, otel);
-  EXPECT_EQ(agent.receiver.endpoint, "");  // The exporter reads it from the OTEL variable.
-  EXPECT_TRUE(agent.receiver_configured);
-  EXPECT_EQ(agent.receiver.compression, "zstd");
-  EXPECT_EQ(Agent({"agent", "--endpoint", "http://flag"}, otel).receiver.endpoint, "http://flag");
+                            {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel"},
+                            {"OTEL_EXPORTER_OTLP_TIMEOUT", "2500"},
+                            {"OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL", "http/protobuf"},
+                            {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}};
+  const ReceiverStrings receiver = Agent({"agent"}, otel).receivers.at(0);
+  EXPECT_EQ(receiver.name, "otlp");
+  EXPECT_EQ(receiver.endpoint, "http://otel");
+  EXPECT_EQ(receiver.origins.at("endpoint"), "OTEL_EXPORTER_OTLP_ENDPOINT");
+  EXPECT_EQ(receiver.protocol, "http/protobuf");
+  EXPECT_EQ(receiver.origins.at("protocol"), "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL");
+  EXPECT_EQ(receiver.timeout, "2500");
+  EXPECT_EQ(receiver.compression, "zstd");
+  EXPECT_EQ(receiver.origins.at("compression"), config + ":2: compression");
+  for (const char* stronger : {"flag", "variable"}) {
+    Environment environment = otel;
+    Words words = {"agent"};
+    if (std::string_view(stronger) == "flag")
+      words.insert(words.end(), {"--endpoint", "http://strong"});
+    else
+      environment["STACKRAY_ENDPOINT"] = "http://strong";
+    EXPECT_EQ(Agent(words, environment).receivers.at(0).endpoint, "http://strong") << stronger;
+  }
+  const std::string described = DescribeSettings(Parse({"agent"}, otel).effective);
+  EXPECT_THAT(described, HasSubstr("endpoint: http://otel  # OTEL_EXPORTER_OTLP_ENDPOINT\n"));
+  EXPECT_THAT(described, HasSubstr("timeout: 2500ms  # OTEL_EXPORTER_OTLP_TIMEOUT\n"));
+}
+
+TEST(CommandLine, SeveralReceivers) {
+  const std::string config = File(
+      "receivers.yaml",
+      "receivers:\n  - endpoint: http://one:4317\n    headers: a=secret\n"
+      "  - name: two\n    endpoint: https://b/\n    protocol: http/protobuf\n    timeout: 3s\n");
+  const Environment environment = {{"STACKRAY_CONFIG", config}};
+  const CommandLine line = Parse({"agent"}, environment);
+  const auto& agent = std::get<AgentSettings>(line.verb);
+  ASSERT_EQ(agent.receivers.size(), 2u);
+  EXPECT_EQ(agent.receivers[0].name, "one-4317");
+  EXPECT_EQ(agent.receivers[0].headers, "a=secret");
+  EXPECT_EQ(agent.receivers[0].origins.at("endpoint"), config + ":2: endpoint");
+  EXPECT_EQ(agent.receivers[1].name, "two");
+  EXPECT_EQ(agent.receivers[1].protocol, "http/protobuf");
+  EXPECT_EQ(agent.receivers[1].timeout, "3000");
+  EXPECT_EQ(agent.receivers[1].headers, "");
+  EXPECT_FALSE(agent.page);
+  EXPECT_THAT(line.warnings, IsEmpty());
+  const std::string described = DescribeSettings(line.effective);
+  EXPECT_THAT(described, HasSubstr("receivers:\n  - name: one-4317  # " + config +
+                                   ":2\n"
+                                   "    endpoint: http://one:4317  # " +
+                                   config +
+                                   ":2\n"
+                                   "    headers: ***"));
+  EXPECT_THAT(described, testing::Not(HasSubstr("secret")));
+  // What it prints of these is a configuration again, but for the secrets.
+  std::string list = described.substr(described.find("receivers:"));
+  list.replace(list.find("***"), 3, "a=b");
+  const std::string again = File("again.yaml", list);
+  EXPECT_EQ(Agent({"agent", "--config", again}).receivers.at(1).endpoint, "https://b/");
+}
+
+TEST(CommandLine, ReceiversInTheFileAndElsewhere) {
+  const std::string list = "receivers:\n  - endpoint: http://one\n";
+  const std::string config = File("list.yaml", list);
+  // A stronger source's endpoint holds alone, and that is said.
+  const CommandLine line = Parse({"agent", "--config", config, "--endpoint", "http://flag"});
+  EXPECT_EQ(std::get<AgentSettings>(line.verb).receivers.at(0).endpoint, "http://flag");
+  ASSERT_EQ(line.warnings.size(), 1u);
+  EXPECT_THAT(line.warnings[0], HasSubstr("are not used: --endpoint names another one"));
+  // Settings of the one receiver mean nothing to those of the list.
+  const CommandLine otel =
+      Parse({"agent", "--config", config}, {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}});
+  EXPECT_EQ(std::get<AgentSettings>(otel.verb).receivers.at(0).headers, "");
+  ASSERT_EQ(otel.warnings.size(), 1u);
+  EXPECT_THAT(otel.warnings[0], HasSubstr("OTEL_EXPORTER_OTLP_HEADERS is not used"));
+  const std::string beside = File("beside.yaml", list + "compression: none\n");
+  EXPECT_THAT(Error({"agent", "--config", beside}),
+              HasSubstr(beside + ":3: compression stands beside receivers"));
+  const std::string twice =
+      File("twice.yaml", list + "  - endpoint: https://one/path\n    protocol: http/protobuf\n");
+  EXPECT_THAT(Error({"agent", "--config", twice}), HasSubstr("two receivers are called \"one\""));
+  const std::string wrong = File("wrong.yaml", list + "    protocol: http/json\n");
+  EXPECT_THAT(Error({"agent", "--config", wrong}),
+              HasSubstr(wrong + ":3: protocol: \"http/json\" is not allowed"));
+}
+
+TEST(CommandLine, ResourceAttributesOfOpenTelemetry) {
+  using testing::Pair;
+  const Environment both = {{"OTEL_RESOURCE_ATTRIBUTES", "k8s.node.name=n1,service.name=weak"},
+                            {"OTEL_SERVICE_NAME", "strong"}};
+  EXPECT_THAT(Agent({"agent"}, both).sampling.resource_attributes,
+              ElementsAre(Pair("k8s.node.name", "n1"), Pair("service.name", "strong")));
+  EXPECT_THAT(DescribeSettings(Parse({"agent"}, both).effective),
+              HasSubstr("# OTEL_RESOURCE_ATTRIBUTES\n"));
+  EXPECT_THAT(Agent({"agent", "--resource-attributes", "a=b"}, both).sampling.resource_attributes,
+              ElementsAre(Pair("a", "b"), Pair("service.name", "strong")));
+  // Wrong ones are left out as a whole, said, and stop nothing.
+  const CommandLine line = Parse({"agent"}, {{"OTEL_RESOURCE_ATTRIBUTES", "a=1,b=%4"}});
+  EXPECT_THAT(std::get<AgentSettings>(line.verb).sampling.resource_attributes, IsEmpty());
+  ASSERT_EQ(line.warnings.size(), 1u);
+  EXPECT_THAT(line.warnings[0],
+              HasSubstr("OTEL_RESOURCE_ATTRIBUTES is not used: \"%4\": after % there must be two"));
 }
 
 TEST(CommandLine, StateDirectory) {

@@ -21,21 +21,40 @@ TEST(ConfigFile, KeysLinesAndLists) {
   const auto settings = ParseConfigText(
       "# first\nfrequency: 20\n\npid: [1, 2]\noutput:\n  - a.html\nlisten: '7172'\n", "x.yaml");
   ASSERT_TRUE(settings.ok()) << settings.status();
-  ASSERT_EQ(settings->size(), 4u);
-  EXPECT_EQ((*settings)[0].row->key, "frequency");
-  EXPECT_EQ((*settings)[0].origin, "x.yaml:2");
-  EXPECT_THAT((*settings)[1].texts, ElementsAre("1", "2"));
-  EXPECT_EQ((*settings)[1].origin, "x.yaml:4");
-  EXPECT_THAT((*settings)[2].texts, ElementsAre("a.html"));
-  EXPECT_THAT((*settings)[3].texts, ElementsAre("7172"));
+  const std::vector<GivenSetting>& given = settings->settings;
+  ASSERT_EQ(given.size(), 4u);
+  EXPECT_EQ(given[0].row->key, "frequency");
+  EXPECT_EQ(given[0].origin, "x.yaml:2");
+  EXPECT_THAT(given[1].texts, ElementsAre("1", "2"));
+  EXPECT_EQ(given[1].origin, "x.yaml:4");
+  EXPECT_THAT(given[2].texts, ElementsAre("a.html"));
+  EXPECT_THAT(given[3].texts, ElementsAre("7172"));
 }
 
 TEST(ConfigFile, NothingIsFine) {
   for (const char* text : {"", "# only words\n", "---\n", "{}"}) {
     const auto settings = ParseConfigText(text, "x.yaml");
     ASSERT_TRUE(settings.ok()) << settings.status();
-    EXPECT_TRUE(settings->empty());
+    EXPECT_TRUE(settings->settings.empty());
+    EXPECT_TRUE(settings->receivers.empty());
   }
+}
+
+TEST(ConfigFile, Receivers) {
+  const auto file = ParseConfigText(
+      "page: on\nreceivers:\n  - endpoint: http://a\n    headers: [b=1, c=2]\n  - name: two\n"
+      "    endpoint: http://b\n",
+      "x.yaml");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->receivers.size(), 2u);
+  const GivenReceiver& first = file->receivers[0];
+  EXPECT_EQ(first.origin, "x.yaml:3");
+  EXPECT_EQ(first.name, "");
+  ASSERT_EQ(first.settings.size(), 2u);
+  EXPECT_EQ(first.settings[1].row->key, "headers");
+  EXPECT_EQ(first.settings[1].origin, "x.yaml:4");
+  EXPECT_THAT(first.settings[1].texts, ElementsAre("b=1", "c=2"));
+  EXPECT_EQ(file->receivers[1].name, "two");
 }
 
 TEST(ConfigFile, Refusals) {
@@ -59,6 +78,19 @@ TEST(ConfigFile, Refusals) {
       {"page: on\n---\npage: off\n", "x.yaml:3: a second YAML document"},
       {"page: *nobody\n", "x.yaml:1: not YAML"},
       {"page: on\n\tfrequency: 1\n", "x.yaml:"},
+      {"receivers: http://a\n", "x.yaml:1: receivers: expected a list of 1 to 16 receivers"},
+      {"receivers: []\n", "x.yaml:1: receivers: expected a list"},
+      {"receivers:\n  - http://a\n", "x.yaml:2: a receiver is a mapping"},
+      {"receivers:\n  - protocol: grpc\n", "x.yaml:2: this receiver has no endpoint"},
+      {"receivers:\n  - endpoint: http://a\n    page: on\n", "x.yaml:3: unknown key \"page\""},
+      {"receivers:\n  - endpoint: http://a\n    protocoll: grpc\n",
+       "x.yaml:3: unknown key \"protocoll\"; did you mean protocol?"},
+      {"receivers:\n  - endpoint: http://a\n    endpoint: http://b\n",
+       "x.yaml:3: key \"endpoint\" given twice, first at x.yaml:2"},
+      {"receivers:\n  - name: ../a\n    endpoint: http://a\n", "x.yaml:2: name: expected 1 to 64"},
+      {"receivers:\n  - name: history\n    endpoint: http://a\n", "x.yaml:2: name: expected"},
+      {"receiver:\n  - endpoint: http://a\n",
+       "x.yaml:1: unknown key \"receiver\"; did you mean receivers?"},
   };
   for (const auto& [text, expected] : cases) EXPECT_THAT(Error(text), StartsWith(expected)) << text;
 }

@@ -15,6 +15,16 @@ const TargetSettings& Target(const CommandLine& line) {
 const SamplingSettings& Sampling(const CommandLine& line) {
   return Record(line) ? Record(line)->sampling : Agent(line).sampling;
 }
+std::string Attributes(const CommandLine& line) {
+  std::string text;
+  for (const auto& [key, value] : Sampling(line).resource_attributes)
+    text += fmt::format("{}={};", key, value);
+  return text;
+}
+std::string MetricsListen(const CommandLine& line) {
+  const std::optional<ListenAddress>& address = Agent(line).metrics_listen;
+  return address ? fmt::format("{} {}", address->host, address->port) : "none";
+}
 std::string Outputs(const CommandLine& line) {
   std::string text;
   for (const OutputFile& output : Record(line)->outputs)
@@ -32,7 +42,7 @@ Case SwitchCase(const char* record, const char* agent,
 Case ReceiverText(Sample file, Sample variable, Sample flag, std::string bad,
                   std::string ReceiverStrings::*field) {
   return {"", "", file, variable, flag, bad, [field](const CommandLine& line) {
-            return Agent(line).receiver.*field;
+            return Agent(line).receivers.empty() ? std::string() : Agent(line).receivers[0].*field;
           }};
 }
 
@@ -111,6 +121,22 @@ std::map<std::string_view, Case> Cases() {
         {"2GiB", "2147483648"},
         "1048575",
         READ(Sampling(l).unwind_tables_bytes)}},
+      {"resource-attributes",
+       {"",
+        "",
+        {"a=1,b=2", "a=1;b=2;"},
+        {"k8s.node.name=n%2C1", "k8s.node.name=n,1;"},
+        {" c = d ", "c=d;"},
+        "a=1,%zz=2",
+        &Attributes}},
+      {"service-name",
+       {"",
+        "",
+        {"shop", "service.name=shop;"},
+        {"a b", "service.name=a b;"},
+        {"x", "service.name=x;"},
+        std::string(256, 'x'),
+        &Attributes}},
       {"duration",
        {"none",
         "",
@@ -177,6 +203,22 @@ std::map<std::string_view, Case> Cases() {
         {"1 GiB", "1073741824"},
         "4MB",
         READ(Agent(l).queue_bytes)}},
+      {"spool-size",
+       {"",
+        "536870912",
+        {"0", "0"},
+        {"8MiB", "8388608"},
+        {"1GiB", "1073741824"},
+        "7MiB",
+        READ(Agent(l).spool_bytes)}},
+      {"spool-age",
+       {"",
+        "21600000",
+        {"1d", "86400000"},
+        {"1m", "60000"},
+        {"90", "90000"},
+        "59s",
+        READ(Agent(l).spool_age_ms)}},
       {"flush-timeout",
        {"",
         "5000",
@@ -194,6 +236,14 @@ std::map<std::string_view, Case> Cases() {
         {"localhost:0", "localhost 0"},
         "0.0.0.0:7171",
         READ(fmt::format("{} {}", Agent(l).listen.host, Agent(l).listen.port))}},
+      {"metrics-listen",
+       {"",
+        "none",
+        {"0.0.0.0:9464", "0.0.0.0 9464"},
+        {"[::]:1", ":: 1"},
+        {"192.0.2.7:80", "192.0.2.7 80"},
+        "9464",
+        &MetricsListen}},
       {"log-level",
        {"1",
         "1",

@@ -23,6 +23,8 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
     if (verb == kCheckVerb) arguments.push_back("a.otlp");
     if (verb == kConvertVerb) arguments.insert(arguments.end(), {"a.otlp", "b.html"});
     if (row_.key == "inherit") arguments.push_back("--pid=1");
+    if (row_.receiver_field != nullptr && row_.key != "endpoint")
+      arguments.push_back("--endpoint=http://receiver:4317");
     return arguments;
   }
   std::vector<std::string> WithFlag(Verb verb, const std::string& text) const {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "reporter/formats/gzip.h"
+
 namespace stackray {
 namespace {
 
@@ -34,9 +36,30 @@ TEST(ProfileCache, BodiesKeepBothForms) {
   EXPECT_EQ(MakeBody("short", 6)->gzip, "");
 }
 
+TEST(ProfileCache, LargeCompressedBodiesAreNeverWholeInTheirPlainForm) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i);
+  const WebBodyPtr body = *MakeCompressedBody(*GzipCompress(text), 0.5);
+  EXPECT_EQ(body->plain, "");
+  EXPECT_EQ(body->cpu_seconds, 0.5);
+  BodyExpander expander(body);
+  std::string expanded, part;
+  BodyExpander::State state;
+  do {
+    state = expander.Next(&part);
+    EXPECT_LE(part.size(), 64u * 1024);
+    expanded += part;
+  } while (state == BodyExpander::State::kMore);
+  EXPECT_EQ(state, BodyExpander::State::kEnd);
+  EXPECT_EQ(expanded, text);
+  EXPECT_EQ((*MakeCompressedBody(*GzipCompress("short"), 0))->plain, "short");
+  EXPECT_TRUE((*MakeCompressedBody(*GzipCompress(""), 0))->plain.empty());
+  EXPECT_FALSE(MakeCompressedBody("no gzip", 0).ok());
+}
+
 TEST(ProfileCache, OneAnswerForASecondThenAnew) {
   int made = 0;
-  ProfileCache cache([&](ProfileCache::Range) { return std::to_string(++made); });
+  ProfileCache cache([&](ProfileCache::Range) { return GzipCompress(std::to_string(++made)); });
   EXPECT_EQ((*cache.Get({1, 2}))->plain, "1");
   EXPECT_EQ((*cache.Get({1, 2}))->plain, "1");
   EXPECT_EQ((*cache.Get({1, 3}))->plain, "2");
@@ -49,7 +72,7 @@ TEST(ProfileCache, KeepsFewAndNoErrors) {
   ProfileCache cache([&](ProfileCache::Range range) -> absl::StatusOr<std::string> {
     ++made;
     if (range.first == 100) return absl::InternalError("no");
-    return std::to_string(range.first);
+    return GzipCompress(std::to_string(range.first));
   });
   for (int64_t i = 0; i < 10; ++i) EXPECT_EQ((*cache.Get({i, 50}))->plain, std::to_string(i));
   EXPECT_EQ((*cache.Get({9, 50}))->plain, "9");
@@ -65,7 +88,7 @@ TEST(ProfileCache, StopWakesWhoWaits) {
   std::atomic<bool> go_on{false};
   ProfileCache cache([&](ProfileCache::Range) {
     while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return std::string("late");
+    return GzipCompress("late");
   });
   std::atomic<int> at_work{0};
   std::thread maker([&] {

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 
+#include "reporter/formats/gzip.h"
+
 namespace stackray {
 
-absl::StatusOr<std::string> FakeSource::ProfileJson(int64_t from_ms, int64_t to_ms,
+absl::StatusOr<std::string> FakeSource::ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                     std::stop_token stop) {
   ++profiles;
   const int now = ++at_once;
@@ -20,8 +22,11 @@ absl::StatusOr<std::string> FakeSource::ProfileJson(int64_t from_ms, int64_t to_
     std::atomic<int>& count;
     ~Leave() { --count; }
   } leave{at_once};
-  if (profile) return profile(from_ms, to_ms, stop);
-  return "{\"from\":" + std::to_string(from_ms) + ",\"to\":" + std::to_string(to_ms) + "}";
+  if (!compressed.empty()) return compressed;
+  absl::StatusOr<std::string> plain =
+      "{\"from\":" + std::to_string(from_ms) + ",\"to\":" + std::to_string(to_ms) + "}";
+  if (profile) plain = profile(from_ms, to_ms, stop);
+  return plain.ok() ? GzipCompress(*plain, 1) : plain;
 }
 
 std::unique_ptr<WebServer> StartAnywhere(PageDataSource& source, std::string_view page) {

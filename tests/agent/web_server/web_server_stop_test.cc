@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "agent/web_server/web_server.h"
+#include "reporter/formats/gzip.h"
 #include "tests/agent/web_server/web_client.h"
 
 namespace stackray {
@@ -45,7 +46,7 @@ TEST_F(Stop, WithIdleAndHalfSentRequests) {
 }
 
 TEST_F(Stop, WhileAClientDoesNotRead) {
-  source_.profile = [](auto...) { return std::string(50'000'000, 'x'); };
+  source_.compressed = *GzipCompress(std::string(50'000'000, 'x'));
   const UniqueFd slow = ConnectTo(port_);
   SendAll(slow.get(), get_);
   ExpectQuickStop();

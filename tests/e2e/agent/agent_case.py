@@ -56,9 +56,11 @@ class Agent:
         return time.monotonic() - self.began
 
     def find_page(self):
+        """The address printed last; without a page the log has one, of the metrics."""
         with open(self.output_path, encoding="utf-8") as file:
-            found = re.search(r"http://[\d.:]+/", file.read())
-        self.url = found.group(0) if found else None
+            said = file.read() + "".join(re.findall(r"metrics at \S+", self.log()))
+        found = re.findall(r"(?:this host|metrics) at (http://[\d.:]+/)", said)
+        self.url = found[-1] if found else None
         return self.url
 
     def get(self, path, host=None):
@@ -73,8 +75,8 @@ class Agent:
             connection.close()
 
     def samples(self):
-        """The metrics of samples: {"produced": n, "delivered": {receiver: n}, "lost": {…}, …}."""
-        found = {"produced": 0, "delivered": {}, "lost": {}, "in_flight": {}}
+        """The metrics of samples: {"produced": n, "due": {receiver: n}, "delivered": {…}, "lost": {…}, …}."""
+        found = {"produced": 0, "due": {}, "delivered": {}, "lost": {}, "in_flight": {}}
         for line in self.get("/metrics")[1].splitlines():
             match = METRIC.match(line)
             if not match or match.group(1) not in found:
@@ -83,7 +85,7 @@ class Agent:
             if name == "produced":
                 found[name] = value
                 continue
-            receiver = re.search(r'receiver="(\w+)"', labels).group(1)
+            receiver = re.search(r'receiver="([^"]+)"', labels).group(1)
             found[name][receiver] = found[name].get(receiver, 0) + value
         return found
 
@@ -96,17 +98,32 @@ class Agent:
         return self.process.wait(seconds)
 
     def totals(self):
-        """Samples (produced, delivered, lost), as the agent's last words have them."""
-        found = re.search(r"(\d+) samples produced, (\d+) delivered, (\d+) lost", self.log())
+        """Samples (produced, delivered, lost), as the agent's last words have them, where none is kept."""
+        *totals, kept = self.totals_of("otlp")
+        assert kept == 0, self.log()
+        return tuple(totals)
+
+    def totals_of(self, receiver):
+        """(produced, delivered, lost, kept on disk) of one receiver."""
+        found = re.search(rf"receiver {receiver}: (\d+) samples produced, (\d+) delivered, (\d+) lost, "
+                          r"(\d+) kept", self.log())
         return tuple(int(number) for number in found.groups()) if found else None
+
+    def status_document(self, state):
+        """What `agent --status` prints."""
+        answer = stackray_command.run("agent", "--status", "--state-dir", state,
+                                      env=clean_environment())
+        assert answer.returncode == 0, answer.stderr
+        return json.loads(answer.stdout)
 
 
 class Accountant(threading.Thread):
     """Reads an agent's metrics again and again, and keeps the moments whose sums do not agree."""
 
-    def __init__(self, agent):
+    def __init__(self, agent, from_the_start=True):
         super().__init__()
         self.agent, self.wrong, self.moments = agent, [], []
+        self.from_the_start = from_the_start  # No receiver comes later, and no spool is found.
         self.most_in_flight = {}
         self._stop_asked = threading.Event()
 
@@ -121,7 +138,9 @@ class Accountant(threading.Thread):
             self.moments.append(now)
             for receiver, delivered in now["delivered"].items():
                 in_flight = now["in_flight"][receiver]
-                if now["produced"] != delivered + now["lost"][receiver] + in_flight:
+                due = now["due"][receiver]
+                if due != delivered + now["lost"][receiver] + in_flight or (
+                        self.from_the_start and due != now["produced"]):
                     self.wrong.append((receiver, now))
                 self.most_in_flight[receiver] = max(self.most_in_flight.get(receiver, 0), in_flight)
 
@@ -179,9 +198,9 @@ class AgentCase(stackray_command.SamplingCase):
         self.assertIsNotNone(took, agent.log())
         return took
 
-    def account(self, agent):
+    def account(self, agent, **options):
         agent.find_page()
-        accountant = Accountant(agent)
+        accountant = Accountant(agent, **options)
         accountant.start()
         self.addCleanup(accountant.end)
         return accountant

@@ -40,6 +40,52 @@ class CheckConfig(stackray_command.Case):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("frequency: 99", again.stdout)
 
+    def test_otel_variables_are_named_as_origins(self):
+        answer = self.check(OTEL_EXPORTER_OTLP_ENDPOINT="http://collector:4318",
+                            OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL="http/protobuf",
+                            OTEL_EXPORTER_OTLP_TIMEOUT="2500", OTEL_EXPORTER_OTLP_HEADERS="a=secret",
+                            OTEL_SERVICE_NAME="shop")
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""))
+        lines = answer.stdout.splitlines()
+        self.assertIn("endpoint: http://collector:4318  # OTEL_EXPORTER_OTLP_ENDPOINT", lines)
+        self.assertIn("protocol: http/protobuf  # OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL", lines)
+        self.assertIn("timeout: 2500ms  # OTEL_EXPORTER_OTLP_TIMEOUT", lines)
+        self.assertIn("headers: ***  # OTEL_EXPORTER_OTLP_HEADERS", lines)
+        self.assertIn("service-name: shop  # OTEL_SERVICE_NAME", lines)
+        self.assertNotIn("secret", answer.stdout)
+
+    def test_resource_attributes_that_cannot_be_read_are_said_and_left_out(self):
+        answer = self.check(OTEL_RESOURCE_ATTRIBUTES="a=1,b=%zz")
+        self.assertEqual(answer.returncode, 0)
+        self.assertIn("warning: OTEL_RESOURCE_ATTRIBUTES is not used", answer.stderr)
+        self.assertIn('"%zz"', answer.stderr)
+
+    def test_several_receivers(self):
+        path = self.config("receivers:\n  - endpoint: http://one:4317\n  - name: two\n"
+                           "    endpoint: ftp://two\n")
+        self.assert_failed(self.check("--config", path), 2, "agent.yaml:4: endpoint: ", 'scheme "ftp"')
+        path = self.config("receivers:\n  - endpoint: http://one:4317\n  - name: two\n"
+                           "    endpoint: http://two\n    headers: {a: 1}\n")
+        self.assert_failed(self.check("--config", path), 2, "agent.yaml:5: headers needs a value")
+        path = self.config("receivers:\n  - endpoint: http://one:4317\n  - name: two\n"
+                           "    endpoint: http://two\n")
+        answer = self.check("--config", path)
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""))
+        again = self.check("--config", self.config("\n".join(
+            line for line in answer.stdout.splitlines() if not line.endswith("# default")) + "\n"))
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("  - name: two", again.stdout)
+
+    def test_doctor_says_where_profiles_would_go(self):
+        environment = {**agent_case.clean_environment(),
+                       "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317"}
+        answer = stackray_command.run("doctor", env=environment)
+        self.assertIn("http://collector:4317 (OTEL_EXPORTER_OTLP_ENDPOINT)", answer.stdout)
+        environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = "ftp://collector"
+        answer = stackray_command.run("doctor", env=environment)
+        self.assertIn("OTEL_EXPORTER_OTLP_ENDPOINT: ", answer.stdout)
+        self.assertIn("--check-config", answer.stdout)
+
     def test_starts_nothing(self):
         state = self.path("state")
         self.assertEqual(self.check("--state-dir", state).returncode, 0)
@@ -52,6 +98,9 @@ class CheckConfig(stackray_command.Case):
                 for answer in (self.check("--endpoint", endpoint),
                                self.check("--config", self.config(f"endpoint: {endpoint}\n"))):
                     self.assert_failed(answer, 2, "endpoint", words)
+                # Named as it was given: the file's line and key, not a flag that nobody wrote.
+                self.assertIn("agent.yaml:1: endpoint: ", answer.stderr)
+                self.assertNotIn("--endpoint", answer.stderr)
                 answer = self.check(OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
                 self.assert_failed(answer, 2, "OTEL_EXPORTER_OTLP_ENDPOINT", words)
 

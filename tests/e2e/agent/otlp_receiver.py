@@ -25,7 +25,6 @@ class OtlpReceiver:
         self.refused = 0        # Answered 413.
         self.limit = None       # Larger bodies are refused, decompressed.
         self.name_limit = False  # In the answer, as gRPC's servers write it.
-        self.every_third = False  # Is too large, whatever its size: two halves fit always.
         self.lose_reply = False  # Once: take the next batch, and cut the connection.
         self.changed = threading.Condition()
         self._server = None
@@ -81,8 +80,6 @@ class OtlpReceiver:
             return not lost
 
     def too_large(self, body):
-        if self.every_third:
-            return (len(self.batches) + self.refused) % 3 == 0
         return self.limit is not None and len(body) > self.limit
 
     def write(self, path):

@@ -40,6 +40,9 @@ class Reload(agent_case.AgentCase):
         self.assertGreater(agent.samples()["produced"], before)
         self.assertEqual(agent.get("/healthz")[0], 200)
 
+    def sampling_began(self, agent):
+        return agent.log().count("info: sampling ")
+
     def test_wrong_settings_change_nothing(self):
         self.spin()
         self.configure(frequency=49, seal_interval="200ms")
@@ -50,49 +53,102 @@ class Reload(agent_case.AgentCase):
                 ({"frequency": "many"}, "is not allowed"),
                 ({"endpoint": "ftp://collector:1"}, 'scheme "ftp"'),
                 ({"endpoint": "https://collector:1", "certificate": self.path("no.pem")}, "no.pem"),
-                ({"frequency": 99, "cgroup": self.path("no-cgroup")}, "back to the old ones")):
+                ({"frequency": 99, "cgroup": self.path("no-cgroup")}, "no-cgroup")):
             with self.subTest(settings=settings):
                 self.configure(seal_interval="200ms", **settings)
                 self.reload(agent, words)
-                if "cgroup" in settings:  # Shows only when it is tried: the page moves.
-                    self.assertIsNotNone(self.wait_for_start(agent, 2))
-                    agent.url = self.last_url(agent)
-                else:
-                    self.assertEqual(agent.find_page(), url)
+                self.assertIn("the old ones stay", agent.log())
+                self.assertEqual(agent.find_page(), url)
                 self.assert_still_samples(agent)
                 self.assertEqual(agent.status()["frequency_hz"], 49)
+        self.assertEqual(self.sampling_began(agent), 1)
         self.assertEqual(agent.end(), 0)
 
-    def wait_for_start(self, agent, times):
-        until = time.monotonic() + 15
-        while agent.log().count("info: sampling ") < times and time.monotonic() < until:
-            time.sleep(0.05)
-        return True if agent.log().count("info: sampling ") >= times else None
-
-    def last_url(self, agent):
-        with open(agent.output_path, encoding="utf-8") as file:
-            return [word for word in file.read().split() if word.startswith("http://")][-2]
-
-    def test_right_settings_are_taken_and_nothing_is_lost_on_the_way(self):
+    def test_another_frequency_is_taken_and_nothing_is_lost_on_the_way(self):
         self.spin()
         receiver = OtlpReceiver()
         self.addCleanup(receiver.down)
         receiver.up()
-        self.configure(frequency=49, seal_interval="200ms", page="true",
-                       endpoint=receiver.endpoint, protocol="http/protobuf")
+        settings = {"seal_interval": "200ms", "page": "true", "endpoint": receiver.endpoint,
+                    "protocol": "http/protobuf"}
+        self.configure(frequency=49, **settings)
         agent = self.begin()
+        accountant = self.account(agent)
         self.assertTrue(receiver.wait_for(3, 15))
-        self.configure(frequency=99, seal_interval="200ms", page="true",
-                       endpoint=receiver.endpoint, protocol="http/protobuf")
+        before = agent.samples()["produced"]
+        self.configure(frequency=99, **settings)
         self.reload(agent, "settings reloaded")
-        self.assertTrue(self.wait_for_start(agent, 2))
+        self.assertEqual(self.sampling_began(agent), 2)
         self.assertIn("at 99 Hz", agent.log())
-        agent.url = self.last_url(agent)
-        self.assertEqual(agent.status()["frequency_hz"], 99)
+        self.assertEqual(agent.status()["frequency_hz"], 99)  # At the same address.
+        self.assertGreaterEqual(agent.samples()["produced"], before)  # Counts go on.
         self.assertTrue(receiver.wait_for(len(receiver.batches) + 3, 15))
+        accountant.end()
         self.assertEqual(agent.end(), 0)
+        self.assertEqual(accountant.wrong, [])
+        produced, delivered, lost = agent.totals()
+        self.assertEqual(produced, delivered + lost)
         # The history holds what both have sealed, and so does the receiver.
         self.assertEqual(self.write_history(self.path("kept.otlp")), receiver.batches)
+        receiver.write(self.path("received.otlp"))
+        self.assertEqual(self.count(self.path("received.otlp")), (delivered, lost))
+
+    def test_an_absent_receiver_keeps_its_queue_and_a_new_address_gets_it(self):
+        """Without a spool: all that waits is in memory."""
+        self.spin()
+        absent, there = OtlpReceiver(), OtlpReceiver()
+        self.addCleanup(there.down)
+        there.up()
+        settings = {"frequency": 199, "seal_interval": "200ms", "page": "true", "spool_size": 0,
+                    "protocol": "http/protobuf"}
+        self.configure(endpoint=absent.endpoint, **settings)
+        agent = self.begin()
+        accountant = self.account(agent)
+        self.assertIsNotNone(self.wait_for(agent, "does not take a batch"))
+        self.configure(endpoint=absent.endpoint, history_size="8MiB", **settings)
+        self.reload(agent, "settings reloaded")
+        self.assertEqual(self.sampling_began(agent), 1)
+        waiting = agent.samples()["in_flight"]["otlp"]
+        self.assertGreater(waiting, 50)
+        self.configure(endpoint=there.endpoint, history_size="8MiB", **settings)
+        agent.process.send_signal(signal.SIGHUP)
+        self.assertTrue(there.wait_for(5, 20))
+        accountant.end()
+        self.assertEqual(agent.end(), 0)
+        self.assertEqual(accountant.wrong, [])
+        self.assertEqual(self.sampling_began(agent), 1)
+        produced, delivered, lost = agent.totals()
+        self.assertEqual(produced, delivered + lost)
+        there.write(self.path("received.otlp"))
+        self.assertEqual(self.count(self.path("received.otlp")), (delivered, lost))
+        self.assertEqual(self.write_history(self.path("kept.otlp")), there.batches)
+
+    def test_a_receiver_that_comes_later_owes_nothing_for_before(self):
+        self.spin()
+        receiver = OtlpReceiver()
+        self.addCleanup(receiver.down)
+        receiver.up()
+        settings = {"frequency": 199, "seal_interval": "200ms", "page": "true"}
+        self.configure(**settings)
+        agent = self.begin()
+        accountant = self.account(agent, from_the_start=False)
+        self.assert_still_samples(agent)
+        self.configure(endpoint=receiver.endpoint, protocol="http/protobuf", **settings)
+        self.reload(agent, "settings reloaded")
+        self.assertTrue(receiver.wait_for(5, 15))
+        now = agent.samples()
+        self.assertLess(now["due"]["otlp"], now["produced"])
+        self.configure(**settings)  # And it goes again.
+        agent.process.send_signal(signal.SIGHUP)
+        self.assertIsNotNone(self.wait_for(agent, "receiver otlp is configured no longer"))
+        self.assert_still_samples(agent)
+        self.assertNotIn("otlp", agent.samples()["due"])
+        accountant.end()
+        self.assertEqual(agent.end(), 0)
+        self.assertEqual(accountant.wrong, [])
+        batches = self.write_history(self.path("kept.otlp"))
+        first = batches.index(receiver.batches[0])
+        self.assertEqual(batches[first:first + len(receiver.batches)], receiver.batches)
 
 
 if __name__ == "__main__":

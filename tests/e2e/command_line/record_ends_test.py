@@ -2,6 +2,7 @@
 target or its command is not there."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -47,6 +48,17 @@ class RecordEnds(SamplingCase):
         answer = run("record", "-d", "1", "--cgroup", "/sys/fs/cgroup/no-such", "-o",
                      self.path("x.folded"))
         self.assert_failed(answer, 2, "no-such")
+
+    def test_the_summary_says_how_long_it_recorded(self):
+        """Also where hardly a sample came."""
+        with started("sleep", "60") as idle:
+            begun = time.monotonic()
+            answer = run("record", "-d", "2", "-p", str(idle.pid), "-o", self.path("x.folded"))
+            took = time.monotonic() - begun
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        said = float(re.search(r" in ([\d.]+) s", answer.stderr).group(1))
+        self.assertGreaterEqual(said, 2)
+        self.assertLessEqual(said, took)
 
     def test_target_that_ends_ends_the_recording(self):
         with started("sh", "-c", "sleep 2") as target:

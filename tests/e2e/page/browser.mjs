@@ -10,6 +10,9 @@ const require = createRequire(join(here, "../../../web/package.json"));
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
+// For what a user would wait for: long, because a busy machine may stand still for half a minute.
+export const WAIT_MS = 100_000;
+
 export const ROW_HEIGHT = 20; // of the flame graph, as in web/src/view/flame_paint.ts
 
 // Path of the browser, or null with a reason on standard output. STACKRAY_CHROMIUM names another one.
@@ -30,6 +33,7 @@ export async function launch() {
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 },
     colorScheme: "light", timezoneId: "UTC", ...options });
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const seen = { dialogs: [], errors: [], requests: [] };
   page.on("dialog", (dialog) => {
@@ -43,6 +47,12 @@ export async function open(browser, url, options = {}) {
   page.on("request", (request) => seen.requests.push(request.url()));
   await page.goto(url);
   return { page, seen, close: () => context.close() };
+}
+
+// Every graph on the screen is where it will be: no zoom is on its way.
+export async function settled(page) {
+  await page.waitForFunction(() => document.querySelector("canvas[aria-busy=true]") === null);
+  await painted(page);
 }
 
 // Two animation frames: whatever was asked for is painted.
@@ -69,7 +79,7 @@ export async function hover(page, share, depth, canvas, upward) {
 export async function click(page, share, depth, canvas, upward) {
   const { x, y } = await framePoint(page, share, depth, canvas, upward);
   await page.mouse.click(x, y);
-  await page.waitForTimeout(260); // the zoom moves for 160 ms
+  await settled(page);
 }
 
 // The colour on the screen at the middle of a frame, as "r,g,b".
@@ -82,6 +92,17 @@ export async function colorAt(page, share, depth) {
       Math.floor(part * canvas.width), Math.floor((row * height + 3) * ratio), 1, 1).data;
     return `${r},${g},${b},${a}`;
   }, [share, depth, ROW_HEIGHT]);
+}
+
+// From now on cpuSeconds() says how much CPU time the page's main thread has used, which tells a slow
+// page from a busy machine.
+export async function cpuClock(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  return async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find((metric) => metric.name === "TaskDuration").value;
+  };
 }
 
 export async function fact(page, label) {

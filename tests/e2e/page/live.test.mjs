@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { click, fact, launch, open, painted } from "./browser.mjs";
+import { click, fact, launch, open, painted, WAIT_MS } from "./browser.mjs";
 import { smallProfile, START_MS } from "./fixtures.mjs";
 import { LiveServer } from "./server.mjs";
 
@@ -25,13 +25,13 @@ async function show() {
   ({ page, seen, close } = await open(browser, url));
 }
 
-// Waits until the condition holds; fails with `what` after ten seconds.
+// Waits until the condition holds; fails with `what` when it takes too long.
 async function until(what, condition) {
-  for (let i = 0; i < 100; i++) {
+  for (const end = performance.now() + WAIT_MS; performance.now() < end;) {
     if (await condition()) return;
     await new Promise((done) => setTimeout(done, 100));
   }
-  assert.fail(`after 10 s still not: ${what}`);
+  assert.fail(`after ${WAIT_MS / 1000} s still not: ${what}`);
 }
 
 const state = () => page.locator(".live-state").innerText();
@@ -67,6 +67,18 @@ test("asks for the chosen range and shows what is new", async () => {
   };
   server.newestMs += 2000;
   await until("new samples", async () => (await fact(page, "samples")) === "123");
+});
+
+test("answers that cost the agent much are asked for seldom, and the page says so", async () => {
+  server.newestMs = START_MS;
+  server.costMs = 6_000;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  const [profiles, statuses] = [server.profileUrls.length, server.statusCount];
+  server.newestMs += 2000;
+  await until("two more rounds", () => server.statusCount >= statuses + 2);
+  assert.equal(server.profileUrls.length, profiles);
+  assert.equal(await page.locator(".live-state").getAttribute("title"), "Updates every 600 s");
 });
 
 test("pausing, zooming and selecting time keep what is on the screen", async () => {

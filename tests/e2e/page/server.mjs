@@ -8,6 +8,7 @@ export class LiveServer {
     this.newestMs = 0;      // 0: no samples yet
     this.failWith = 0;      // an HTTP status for everything below /api
     this.make = smallProfile;
+    this.costMs = 1;        // what the agent says an answer costs it
     this.profileUrls = [];
     this.statusCount = 0;
     this.sockets = new Set();
@@ -52,7 +53,8 @@ export class LiveServer {
   }
 
   send(response, status, type, body) {
-    response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
+    response.writeHead(status, { "content-type": type, "cache-control": "no-store",
+      "server-timing": `make;dur=${this.costMs.toFixed(1)}` });
     response.end(body);
   }
 }

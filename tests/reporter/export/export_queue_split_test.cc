@@ -40,6 +40,15 @@ class ExportQueueSplitTest : public testing::Test {
     EXPECT_TRUE(AddsUp(queue_->Counts()));
     EXPECT_EQ(queue_->Counts().queued_bytes, 0u);
   }
+  // The bytes of all batches that the receiver took.
+  std::string Taken() {
+    std::string taken;
+    for (const std::string& bytes : receiver_->Sent()) {
+      SealedBatch batch{.bytes = bytes};
+      if (receiver_->judge(batch).kind == Kind::kDelivered) taken += bytes;
+    }
+    return taken;
+  }
   uint64_t LostAsTooLarge() {
     return queue_->Counts().lost[static_cast<size_t>(LossReason::kTooLarge)].samples;
   }
@@ -58,12 +67,64 @@ TEST_F(ExportQueueSplitTest, HalvesAndResendsOnce) {
   EXPECT_EQ(queue_->Counts().splits, 1u);
 }
 
-TEST_F(ExportQueueSplitTest, AHalfThatIsStillTooLargeIsLost) {
-  Limit(40, false);
+TEST_F(ExportQueueSplitTest, HalvesAgainUntilItFits) {
+  Limit(10, false);
+  Start(Halve);
+  AddAndFlush(1000);
+  EXPECT_EQ(queue_->Counts().delivered.samples, 1000u);
+  EXPECT_EQ(LostAsTooLarge(), 0u);
+  EXPECT_EQ(Taken(), std::string(1000, 'x'));
+  // What was learned is used: the next one costs no refused request.
+  const uint64_t attempts = queue_->Counts().attempts;
+  EXPECT_GE(queue_->size_limit(), 5u);
+  EXPECT_LE(queue_->size_limit(), 10u);
+  AddAndFlush(queue_->size_limit());
+  EXPECT_EQ(queue_->Counts().attempts, attempts + 1);
+  const size_t sent = receiver_->Sent().size();
+  AddAndFlush(1000);
+  for (size_t i = sent; i < receiver_->Sent().size(); ++i)
+    EXPECT_LE(receiver_->Sent()[i].size(), 10u);
+  EXPECT_EQ(queue_->Counts().delivered.samples, 2000 + queue_->size_limit());
+}
+
+TEST_F(ExportQueueSplitTest, OnlyASampleThatIsTooLargeByItselfIsLost) {
+  receiver_->judge = [](const SealedBatch& batch) -> SendResult {
+    if (batch.bytes.find('!') == std::string::npos) return {.kind = Kind::kDelivered};
+    return {.kind = Kind::kTooLarge, .message = "too large"};
+  };
+  Start(Halve);
+  queue_->Add(MakeBatch(std::string(700, 'x') + "!" + std::string(299, 'x'), 1000));
+  ASSERT_TRUE(queue_->Flush(std::chrono::seconds(20)));
+  EXPECT_EQ(LostAsTooLarge(), 1u);
+  EXPECT_EQ(queue_->Counts().delivered.samples, 999u);
+}
+
+// RESOURCE_EXHAUSTED without a word of size may mean a quota: halve once at once, then with waits,
+// and never give a sample up before its time.
+TEST_F(ExportQueueSplitTest, AnOverloadThatLooksLikeALimitLosesNothing) {
+  const ExportClock::Time end = clock_.Now() + std::chrono::seconds(12);
+  std::string taken;
+  receiver_->judge = [&](const SealedBatch& batch) -> SendResult {
+    if (clock_.Now() < end)
+      return {.kind = Kind::kTooLarge, .message = "quota", .maybe_overloaded = true};
+    taken += batch.bytes;
+    return {.kind = Kind::kDelivered};
+  };
   Start(Halve);
   AddAndFlush(100);
-  EXPECT_THAT(receiver_->Sent(), ElementsAre(SizeIs(100), SizeIs(50), SizeIs(50)));
-  EXPECT_EQ(LostAsTooLarge(), 100u);
+  EXPECT_EQ(queue_->Counts().delivered.samples, 100u);
+  EXPECT_EQ(queue_->Counts().LostInAll(), SampleCount{});
+  EXPECT_LE(queue_->Counts().attempts, 7u);
+  EXPECT_EQ(taken, std::string(100, 'x'));
+}
+
+TEST_F(ExportQueueSplitTest, AnOverloadThatNeverEndsIsGivenUpInTime) {
+  receiver_->judge = [](const SealedBatch&) -> SendResult {
+    return {.kind = Kind::kTooLarge, .message = "quota", .maybe_overloaded = true};
+  };
+  Start(Halve);
+  AddAndFlush(100);
+  EXPECT_EQ(queue_->Counts().lost[static_cast<size_t>(LossReason::kRetryTime)].samples, 100u);
 }
 
 TEST_F(ExportQueueSplitTest, ALimitThatTheReceiverNamesIsKeptFromThenOn) {

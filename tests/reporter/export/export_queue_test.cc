@@ -162,7 +162,17 @@ TEST_F(ExportQueueTest, PartialSuccessIsDeliveredAndNeverSentAgain) {
   EXPECT_EQ(counts.delivered.samples, 4u);
   EXPECT_EQ(counts.partly_rejected_profiles, 2u);
   EXPECT_EQ(counts.partly_rejected_batches, 1u);
+  EXPECT_EQ(counts.partly_rejected.samples, 4u);
   EXPECT_EQ(receiver_->Sent().size(), 1u);
+}
+
+TEST_F(ExportQueueTest, NoReceiverCanRejectMoreThanItGot) {
+  receiver_->script = {{.kind = Kind::kPartlyRejected, .rejected_profiles = INT64_MAX},
+                       {.kind = Kind::kPartlyRejected, .rejected_profiles = INT64_MAX}};
+  const auto queue = Start();
+  for (int i = 0; i < 2; ++i) queue->Add(MakeBatch("batch", 4));
+  ASSERT_TRUE(queue->Flush(kLong));
+  EXPECT_EQ(queue->Counts().partly_rejected_profiles, 8u);
 }
 
 TEST_F(ExportQueueTest, NotesComeOnChangeOnly) {

@@ -18,13 +18,14 @@ namespace {
   std::abort();
 }
 
-// A socket on a port that the kernel chose, and that port.
-std::pair<int, uint16_t> BindAnyPort() {
+// A socket on that port, or on one that the kernel chose, and the port.
+std::pair<int, uint16_t> BindPort(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int one = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
   socklen_t size = sizeof(address);
   if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) != 0 ||
       bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
@@ -35,17 +36,20 @@ std::pair<int, uint16_t> BindAnyPort() {
 
 }  // namespace
 
-ReservedPort::ReservedPort() { std::tie(fd_, port_) = BindAnyPort(); }
+ReservedPort::ReservedPort() { std::tie(fd_, port_) = BindPort(0); }
 
 ReservedPort::~ReservedPort() { close(fd_); }
 
-ClosingListener::ClosingListener() {
-  std::tie(fd_, port_) = BindAnyPort();
+ClosingListener::ClosingListener(uint16_t port, Manner manner) {
+  std::tie(fd_, port_) = BindPort(port);
   if (listen(fd_, 16) != 0) Die("listen");
-  thread_ = std::thread([this] {
+  thread_ = std::thread([this, manner] {
     for (int client; (client = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
       ++accepted_;
-      close(client);
+      if (manner == Manner::kNeverAnswers)
+        kept_.push_back(client);
+      else
+        close(client);
     }
   });
 }
@@ -53,6 +57,7 @@ ClosingListener::ClosingListener() {
 ClosingListener::~ClosingListener() {
   shutdown(fd_, SHUT_RDWR);
   thread_.join();
+  for (const int client : kept_) close(client);
   close(fd_);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace stackray {
 
@@ -23,10 +24,11 @@ class ReservedPort {
   uint16_t port_ = 0;
 };
 
-// Accepts every connection and closes it at once.
+// Accepts every connection and closes it at once, or keeps it open and never answers.
 class ClosingListener {
  public:
-  ClosingListener();
+  enum class Manner { kCloses, kNeverAnswers };
+  explicit ClosingListener(uint16_t port = 0, Manner manner = Manner::kCloses);  // 0: any port.
   ~ClosingListener();
   ClosingListener(const ClosingListener&) = delete;
   ClosingListener& operator=(const ClosingListener&) = delete;
@@ -37,6 +39,7 @@ class ClosingListener {
   int fd_ = -1;
   uint16_t port_ = 0;
   std::atomic<int> accepted_ = 0;
+  std::vector<int> kept_;  // Of thread_.
   std::thread thread_;
 };
 

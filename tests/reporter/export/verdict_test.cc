@@ -61,6 +61,13 @@ TEST(GrpcVerdict, ResourceExhaustedWithRetryInfoIsRetriedAfterIt) {
   EXPECT_EQ(result.retry_after, seconds(7));
 }
 
+TEST(GrpcVerdict, ResourceExhaustedWithoutRetryInfoMayBeAnOverloadUnlessItSpeaksOfSize) {
+  EXPECT_TRUE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "quota of tenant").maybe_overloaded);
+  EXPECT_FALSE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "message too large").maybe_overloaded);
+  EXPECT_FALSE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "larger than max (5 vs. 4)").maybe_overloaded);
+  EXPECT_FALSE(JudgeGrpc(grpc::UNAVAILABLE, "quota of tenant").maybe_overloaded);
+}
+
 TEST(GrpcVerdict, LearnsTheLimitFromGosAndCppsServers) {
   EXPECT_EQ(JudgeGrpc(grpc::RESOURCE_EXHAUSTED,
                       "grpc: received message larger than max (5000000 vs. 4194304)")

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <vector>
+
 #include "reporter/formats/folded.h"
 #include "tests/reporter/formats/test_batches.h"
 
@@ -65,7 +68,28 @@ TEST(ProfileView, WithoutTimestampsBucketsAreAsWideAsTheBatch) {
   }
   EXPECT_EQ(view.bucket_ms(), 1280);
   EXPECT_EQ(view.samples(), 28);
-  for (const ViewRow& row : view.Rows()) EXPECT_GE(row.count, 7);
+}
+
+// Batches of 2.003 s in buckets of 2.56 s: the bars must not go up and down by themselves.
+TEST(ProfileView, SamplesWithoutTimesAreSpreadOverTheirBatch) {
+  ProfileView view;
+  constexpr int kBatches = 40, kRows = 250;
+  constexpr int64_t kBatchNs = 2'003'000'000;
+  for (int i = 0; i < kBatches; ++i) {
+    TestBatch test(kTestStartNs + i * kBatchNs);
+    test.batch.duration_ns = kBatchNs;
+    for (int pid = 0; pid < kRows; ++pid)
+      test.Sample(test.Process(pid, "app", ""), {test.Native("main")}, pid % 3 == 0 ? 4 : 1);
+    view.Add(test.batch);
+  }
+  EXPECT_EQ(view.bucket_ms(), 2560);
+  std::vector<int64_t> bars(static_cast<size_t>(view.bucket_count()));
+  for (const ViewRow& row : view.Rows()) bars[static_cast<size_t>(row.bucket)] += row.count;
+  const int64_t all = std::accumulate(bars.begin(), bars.end(), int64_t{0});
+  EXPECT_EQ(all, view.samples());
+  const double expected = static_cast<double>(all) * 2560 / (kBatches * 2003);
+  for (size_t i = 1; i + 1 < bars.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(bars[i]), expected, expected / 50) << i;
 }
 
 TEST(ProfileView, OnlyTheChosenTimeIsKept) {

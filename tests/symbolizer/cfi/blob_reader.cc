@@ -82,7 +82,8 @@ CodeText DescribeRule(const unwind_rule& rule) {
   }
   text.rbp = ValueText(rule.rbp_kind, rule.rbp_register, rule.rbp_offset);
   text.ra = ValueText(rule.ra_kind, rule.ra_register, rule.ra_offset);
-  text.rbx = ValueText(rule.rbx_kind, 0, rule.rbx_offset);
+  // "Unchanged", which readelf shows as it shows what is not said.
+  text.rbx = rule.rbx_kind == VALUE_REGISTER ? "u" : ValueText(rule.rbx_kind, 0, rule.rbx_offset);
   text.rbp_exact = ValueExact(rule.rbp_kind, rule.rbp_register, rule.rbp_offset);
   text.ra_exact = ValueExact(rule.ra_kind, rule.ra_register, rule.ra_offset);
   return text;

@@ -151,7 +151,8 @@ FrameFile::Built FrameFile::Build() const {
 
   Elf64_Ehdr elf{};
   std::memcpy(elf.e_ident, "\177ELF\2\1\1", 7);
-  elf.e_type = ET_EXEC;
+  elf.e_type = file_type;
+  elf.e_entry = kTextAddress;
   elf.e_machine = machine;
   elf.e_version = 1;
   elf.e_ehsize = sizeof(elf);

@@ -26,7 +26,8 @@ struct FrameFile {
   bool with_header = true;        // .eh_frame_hdr with a table.
   uint8_t table_encoding = 0x3b;  // Data-relative, signed, 4 bytes.
   bool with_sections = true;
-  uint16_t machine = 62;  // EM_X86_64.
+  uint16_t machine = 62;   // EM_X86_64.
+  uint16_t file_type = 2;  // ET_EXEC.
 
   // Where things ended up, for damaging them.
   struct Built {

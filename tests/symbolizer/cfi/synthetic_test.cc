@@ -197,6 +197,21 @@ TEST(Rules, RbxIsKeptWhereARuleIsNeededAnyway) {
   EXPECT_EQ(page.rules[0].rbx_offset, -24);
 }
 
+// A shared object that starts by itself and has no interpreter: the dynamic loader.
+TEST(Rules, EveryRowOfTheLoaderSaysWhereRbxIs) {
+  FrameFile file;
+  file.file_type = 3;                                           // ET_DYN
+  file.entries = {{0, 16, Join({{0x44, 0x0e, 16, 0x83, 2}})}};  // push %rbx after 4 bytes.
+  const DecodedPage page = FirstPage(file);
+  ASSERT_EQ(page.rules.size(), 2u);
+  EXPECT_EQ(page.rules[0].rbx_kind, VALUE_REGISTER);
+  EXPECT_EQ(page.rules[0].cfa_offset, 8);
+  EXPECT_EQ(page.rules[1].rbx_kind, VALUE_AT_CFA);
+  EXPECT_EQ(page.rules[1].rbx_offset, -16);
+  file.file_type = 2;  // ET_EXEC: nothing there needs rbx.
+  EXPECT_TRUE(FirstPage(file).rules.empty());
+}
+
 TEST(Rules, NumbersBeyond32BitsAreUnsupported) {
   FrameFile file;
   file.entries = {{0, 16, CfaOffset(uint64_t{1} << 40)},

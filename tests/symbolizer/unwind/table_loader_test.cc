@@ -67,6 +67,31 @@ TEST_F(TableLoaderTest, AMissLoadsThePageAndItsNeighbours) {
   EXPECT_EQ(found.code, CODE_BASE_RSP << CODE_BASE_SHIFT | 1);
 }
 
+// A program that is run for the first time: its file, and the page where every stack of it begins.
+TEST_F(TableLoaderTest, AProgramIsLoadedAheadByItsPathWhenItsProcessIsGone) {
+  char path[4096] = {};
+  ASSERT_GT(readlink("/proc/self/exe", path, sizeof(path) - 1), 0);
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+  loader_.LoadAhead(static_cast<uint32_t>(gone), own_.file, path);
+  ASSERT_NE(store_.FindFile(IdentityOf(own_)), nullptr);
+  EXPECT_EQ(store_.statistics().pages, 1u);
+  // A process that is gone has mapped it: what was opened ahead answers.
+  loader_.HandleMiss(Miss(static_cast<uint32_t>(gone), own_, offset_));
+  EXPECT_EQ(State(page_), RowStore::PageState::kPresent);
+}
+
+TEST_F(TableLoaderTest, AnotherFileUnderThePathIsNotTheProgram) {
+  loader_.LoadAhead(pid_, own_.file, "/bin/true");  // The process lives and says which it is.
+  EXPECT_NE(store_.FindFile(IdentityOf(own_)), nullptr);
+  file_key other = own_.file;
+  ++other.inode;
+  loader_.LoadAhead(pid_, other, "/bin/true");
+  EXPECT_EQ(store_.statistics().files, 2u) << "asked for once, and known as one without tables";
+  EXPECT_EQ(store_.FindFile({.inode = other.inode, .device = other.device})->page_count, 0u);
+}
+
 TEST_F(TableLoaderTest, TheFileAloneComesWithoutPages) {
   ASSERT_TRUE(loader_.LoadFile(pid_, own_).ok());
   ASSERT_NE(store_.FindFile(IdentityOf(own_)), nullptr);

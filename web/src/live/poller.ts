@@ -21,14 +21,22 @@ export interface PollerEvents {
   onReachable(): void;
 }
 
+export interface Answer {
+  text: string;
+  costMs: number; // CPU time that the server says it took; 0: it does not say
+}
+
 export interface PollerOptions extends PollerEvents {
-  fetchText(url: string): Promise<string>; // rejects with an Error whose message the user may see
+  fetchAnswer(url: string): Promise<Answer>; // rejects with an Error whose message the user may see
   now(): number;
   hold(): boolean; // true: keep what is on the screen
 }
 
 export const POLL_MS = 2000;
 const MAX_REFRESH_MS = 30_000;
+// The server may spend one part in so many of a CPU on this page, if that does not take too long.
+const COST_PARTS = 100;
+const MAX_WAIT_MS = 1_800_000;
 
 export function parseStatus(text: string): Status {
   const json: unknown = JSON.parse(text);
@@ -59,6 +67,7 @@ export class Poller {
   rangeMs = 60_000;
   private shownNewestMs = -1;
   private lastProfileAt = -Infinity;
+  private costMs = 0; // of the last profile
   private failingSince: number | null = null;
   private busy = false;
   private again = false; // refresh() came while a round was on its way
@@ -78,7 +87,7 @@ export class Poller {
     if (this.busy) return;
     this.busy = true;
     try {
-      const status = parseStatus(await this.options.fetchText("/api/status"));
+      const status = parseStatus((await this.options.fetchAnswer("/api/status")).text);
       this.options.onStatus(status);
       if (this.wantsProfile(status)) await this.loadProfile(status);
       this.failingSince = null;
@@ -95,38 +104,48 @@ export class Poller {
     await this.refresh();
   }
 
+  // How long a profile stays on the screen: a long range changes slowly and costs the server more.
+  get refreshMs(): number {
+    const bar = Math.min(this.rangeMs / 240, MAX_REFRESH_MS);
+    return Math.max(POLL_MS, bar, Math.min(COST_PARTS * this.costMs, MAX_WAIT_MS));
+  }
+
   private wantsProfile(status: Status): boolean {
     if (this.options.hold() || status.newestMs === 0) return false;
     if (status.newestMs === this.shownNewestMs) return false;
-    // A long range changes slowly and costs the server more.
-    const every = Math.min(this.rangeMs / 240, MAX_REFRESH_MS);
-    return this.options.now() - this.lastProfileAt >= every;
+    const passed = this.options.now() - this.lastProfileAt;
+    return passed >= this.refreshMs - POLL_MS / 2; // rounds are no clockwork
   }
 
   private async loadProfile(status: Status): Promise<void> {
     const asked = this.rangeMs;
     const { fromMs, toMs } = rangeToAsk(status, asked);
-    const text = await this.options.fetchText(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`);
+    const { text, costMs } =
+      await this.options.fetchAnswer(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`);
     const profile = parseText(text);
     // The user may have zoomed in or chosen another range while the answer was on its way.
     if (this.options.hold() || asked !== this.rangeMs) return;
     this.shownNewestMs = status.newestMs;
     this.lastProfileAt = this.options.now();
+    this.costMs = costMs;
     this.options.onProfile(profile);
   }
 }
 
 const TIMEOUT_MS = 10_000;
+const PROFILE_TIMEOUT_MS = 60_000; // a day of a busy host takes the agent a while
 
-export async function fetchText(url: string): Promise<string> {
+export async function fetchAnswer(url: string): Promise<Answer> {
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
+  const limit = url.startsWith("/api/profile") ? PROFILE_TIMEOUT_MS : TIMEOUT_MS;
+  const timer = setTimeout(() => abort.abort(), limit);
   try {
     const answer = await fetch(url, { signal: abort.signal, cache: "no-store" });
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    return await answer.text();
+    const cost = /(?:^|,)\s*make\s*;\s*dur=([0-9.]+)/.exec(answer.headers.get("Server-Timing") ?? "");
+    return { text: await answer.text(), costMs: Number(cost?.[1] ?? 0) || 0 };
   } catch (error) {
-    if (abort.signal.aborted) throw new Error(`no answer within ${TIMEOUT_MS / 1000} s`);
+    if (abort.signal.aborted) throw new Error(`no answer within ${limit / 1000} s`);
     if (error instanceof TypeError) throw new Error("no connection");
     throw error;
   } finally {

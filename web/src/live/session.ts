@@ -3,7 +3,7 @@ import { App } from "../app";
 import { formatClock, formatDuration } from "../model/format";
 import { Segments } from "../view/controls";
 import { button, element, icon, ICONS } from "../view/dom";
-import { fetchText, Poller, POLL_MS, Status } from "./poller";
+import { fetchAnswer, Poller, POLL_MS, Status } from "./poller";
 
 const RANGES = [["60000", "1 min"], ["300000", "5 min"], ["900000", "15 min"], ["3600000", "1 h"],
                 ["86400000", "24 h"]] as const;
@@ -18,13 +18,14 @@ export class LiveSession {
 
   constructor(private readonly app: App) {
     this.poller = new Poller({
-      fetchText,
+      fetchAnswer,
       now: () => Date.now(),
       hold: () => this.reasonToHold() !== "",
       onStatus: (status) => this.gotStatus(status),
       onProfile: (profile) => {
         this.hasSamples = true;
         app.setProfile(profile);
+        this.describe(); // how often it updates depends on what this one cost
       },
       onFailure: (reason, sinceMs) => this.failed(reason, sinceMs),
       onReachable: () => this.reachable(),
@@ -112,7 +113,7 @@ export class LiveSession {
     const state = hold !== "" ? "paused" : this.failing ? "failing" : "running";
     this.state.dataset["state"] = state;
     this.state.textContent = state === "paused" ? "Paused" : state === "failing" ? "Offline" : "Live";
-    this.state.title = state === "paused" ? `Paused: ${hold}` : `Updates every ${POLL_MS / 1000} s`;
+    this.state.title = state === "paused" ? `Paused: ${hold}` : `Updates every ${Math.round(this.poller.refreshMs / 1000)} s`;
     const text = hold !== "" ? "Resume" : "Pause";
     if (this.pause.dataset["text"] === text) return;
     this.pause.dataset["text"] = text;

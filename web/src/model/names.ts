@@ -15,7 +15,7 @@ export function kindOf(type: string): Kind {
   if (type.endsWith("+inline")) return "inlined";
   if (type === "native") return "native";
   if (type === "kernel") return "kernel";
-  if (type === "abort-marker") return "marker";
+  if (type === "abort-marker" || type === "cut") return "marker";
   return "runtime";
 }
 
@@ -83,5 +83,7 @@ function commandLabel(profile: Profile, process: number): string {
 export function processLabel(profile: Profile, process: number): string {
   const pid = profile.processes.pid[process]!;
   const command = commandLabel(profile, process);
-  return pid === 0 ? command : `${command} (${pid})`;
+  if (pid > 0) return `${command} (${pid})`;
+  // Of pid 0: the host itself, or with a command all of its processes that have few samples.
+  return profile.processes.command[process]! > 0 ? `${command} (others)` : command;
 }

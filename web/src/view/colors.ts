@@ -24,7 +24,7 @@ const RUNTIMES: Record<string, Tone> = {
 };
 
 const LABELS: Record<string, string> = {
-  native: "Native", kernel: "Kernel", "native+inline": "Inlined", "abort-marker": "Marker",
+  native: "Native", kernel: "Kernel", "native+inline": "Inlined", "abort-marker": "Marker", cut: "Cut",
   cpython: "Python", ruby: "Ruby", php: "PHP", perl: "Perl", jvm: "Java", v8js: "JavaScript",
   dotnet: ".NET", go: "Go", beam: "Erlang",
 };

@@ -34,6 +34,7 @@ export class FlameView {
 
   setTree(tree: Tree, zoom: number, matching: Uint8Array | null, dark: boolean): void {
     cancelAnimationFrame(this.animation);
+    this.canvas.ariaBusy = "false";
     const first = this.scene === null;
     this.scene = {
       tree, zoom, matching, dark, upward: this.upward, selected: zoom > 0 ? zoom : -1, hovered: -1,
@@ -61,8 +62,10 @@ export class FlameView {
       scene.right = part === 1 ? to.right : from.right + (to.right - from.right) * eased;
       this.paint();
       if (part < 1) this.animation = requestAnimationFrame(step);
+      else this.canvas.ariaBusy = "false";
     };
     cancelAnimationFrame(this.animation);
+    this.canvas.ariaBusy = "true"; // what is drawn is not yet where it will be
     this.animation = requestAnimationFrame(step);
   }
 

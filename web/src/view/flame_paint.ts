@@ -127,8 +127,12 @@ export class FlamePainter {
     let width = this.widths.get(text);
     if (width === undefined) this.widths.set(text, width = context.measureText(text).width);
     if (width <= room) return text;
-    const letters = Math.floor((text.length * (room - 8)) / width);
-    return letters < 2 ? "" : text.slice(0, letters) + "…";
+    // Letters differ in width: the first guess may be too long for its box.
+    for (let letters = Math.floor((text.length * room) / width); letters >= 2; letters--) {
+      const cut = text.slice(0, letters) + "…";
+      if (context.measureText(cut).width <= room) return cut;
+    }
+    return "";
   }
 
   private frame(context: CanvasRenderingContext2D, scene: Scene, node: number, scale: number,

@@ -1,5 +1,6 @@
 // Which colour is which type of frame, with each type's share of the samples.
 import { formatPercent } from "../model/format";
+import { kindOf } from "../model/names";
 import { samplesWithType, sharesByType } from "../model/top";
 import { Tree } from "../model/tree";
 import { swatchOf, typeLabel } from "./colors";
@@ -23,9 +24,10 @@ export class Legend {
   }
 
   private entry(type: string, count: number, sum: number, dark: boolean): HTMLElement {
-    const swatch = element("span", { class: `swatch${type === MARKER ? " striped" : ""}` });
+    const swatch = element("span", { class: `swatch${kindOf(type) === "marker" ? " striped" : ""}` });
     swatch.style.background = swatchOf(type, dark);
     const title = type === MARKER ? "Samples with a part that is missing or was lost"
+      : type === "cut" ? "Rare stacks that this long a range has no room for: choose a shorter one to see them whole"
       : "Share of the samples whose innermost frame is of this type";
     return element("span", { class: "legend-item", title }, swatch, typeLabel(type),
       element("span", { class: "legend-share", text: count > 0 ? formatPercent(count, sum) : "" }));

@@ -1,0 +1,85 @@
+#include "agent/daemon/local_history.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "agent/log.h"
+
+namespace stackray {
+namespace {
+
+// A request that reads while the history is replaced is done long before.
+constexpr std::chrono::seconds kReaderLimit{5};
+
+bool Same(const HistorySettings& a, const HistorySettings& b) {
+  return a.state_dir == b.state_dir && a.max_bytes == b.max_bytes && a.max_age_ms == b.max_age_ms;
+}
+
+void AddCounts(const HistoryStatistics& from, HistoryStatistics* to) {
+  to->appended_batches += from.appended_batches;
+  to->appended_samples += from.appended_samples;
+  to->appended_markers += from.appended_markers;
+  to->expired_batches += from.expired_batches;
+  to->evicted_batches += from.evicted_batches;
+  to->failed_batches += from.failed_batches;
+  to->failed_samples += from.failed_samples;
+  to->failed_markers += from.failed_markers;
+  to->damaged_bytes += from.damaged_bytes;
+  to->read_errors += from.read_errors;
+}
+
+}  // namespace
+
+absl::Status LocalHistory::Apply(const AgentSettings& settings, const SessionMark& now) {
+  const HistorySettings wanted{.state_dir = settings.state_dir,
+                               .max_bytes = settings.history_bytes,
+                               .max_age_ms = settings.history_age_ms,
+                               .now_ms = {}};
+  if (!settings.page) {
+    Close();
+    return absl::OkStatus();
+  }
+  if (open() && Same(settings_, wanted)) return absl::OkStatus();
+  const bool goes_on = open();
+  HistoryStatistics before;
+  if (goes_on) before = *statistics();
+  const SessionMark since = goes_on ? since_ : now;
+  Close();
+  absl::StatusOr<OpenedHistory> opened = OpenHistory(wanted);
+  if (!opened.ok()) return opened.status();
+  for (const std::string& warning : opened->warnings) LogWarning(warning);
+  settings_ = wanted;
+  since_ = since;
+  before_ = before;
+  history_ = std::move(opened->history);
+  page_.SetHistory(history_);
+  return absl::OkStatus();
+}
+
+void LocalHistory::Close() {
+  page_.SetHistory(nullptr);
+  const auto until = std::chrono::steady_clock::now() + kReaderLimit;
+  while (history_.use_count() > 1 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  history_.reset();
+  before_ = {};
+}
+
+void LocalHistory::Append(const SealedBatchPtr& batch) {
+  if (!open()) return;
+  const absl::Status status = history_->Append(batch);
+  if (!status.ok() && !failing_)
+    LogError("local history: " + std::string(status.message()), "append");
+  failing_ = !status.ok();
+}
+
+std::optional<HistoryStatistics> LocalHistory::statistics() const {
+  if (!open()) return std::nullopt;
+  HistoryStatistics statistics = history_->statistics();
+  AddCounts(before_, &statistics);
+  return statistics;
+}
+
+}  // namespace stackray

@@ -1,0 +1,194 @@
+#include "agent/daemon/metrics_text.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/sampling/markers.h"
+#include "agent/sampling/session_settings.h"
+
+namespace stackray {
+namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// One metric name with its help and rows.
+class Family {
+ public:
+  Family(std::string name, std::string help, prometheus::MetricType type) {
+    family_.name = std::move(name);
+    family_.help = std::move(help);
+    family_.type = type;
+  }
+  Family& Row(double value, const Labels& labels = {}) {
+    prometheus::ClientMetric metric;
+    for (const auto& [name, label] : labels) metric.label.push_back({name, label});
+    if (family_.type == prometheus::MetricType::Counter) {
+      metric.counter.value = value;
+    } else {
+      metric.gauge.value = value;
+    }
+    family_.metric.push_back(std::move(metric));
+    return *this;
+  }
+  prometheus::MetricFamily Take() { return std::move(family_); }
+
+ private:
+  prometheus::MetricFamily family_;
+};
+
+Family Counter(std::string name, std::string help) {
+  return {std::move(name), std::move(help), prometheus::MetricType::Counter};
+}
+Family Gauge(std::string name, std::string help) {
+  return {std::move(name), std::move(help), prometheus::MetricType::Gauge};
+}
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+double Number(uint64_t value) { return static_cast<double>(value); }
+
+void AddAgent(const AgentSnapshot& s, Families* out) {
+  out->push_back(Gauge("stackray_build_info", "Always 1; the version is a label.")
+                     .Row(1, {{"version", kAgentVersion}})
+                     .Take());
+  out->push_back(Gauge("stackray_snapshot_sequence",
+                       "Number of this set of figures; agent --status has the same.")
+                     .Row(Number(s.sequence))
+                     .Take());
+  out->push_back(
+      Gauge("stackray_uptime_seconds", "Time since the agent began.").Row(s.uptime_seconds).Take());
+  Family gap =
+      Gauge("stackray_unclean_stop_gap_seconds",
+            "Time without sampling before this agent, where the one before it did not stop "
+            "in order; absent where it did.");
+  if (s.unclean_stop && s.unclean_stop->gap_seconds) gap.Row(*s.unclean_stop->gap_seconds);
+  out->push_back(gap.Take());
+  out->push_back(Counter("stackray_log_lines_held_back_total",
+                         "Lines of the log that were not shown because many were like them.")
+                     .Row(Number(s.log_lines_held_back))
+                     .Take());
+}
+
+void AddSampling(const AgentSnapshot& s, Families* out) {
+  const SessionCounts& session = s.session.counts;
+  out->push_back(Counter("stackray_samples_produced_total", "Samples that were to be delivered.")
+                     .Row(Number(session.produced))
+                     .Take());
+  Family stacks = Counter("stackray_stacks_total", "User stacks by how their walk ended.");
+  for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {
+    if (session.loop.ends[end] == 0) continue;
+    stacks.Row(Number(session.loop.ends[end]), {{"end", std::string(EndName(end))}});
+  }
+  out->push_back(stacks.Take());
+  out->push_back(Counter("stackray_frames_total", "Frames by where they ran.")
+                     .Row(Number(session.kernel.value[COUNT_USER_FRAMES]), {{"type", "user"}})
+                     .Row(Number(session.kernel.value[COUNT_KERNEL_FRAMES]), {{"type", "kernel"}})
+                     .Take());
+  out->push_back(
+      Counter("stackray_need_questions_total", "Frames by the need question's answer.")
+          .Row(Number(session.frames.resolved), {{"answer", "needed"}})
+          .Row(Number(session.frames.questions - session.frames.resolved), {{"answer", "known"}})
+          .Take());
+}
+
+// What became of the samples that each taker was to have.
+void AddTakers(const AgentSnapshot& s, Families* out) {
+  Family due =
+      Counter("stackray_samples_due_total",
+              "Samples a receiver was to have: produced since it is configured, and what an "
+              "earlier agent left on disk for it. Equals delivered + lost + in flight.");
+  Family delivered = Counter("stackray_samples_delivered_total", "Samples a receiver has taken.");
+  Family lost = Counter("stackray_samples_lost_total", "Samples a receiver will never have.");
+  Family in_flight = Gauge("stackray_samples_in_flight", "Samples on their way to a receiver.");
+  for (const TakerCounts& taker : s.takers) {
+    const Labels labels = {{"receiver", taker.name}};
+    due.Row(Number(taker.due), labels);
+    delivered.Row(Number(taker.delivered), labels);
+    in_flight.Row(Number(taker.in_flight), labels);
+    for (const auto& [reason, samples] : taker.lost)
+      lost.Row(Number(samples), {{"receiver", taker.name}, {"reason", reason}});
+  }
+  for (Family* family : {&due, &delivered, &lost, &in_flight}) out->push_back(family->Take());
+}
+
+void AddReceivers(const AgentSnapshot& s, Families* out) {
+  const auto each = [&](Family family, auto value) {
+    for (const ReceiverSnapshot& receiver : s.receivers)
+      family.Row(static_cast<double>(value(receiver.counts)), {{"receiver", receiver.name}});
+    out->push_back(family.Take());
+  };
+  using Counts = const DeliveryCounts&;
+  each(Gauge("stackray_receiver_failing", "1 while a receiver does not take batches."),
+       [](Counts c) { return c.failing_with.empty() ? 0 : 1; });
+  each(Counter("stackray_receiver_attempts_total", "Requests that were sent."),
+       [](Counts c) { return c.attempts; });
+  each(Counter("stackray_receiver_retries_total", "Requests that have to be sent again."),
+       [](Counts c) { return c.retries; });
+  each(Counter("stackray_receiver_splits_total", "Batches halved because they were too large."),
+       [](Counts c) { return c.splits; });
+  each(Counter("stackray_receiver_partly_rejected_profiles_total",
+               "Profiles, at most, that a receiver left out of batches it has taken."),
+       [](Counts c) { return c.partly_rejected_profiles; });
+  each(Counter("stackray_receiver_partly_rejected_samples_total",
+               "Samples in those batches: at most so many of the delivered ones were left out."),
+       [](Counts c) { return c.partly_rejected.without_markers(); });
+  each(Gauge("stackray_receiver_queue_batches", "Batches that wait, in memory or on disk."),
+       [](Counts c) { return c.queued_batches; });
+  each(Gauge("stackray_receiver_queue_bytes", "Memory of batches that wait."),
+       [](Counts c) { return c.queued_bytes; });
+  each(Gauge("stackray_receiver_spool_batches", "Of the batches that wait, those on disk."),
+       [](Counts c) { return c.spooled_batches; });
+  each(Gauge("stackray_receiver_spool_bytes", "Disk space of batches that wait."),
+       [](Counts c) { return c.spooled_bytes; });
+  each(Counter("stackray_receiver_spool_write_failures_total",
+               "Batches that could not be written to disk and stay in memory."),
+       [](Counts c) { return c.spool_write_failures; });
+}
+
+void AddCosts(const AgentSnapshot& s, Families* out) {
+  Family programs =
+      Counter("stackray_bpf_run_seconds_total",
+              "Run time of the BPF programs; 0 unless kernel.bpf_stats_enabled is 1.");
+  Family runs = Counter("stackray_bpf_runs_total",
+                        "Runs of the BPF programs; 0 unless kernel.bpf_stats_enabled is 1.");
+  for (const Sampler::ProgramCost& program : s.session.programs) {
+    programs.Row(static_cast<double>(program.run_time_ns) / 1e9, {{"program", program.program}});
+    runs.Row(Number(program.runs), {{"program", program.program}});
+  }
+  out->push_back(programs.Take());
+  out->push_back(runs.Take());
+  out->push_back(Counter("stackray_cpu_seconds_total", "CPU time of the agent, user and system.")
+                     .Row(s.cpu_seconds)
+                     .Take());
+  Family memory = Gauge("stackray_memory_bytes", "Memory by owner.");
+  for (const auto& [owner, bytes] : s.memory)
+    memory.Row(Number(bytes), {{"owner", std::string(owner)}});
+  out->push_back(memory.Take());
+  Family disk = Gauge("stackray_disk_bytes", "Disk space by owner.");
+  for (const auto& [owner, bytes] : s.disk)
+    disk.Row(Number(bytes), {{"owner", std::string(owner)}});
+  out->push_back(disk.Take());
+}
+
+}  // namespace
+
+std::string MetricsText(const AgentSnapshot& snapshot) {
+  Families families;
+  AddAgent(snapshot, &families);
+  AddSampling(snapshot, &families);
+  AddTakers(snapshot, &families);
+  AddReceivers(snapshot, &families);
+  AddCosts(snapshot, &families);
+  // A name without a row is no metric.
+  std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+}  // namespace stackray

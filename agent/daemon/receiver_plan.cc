@@ -1,0 +1,109 @@
+#include "agent/daemon/receiver_plan.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "reporter/export/receiver_identity.h"
+
+namespace stackray {
+namespace {
+
+struct ReceiverField {
+  std::string_view key;     // Of the settings; the flag is --KEY.
+  std::string_view suffix;  // Of OTEL_EXPORTER_OTLP_….
+  std::string ReceiverStrings::*text;
+  std::optional<std::string> ReceiverOverrides::*override_text;
+};
+
+constexpr ReceiverField kFields[] = {
+    {"endpoint", "ENDPOINT", &ReceiverStrings::endpoint, &ReceiverOverrides::endpoint},
+    {"protocol", "PROTOCOL", &ReceiverStrings::protocol, &ReceiverOverrides::protocol},
+    {"headers", "HEADERS", &ReceiverStrings::headers, &ReceiverOverrides::headers},
+    {"compression", "COMPRESSION", &ReceiverStrings::compression, &ReceiverOverrides::compression},
+    {"timeout", "TIMEOUT", &ReceiverStrings::timeout, &ReceiverOverrides::timeout},
+    {"certificate", "CERTIFICATE", &ReceiverStrings::certificate,
+     &ReceiverOverrides::ca_certificate_file},
+    {"client-certificate", "CLIENT_CERTIFICATE", &ReceiverStrings::client_certificate,
+     &ReceiverOverrides::client_certificate_file},
+    {"client-key", "CLIENT_KEY", &ReceiverStrings::client_key, &ReceiverOverrides::client_key_file},
+};
+
+std::string OriginOf(const ReceiverStrings& strings, std::string_view key) {
+  const auto origin = strings.origins.find(std::string(key));
+  return origin == strings.origins.end() ? fmt::format("--{}", key) : origin->second;
+}
+
+// What an OpenTelemetry variable said goes to the exporter as that variable: it knows its meaning.
+absl::StatusOr<ReceiverSettings> Check(const ReceiverStrings& strings) {
+  ReceiverOverrides overrides;
+  std::map<std::string, std::string> variables;
+  const auto take = [&](std::string_view key, const std::string& text, auto store) {
+    if (text.empty()) return;
+    const std::string origin = OriginOf(strings, key);
+    if (origin.starts_with("OTEL_")) {
+      variables[origin] = text;
+    } else {
+      overrides.names[fmt::format("--{}", key)] = origin;
+      store();
+    }
+  };
+  for (const ReceiverField& field : kFields) {
+    const std::string& text = strings.*field.text;
+    take(field.key, text, [&] { overrides.*field.override_text = text; });
+  }
+  take("insecure", strings.insecure, [&] { overrides.insecure = strings.insecure == "true"; });
+  return ReceiverSettingsFromEnvironment(
+      [&](const char* name) {
+        const auto variable = variables.find(name);
+        return variable == variables.end() ? nullptr : variable->second.c_str();
+      },
+      overrides);
+}
+
+std::string FilesOf(const ReceiverSettings& settings) {
+  std::string files;
+  for (const std::string& path :
+       {settings.ca_certificate_file, settings.client_certificate_file, settings.client_key_file}) {
+    struct stat facts = {};
+    if (path.empty() || stat(path.c_str(), &facts) != 0) continue;
+    files += fmt::format("{}:{}:{}:{}:{}.{};", path, facts.st_dev, facts.st_ino, facts.st_size,
+                         facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string EndpointOf(const ReceiverPlan& plan) { return ReceiverIdentity(plan.settings); }
+
+absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& settings) {
+  std::vector<ReceiverPlan> plans;
+  for (const ReceiverStrings& strings : settings.receivers) {
+    absl::StatusOr<ReceiverSettings> checked = Check(strings);
+    if (!checked.ok()) return checked.status();
+    ReceiverPlan plan{.name = strings.name,
+                      .settings = *std::move(checked),
+                      .files = {},
+                      .queue_bytes = settings.queue_bytes,
+                      .spool_directory = {},
+                      .spool_bytes = settings.spool_bytes,
+                      .spool_age_ms = settings.spool_age_ms};
+    plan.files = FilesOf(plan.settings);
+    if (plan.spool_bytes > 0) plan.spool_directory = settings.state_dir + "/spool";
+    for (const ReceiverPlan& other : plans) {
+      if (EndpointOf(other) == EndpointOf(plan))
+        return absl::InvalidArgumentError(
+            fmt::format("the receivers {} and {} are the same one, {}; leave one of them out",
+                        other.name, plan.name, EndpointOf(plan)));
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace stackray

@@ -1,0 +1,125 @@
+#include "agent/daemon/status_json.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/sampling/markers.h"
+#include "agent/sampling/session_settings.h"
+
+namespace stackray {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json TakerJson(const TakerCounts& taker) {
+  Json lost = Json::object();
+  for (const auto& [reason, samples] : taker.lost) lost[reason] = samples;
+  return {{"name", taker.name},
+          {"due", taker.due},
+          {"delivered", taker.delivered},
+          {"in_flight", taker.in_flight},
+          {"lost_in_all", taker.lost_in_all()},
+          {"lost", lost}};
+}
+
+void AddReceiver(const ReceiverSnapshot& receiver, Json* taker) {
+  const DeliveryCounts& counts = receiver.counts;
+  (*taker)["endpoint"] = receiver.endpoint;
+  (*taker)["failing_with"] = counts.failing_with.empty() ? Json() : Json(counts.failing_with);
+  (*taker)["batches_delivered"] = counts.batches_delivered;
+  (*taker)["attempts"] = counts.attempts;
+  (*taker)["retries"] = counts.retries;
+  (*taker)["splits"] = counts.splits;
+  (*taker)["partly_rejected_profiles"] = counts.partly_rejected_profiles;
+  (*taker)["partly_rejected_samples"] = counts.partly_rejected.without_markers();
+  (*taker)["recovered"] = counts.recovered.without_markers();
+  (*taker)["queue"] = {{"batches", counts.queued_batches}, {"bytes", counts.queued_bytes}};
+  (*taker)["spool"] = {
+      {"batches", counts.spooled_batches},
+      {"bytes", counts.spooled_bytes},
+      {"samples", counts.spooled.without_markers()},
+      {"failing_with",
+       counts.spool_failing_with.empty() ? Json() : Json(counts.spool_failing_with)}};
+}
+
+Json Takers(const AgentSnapshot& s) {
+  Json takers = Json::array();
+  for (const TakerCounts& taker : s.takers) {
+    Json json = TakerJson(taker);
+    for (const ReceiverSnapshot& receiver : s.receivers)
+      if (receiver.name == taker.name) AddReceiver(receiver, &json);
+    takers.push_back(std::move(json));
+  }
+  return takers;
+}
+
+Json Stacks(const SessionCounts& session) {
+  Json stacks = Json::object();
+  for (uint32_t end = 1; end < END_REASON_COUNT; ++end)
+    if (session.loop.ends[end] != 0) stacks[std::string(EndName(end))] = session.loop.ends[end];
+  return stacks;
+}
+
+Json Bytes(const OwnedBytes& owners) {
+  Json bytes = Json::object();
+  for (const auto& [owner, count] : owners) bytes[std::string(owner)] = count;
+  return bytes;
+}
+
+Json Programs(const SessionTotals& session) {
+  Json programs = Json::array();
+  for (const Sampler::ProgramCost& cost : session.programs)
+    programs.push_back(
+        {{"program", cost.program}, {"run_ns", cost.run_time_ns}, {"runs", cost.runs}});
+  return programs;
+}
+
+Json Settings(const AgentSnapshot& s) {
+  Json settings = Json::array();
+  if (s.settings == nullptr) return settings;
+  for (const EffectiveSetting& setting : *s.settings) {
+    Json json = {{"key", setting.key}, {"value", setting.value}, {"origin", setting.origin}};
+    if (setting.receiver >= 0) json["receiver"] = setting.receiver;
+    settings.push_back(std::move(json));
+  }
+  return settings;
+}
+
+Json UncleanStopJson(const std::optional<UncleanStop>& stop) {
+  if (!stop) return {};
+  return {{"gap_seconds", stop->gap_seconds ? Json(*stop->gap_seconds) : Json()},
+          {"last_sign_ms", stop->last_sign_unix_ms},
+          {"samples_in_memory", stop->samples_in_memory}};
+}
+
+}  // namespace
+
+std::string StatusText(const AgentSnapshot& s) {
+  const SessionCounts& session = s.session.counts;
+  const Json status = {{"format", "stackray-status/1"},
+                       {"sequence", s.sequence},
+                       {"time_ms", s.time_unix_ms},
+                       {"version", kAgentVersion},
+                       {"pid", getpid()},
+                       {"host", s.host},
+                       {"uptime_seconds", s.uptime_seconds},
+                       {"unclean_stop_before", UncleanStopJson(s.unclean_stop)},
+                       {"sampling",
+                        {{"target", s.target},
+                         {"frequency_hz", s.frequency_hz},
+                         {"produced", session.produced},
+                         {"batches", session.loop.batches},
+                         {"stacks", Stacks(session)}}},
+                       {"receivers", Takers(s)},
+                       {"costs",
+                        {{"cpu_seconds", s.cpu_seconds},
+                         {"bpf", Programs(s.session)},
+                         {"memory_bytes", Bytes(s.memory)},
+                         {"disk_bytes", Bytes(s.disk)}}},
+                       {"log_lines_held_back", s.log_lines_held_back},
+                       {"settings", Settings(s)}};
+  return status.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stackray

@@ -1,0 +1,16 @@
+// The document of `stackray agent --status`; docs/operations.md has its fields.
+#ifndef STACKRAY_AGENT_DAEMON_STATUS_JSON_H_
+#define STACKRAY_AGENT_DAEMON_STATUS_JSON_H_
+
+#include <string>
+
+#include "agent/daemon/agent_snapshot.h"
+
+namespace stackray {
+
+// Several lines, ended by a line break; valid UTF-8 whatever bytes names hold.
+std::string StatusText(const AgentSnapshot& snapshot);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_DAEMON_STATUS_JSON_H_

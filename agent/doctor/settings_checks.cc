@@ -1,0 +1,25 @@
+#include <fmt/format.h>
+
+#include "agent/doctor/checks.h"
+
+namespace stackray::doctor {
+
+Findings CheckAgentSettings(const AgentSettingsFacts& settings) {
+  if (!settings.error.empty()) {
+    return {Warning("settings", settings.error, "an agent started here ends at once",
+                    "mend it, then try: stackray agent --check-config")};
+  }
+  Findings findings;
+  for (const std::string& warning : settings.warnings)
+    findings.push_back(
+        Warning("settings", warning, "what it says has no effect",
+                "take it away, or mend it; stackray agent --check-config shows what holds"));
+  for (const std::string& receiver : settings.receivers)
+    findings.push_back(Good("receiver", fmt::format("the agent sends to {}", receiver)));
+  if (settings.receivers.empty())
+    findings.push_back(Good(
+        "receiver", "no receiver is configured: the agent keeps a local history and its page"));
+  return findings;
+}
+
+}  // namespace stackray::doctor

@@ -1,0 +1,167 @@
+#include "reporter/formats/batch_walk.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "reporter/attribute_names.h"
+#include "reporter/formats/resource_keys.h"
+#include "reporter/formats/wire_fields.h"
+
+namespace stackray {
+
+BatchWalk::Value BatchWalk::ReadValue(std::string_view any_value) const {
+  Value value;
+  EachField(any_value, [&](const WireField& field) {
+    if (IsBytes(field, 1) || IsBytes(field, 7)) value = {field.bytes, 0};
+    if (IsNumber(field, 3)) value = {{}, static_cast<int64_t>(field.value)};
+    if (IsNumber(field, 8)) value = {At(kStrings, AsIndex(field.value)), 0};
+    return true;
+  });
+  return value;
+}
+
+std::pair<std::string_view, BatchWalk::Value> BatchWalk::Attribute(uint64_t index) const {
+  std::string_view key = At(kStrings, 0);
+  Value value;
+  EachField(At(kAttributes, AsIndex(index)), [&](const WireField& field) {
+    if (IsNumber(field, 1)) key = At(kStrings, AsIndex(field.value));
+    if (IsBytes(field, 2)) value = ReadValue(field.bytes);
+    return true;
+  });
+  return {key, value};
+}
+
+std::string_view BatchWalk::MappingPath(uint64_t index) const {
+  std::string_view path = At(kStrings, 0);
+  EachField(At(kMappings, AsIndex(index)), [&](const WireField& field) {
+    if (IsNumber(field, 4)) path = At(kStrings, AsIndex(field.value));
+    return true;
+  });
+  return path;
+}
+
+WalkedLine BatchWalk::ReadLine(std::string_view line) const {
+  uint64_t function = 0;
+  EachField(line, [&](const WireField& field) {
+    if (IsNumber(field, 1)) function = AsIndex(field.value);
+    return true;
+  });
+  std::array<std::string_view, 4> texts;  // By field: -, name, system name, file.
+  texts.fill(At(kStrings, 0));
+  EachField(At(kFunctions, function), [&](const WireField& field) {
+    if (field.type == WireType::kVarint && field.number < texts.size())
+      texts[field.number] = At(kStrings, AsIndex(field.value));
+    return true;
+  });
+  return {texts[1].empty() ? texts[2] : texts[1], texts[3]};
+}
+
+void BatchWalk::ReadFrame(uint32_t frame, WalkedFrame* out) const {
+  out->type = out->mapping_path = {};
+  out->address = 0;
+  out->lines.clear();
+  EachField(At(kLocations, frame), [&](const WireField& field) {
+    if (IsNumber(field, 1) && field.value != 0) out->mapping_path = MappingPath(field.value);
+    if (IsNumber(field, 2)) out->address = field.value;
+    if (IsBytes(field, 3)) out->lines.push_back(ReadLine(field.bytes));
+    if (field.number != 4) return true;
+    return EachNumber(field, [&](uint64_t index) {
+      const auto [key, value] = Attribute(index);
+      if (key == kFrameTypeAttribute) out->type = value.text;
+      return true;
+    });
+  });
+}
+
+void BatchWalk::ReadStack(uint32_t stack, std::vector<uint32_t>* frames) const {
+  frames->clear();
+  EachField(At(kStacks, stack), [&](const WireField& field) {
+    return field.number != 1 || EachNumber(field, [&](uint64_t index) {
+             frames->push_back(static_cast<uint32_t>(AsIndex(index)));
+             return true;
+           });
+  });
+}
+
+WalkedResource BatchWalk::ReadResource(std::string_view resource_profiles) const {
+  WalkedResource out;
+  std::string_view executable_name;
+  const auto take = [&](std::string_view attribute) {
+    std::string_view key;
+    Value value;
+    EachField(attribute, [&](const WireField& part) {
+      if (IsBytes(part, 1) && key.empty()) key = part.bytes;
+      if (IsNumber(part, 3) && part.value != 0) key = At(kStrings, AsIndex(part.value));
+      if (IsBytes(part, 2)) value = ReadValue(part.bytes);
+      return true;
+    });
+    if (key == kProcessPid) {
+      out.pid = value.number;
+      std::from_chars(value.text.data(), value.text.data() + value.text.size(), out.pid);
+    }
+    if (key == kProcessCommand) out.command = value.text;
+    if (key == kProcessExecutablePath) out.executable = value.text;
+    if (key == kProcessExecutableName) executable_name = value.text;
+    if (key == kContainerId) out.container = value.text;
+    if (key == kProcessCreationTime) out.creation_time = value.text;
+    if (key == kHostName) out.host_name = value.text;
+  };
+  EachField(resource_profiles, [&](const WireField& resource) {
+    return !IsBytes(resource, 1) || EachField(resource.bytes, [&](const WireField& attribute) {
+      if (IsBytes(attribute, 1)) take(attribute.bytes);
+      return true;
+    });
+  });
+  if (out.executable.empty()) out.executable = executable_name;
+  return out;
+}
+
+void BatchWalk::ReadSample(std::string_view bytes, WalkedSample* sample) const {
+  sample->stack = 0;
+  sample->count = sample->tid = 0;
+  sample->thread_name = {};
+  sample->timestamps_unix_ns.clear();
+  bool has_values = false;
+  EachField(bytes, [&](const WireField& field) {
+    if (IsNumber(field, 1)) sample->stack = static_cast<uint32_t>(AsIndex(field.value));
+    if (field.number == 2)
+      return EachNumber(field, [&](uint64_t index) {
+        const auto [key, value] = Attribute(index);
+        if (key == kThreadIdAttribute) sample->tid = value.number;
+        if (key == kThreadNameAttribute) sample->thread_name = value.text;
+        return true;
+      });
+    if (field.number == 4)
+      return EachNumber(field, [&](uint64_t value) {
+        sample->count = AddSigned(sample->count, static_cast<int64_t>(value));
+        return has_values = true;
+      });
+    if (field.number == 5)
+      return EachFixed64(field, [&](uint64_t time) {
+        sample->timestamps_unix_ns.push_back(ClampToSigned(time));
+        return true;
+      });
+    return true;
+  });
+  if (!has_values) sample->count = static_cast<int64_t>(sample->timestamps_unix_ns.size());
+}
+
+void BatchWalk::Visit(absl::FunctionRef<void(const WalkedResource&)> resource,
+                      absl::FunctionRef<void(const WalkedSample&)> sample) const {
+  WalkedSample walked;
+  for (const Span span : resources_) {
+    const std::string_view bytes = bytes_.substr(span.offset, span.bytes);
+    resource(ReadResource(bytes));
+    EachProfile(bytes, [&](std::string_view profile) {
+      return EachField(profile, [&](const WireField& field) {
+        if (!IsBytes(field, 2)) return true;
+        ReadSample(field.bytes, &walked);
+        sample(walked);
+        return true;
+      });
+    });
+  }
+}
+
+}  // namespace stackray

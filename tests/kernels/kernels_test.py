@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""stackray on another kernel: a Debian suite's, in QEMU without KVM.
+
+    kernels_test.py SUITE MAJOR.MINOR|newest     one boot, judged
+    kernels_test.py --table                      the verifier's counts of all kernels seen so far
+
+Kernels, root file system and transcripts: $STACKRAY_KERNELS_DIR (the build's kernels/ otherwise).
+Exit: 77 with the reason when there is no QEMU, no busybox, no such kernel or no network.
+"""
+
+import glob
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+
+import debian_kernel
+import guest
+import judgement
+import verifier_table
+from guest_root import GuestRoot
+
+SKIPPED = 77  # As ctest knows it.
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("STACKRAY_BUILD", "build")
+FOLDER = os.path.abspath(
+    os.environ.get("STACKRAY_KERNELS_DIR") or os.path.join(BUILD, "kernels"))
+OLDEST = (6, 1)
+TOOLS = ("readelf", "c++filt", "nice", "chrt")  # The tests' oracles, and what busybox lacks.
+SHAPES = ("Dynamic", "StaticPie", "LibraryOpenedWhileRunning", "SignalHandler", "Vdso",
+          "ReturnAddressInRegister", "ThreadsThatNeverReturn", "ForkWithoutExec")
+
+
+def tool(name):
+    return os.path.join(os.path.abspath(BUILD), name)
+
+
+def live_program(name):
+    return tool(os.path.join("live_programs", name))
+
+
+def our_objects():
+    """The BPF objects that the binary embeds."""
+    sources = glob.glob(os.path.join(HERE, "..", "..", "bpf", "*.bpf.c"))
+    objects = (tool(f"bpf/{os.path.basename(source)[:-2]}.o") for source in sources)
+    return sorted(path for path in objects if os.path.exists(path))
+
+
+def record(output, command):
+    return f"{tool('stackray')} record -o {output} {command} && cat {output}"
+
+
+def googletest(name, cases):
+    """A test ahead of its target programs, which start at nice 0: else the one CPU is half theirs
+    while the verifier works."""
+    return f"nice -n -15 chrt --reset-on-fork --other 0 {tool(name)} --gtest_filter={cases}"
+
+
+def steps_for(version):
+    """NAME → (command in the guest, judge)."""
+    stackray = tool("stackray")
+    if version < OLDEST:
+        return {"doctor": (f"{stackray} doctor", judgement.judge_refusal),
+                "record": (record("x.folded", "-d 1 -a"), judgement.judge_refusal)}
+    children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
+    return {
+        "doctor": (f"{stackray} doctor", judgement.judge_doctor),
+        "verifier": (f"{tool('verifier_report')} {' '.join(our_objects())}",
+                     judgement.judge_verifier),
+        "record": (record("deep.folded", f"-d 5 -- {live_program('qsort_deep')}"),
+                   judgement.judge_record),
+        "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
+                  judgement.judge_names),
+        "completeness": (googletest("completeness_test", "*qsort_deep"),
+                         judgement.judge_googletest),
+        "shapes": (googletest("stack_shapes_test", ":".join(f"*.{name}" for name in SHAPES)),
+                   judgement.judge_googletest),
+        "kernel_log": ("dmesg", judgement.judge_kernel_log),
+    }
+
+
+def build_root(path, steps):
+    root = GuestRoot()
+    root.add_program(shutil.which("busybox"), "/bin/busybox")
+    root.add_bytes("/etc/passwd", b"root:x:0:0::/root:/bin/sh\n", 0o644)
+    with open(os.path.join(HERE, "guest_init.sh"), "rb") as file:
+        root.add_bytes("/init", file.read())
+    root.add_bytes("/steps", "".join(
+        f"{name}\t{command}\n" for name, (command, _) in steps.items()).encode(), 0o644)
+    for name in TOOLS:
+        root.add_program(shutil.which(name), f"/usr/bin/{name}")
+    for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test"):
+        root.add_program(tool(name))
+    for program in sorted(glob.glob(live_program("*"))):
+        root.add_program(program)
+    for path_of_object in our_objects():
+        with open(path_of_object, "rb") as file:
+            root.add_bytes(path_of_object, file.read(), 0o644)
+    root.write(path)
+
+
+def missing_here():
+    if platform.machine() != "x86_64":
+        return f"the guests are x86_64, this is {platform.machine()}"
+    lacking = [name for name in (guest.QEMU, "busybox", *TOOLS)
+               if not shutil.which(name)]
+    return f"missing: {', '.join(lacking)} (cmake/setup/packages.sh kernels)" if lacking else ""
+
+
+def judge(transcript, steps):
+    version = judgement.version_of(transcript.release)
+    problems = []
+    for name, (_, judge_step) in steps.items():
+        step = transcript.steps.get(name)
+        found = judge_step(step, version) if step else ["did not come to its end"]
+        for problem in found:
+            problems.append(f"{name}: {problem}")
+        if found and step:
+            lines = [line for line in step.output.splitlines() if ";" not in line]
+            print("\n".join(f"  {name} | {line[:300]}" for line in lines[-60:]))
+    return problems
+
+
+def measured(transcript, wall_seconds):
+    parts = [f"Linux {transcript.release}"]
+    record_step = transcript.steps.get("record")
+    counts = judgement.completeness(record_step.output) if record_step else None
+    if counts:
+        parts.append(f"{counts[0]} of {counts[1]} stacks complete")
+    parts += [f"{step}: {line}" for step, line in shape_summary(transcript).items()]
+    parts.append(f"booted in {transcript.boot_seconds:.0f} s")
+    parts.append(", ".join(f"{name} {step.seconds:.0f} s"
+                           for name, step in transcript.steps.items() if step.seconds >= 1))
+    return "; ".join(part for part in parts if part) + f"; {wall_seconds:.0f} s in all"
+
+
+def shape_summary(transcript):
+    """How many GoogleTest cases passed, a step."""
+    return {name: f"{step.output.count('[       OK ]')} cases passed"
+            for name, step in transcript.steps.items() if "[       OK ]" in step.output}
+
+
+def keep_console(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def run_kernel(suite, expected):
+    began = time.monotonic()
+    reason = missing_here()
+    if reason:
+        print(reason)
+        return SKIPPED
+    try:
+        vmlinuz, release = debian_kernel.fetch(FOLDER, suite)
+    except (debian_kernel.Unavailable, OSError, subprocess.TimeoutExpired) as error:
+        print(f"no kernel of {suite}: {error}")
+        return SKIPPED
+    version = judgement.version_of(release)
+    if expected != "newest" and ".".join(map(str, version)) != expected:
+        print(f"{suite} has Linux {release} by now, not {expected}")
+        return 1
+    steps = steps_for(version)
+    root = os.path.join(FOLDER, suite, "root.cpio")
+    build_root(root, steps)
+    try:
+        transcript = guest.boot(vmlinuz, root, print, lambda boot, text: keep_console(
+            os.path.join(FOLDER, suite, f"console-{boot}.txt"), text))
+    finally:
+        os.remove(root)
+    if transcript.bpf_in_crash:
+        print(f"crashed in a BPF program: {transcript.crash}\n{transcript.bpf_in_crash}")
+        return 1
+    problems = judge(transcript, steps)
+    if "verifier" in transcript.steps:
+        verifier_table.keep(FOLDER, transcript.release, transcript.steps["verifier"].output,
+                            our_objects())
+    if judgement.version_of(transcript.release) != version:
+        problems.append(f"booted '{transcript.release}' instead of {release}")
+    for problem in problems:
+        print(f"problem: {problem}")
+    print(f"measured: {measured(transcript, time.monotonic() - began)}")
+    return 1 if problems else 0
+
+
+def report_here():
+    """What verifier_report says on the running kernel; nothing much where BPF is not allowed."""
+    return subprocess.run([tool("verifier_report"), *our_objects()], capture_output=True, text=True,
+                          timeout=120, check=False).stdout
+
+
+def main():
+    if sys.argv[1:] == ["--table"]:
+        return verifier_table.show(FOLDER, report_here(), our_objects())
+    if len(sys.argv) != 3:
+        print(__doc__)
+        return 2
+    return run_kernel(sys.argv[1], sys.argv[2])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+// Attributes of the host (BatchSettings::resource_attributes) in every resource.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "reporter/batch.h"
+#include "reporter/check.h"
+#include "reporter/decoded_batch.h"
+
+namespace stackray {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+// The attributes of one process's resource, in the order they are written.
+Attributes ResourceOf(const ProcessInfo& info, const BatchSettings& settings) {
+  BatchBuilder batch(settings);
+  const ProcessId id{.pid = 7, .exec_id = 1, .start_time_ns = 1};
+  batch.DefineProcess(id, info);
+  const FrameKey key = FrameKey::Make(FrameType::kKernel, 0, 1);
+  FrameSymbols symbols{.type = FrameType::kKernel};
+  symbols.lines.push_back({.function = "f"});
+  const std::vector<int32_t> frames = {batch.DefineFrame(key, symbols)};
+  batch.AddSample({.process = id, .frames = frames, .time_unix_ns = 1'000, .count = 1});
+  const SealedBatchPtr sealed = std::move(batch).Seal(1'000, 2'000);
+  EXPECT_THAT(CheckBatch(sealed->bytes), testing::IsEmpty());
+  const auto decoded = DecodeBatch(sealed->bytes);
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  return decoded->resources.at(0).attributes;
+}
+
+std::string Find(const Attributes& attributes, std::string_view key) {
+  std::string found;
+  int times = 0;
+  for (const auto& [name, value] : attributes)
+    if (name == key && ++times > 0) found = value;
+  EXPECT_LE(times, 1) << key;
+  return found;
+}
+
+TEST(HostAttributes, AreInEveryResource) {
+  const BatchSettings settings{.host_name = "h", .resource_attributes = {{"k8s.node.name", "n1"}}};
+  EXPECT_EQ(Find(ResourceOf({.pid = 7, .command = "c"}, settings), "k8s.node.name"), "n1");
+  EXPECT_EQ(Find(ResourceOf({}, settings), "k8s.node.name"), "n1");  // Losses' too.
+}
+
+TEST(HostAttributes, AProcessKnowsItselfBetter) {
+  const BatchSettings settings{
+      .resource_attributes = {{"service.name", "of the host"}, {"service.namespace", "host"}}};
+  const Attributes own = ResourceOf(
+      {.pid = 7, .service_name = "own", .extra = {{"service.namespace", "mine"}}}, settings);
+  EXPECT_EQ(Find(own, "service.name"), "own");
+  EXPECT_EQ(Find(own, "service.namespace"), "mine");
+  const Attributes silent = ResourceOf({.pid = 7}, settings);
+  EXPECT_EQ(Find(silent, "service.name"), "of the host");
+  EXPECT_EQ(Find(silent, "service.namespace"), "host");
+}
+
+// In a pod uname has the pod's name; but a process cannot say on which host it runs.
+TEST(HostAttributes, ReplaceWhatTheHostSaysOfItself) {
+  const BatchSettings settings{
+      .host_name = "pod-7",
+      .resource_attributes = {{"host.name", "node-1"}, {"os.type", "linux+"}}};
+  const Attributes attributes = ResourceOf({.pid = 7, .extra = {{"host.name", "a lie"}}}, settings);
+  EXPECT_EQ(Find(attributes, "host.name"), "node-1");
+  EXPECT_EQ(Find(attributes, "os.type"), "linux+");
+}
+
+TEST(HostAttributes, CannotClaimAProcess) {
+  const BatchSettings settings{.resource_attributes = {{"process.pid", "1"}}};
+  EXPECT_EQ(Find(ResourceOf({.pid = 7}, settings), "process.pid"), "7");
+}
+
+}  // namespace
+}  // namespace stackray
