@@ -101,19 +101,23 @@ TEST_F(KernelCode, ProgramsOfEveryAge) {
   const uint64_t place = first->start(), size = first->size_bytes();
   first.reset();
   std::optional<BpfBurner> second = LoadInto(place, "took_its_place");
-  if (!second) GTEST_SKIP() << "no program got another one's place";
-  Measured(fmt::format("{} bytes at {:x}, then {} bytes at {:x}", size, place, second->size_bytes(),
-                       second->start()));
-  ASSERT_LT(second->start(), place + size);
-  ASSERT_GT(second->start() + second->size_bytes(), place);
-  const std::string second_symbol = RunFor(*second, &second_pid);
-  second.reset();
+  std::string second_symbol;
+  if (second) {
+    Measured(fmt::format("{} bytes at {:x}, then {} bytes at {:x}", size, place,
+                         second->size_bytes(), second->start()));
+    ASSERT_LT(second->start(), place + size);
+    ASSERT_GT(second->start() + second->size_bytes(), place);
+    second_symbol = RunFor(*second, &second_pid);
+    second.reset();
+  } else {  // Somebody else's program was faster; the rest holds all the same.
+    Measured("no program got another one's place");
+  }
   // All three are gone, and only now anything is read.
   run_->Run(300);
   run_->Stop();
   ExpectLeaves("loaded before the start", before_pid, before_symbol);
   ExpectLeaves("loaded and unloaded since", first_pid, first_symbol);
-  ExpectLeaves("loaded into its place", second_pid, second_symbol);
+  if (second_pid != 0) ExpectLeaves("loaded into its place", second_pid, second_symbol);
 }
 
 TEST_F(KernelCode, ProgramThatRunsOn) {

@@ -58,7 +58,7 @@ class CorruptFiles(SamplingCase):
                                  self.path("x.otlp"))
             if while_recording:
                 damage(library)
-            time.sleep(1.2)
+            time.sleep(2.4)
             self.assertIsNone(target.poll(), "the damage hit the program itself")
             interrupt(process)
             _, errors = process.communicate(timeout=60)
