@@ -5,7 +5,8 @@
  * store reads four cold cache lines and as many entries of the TLB; a remembered code is one of each. A
  * code is a fact about the file's content, so it cannot go stale while the directory handle means this
  * file, and handles change hands only when control.file_generation moves. Rules in full are not kept: they
- * are one frame in 800. */
+ * are one frame in 800. A page that is only remembered would look unused to the store, which drops
+ * such pages first: so one walk in 64 looks everything up (scratch.marks_pages). */
 #ifndef STACKRAY_BPF_CODE_CACHE_H
 #define STACKRAY_BPF_CODE_CACHE_H
 

@@ -77,7 +77,7 @@ typedef struct seqcount {
 struct mm_struct___6_4 { /* 6.4 … 6.12 */
 	int mm_lock_seq;
 };
-struct mm_struct___6_13 {
+struct mm_struct___6_13 { /* and 6.12.107 of Debian */
 	seqcount_t mm_lock_seq;
 };
 

@@ -66,6 +66,7 @@ struct scratch {
 	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
 	u32 cpu_codes;                /* BPF only: this CPU's first entry in code_cache */
 	u32 store_generation;         /* BPF only: control.file_generation at the walk's start, its low half */
+	u32 marks_pages;              /* BPF only: one walk in 64 looks everything up, so that used pages say so */
 	u64 host;                     /* host only: the environment */
 	u32 range_count;
 	u32 current_range;            /* the frame's; range_count when unknown */

@@ -167,7 +167,7 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	struct cached_code *cached;
 	int end;
 
-	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE)
+	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE || s->marks_pages)
 		return find_code((u32)s->host, file_offset);
 	directory = s->tables[i].directory;
 	cached = cached_code_of(s, directory, file_offset);
@@ -274,6 +274,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->mm_seq = read_mm_seq(mm);
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
+		s->marks_pages = !(bpf_get_prandom_u32() & 63);
 		bpf_loop(SAMPLE_MAX_USER_WORDS + 1, walk_callback, &walk, 0);
 		if (is_miss(walk.end)) {
 			send_miss(s);

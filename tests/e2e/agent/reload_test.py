@@ -108,7 +108,9 @@ class Reload(agent_case.AgentCase):
         self.configure(endpoint=absent.endpoint, history_size="8MiB", **settings)
         self.reload(agent, "settings reloaded")
         self.assertEqual(self.sampling_began(agent), 1)
-        waiting = agent.samples()["in_flight"]["otlp"]
+        end = time.monotonic() + 20
+        while (waiting := agent.samples()["in_flight"]["otlp"]) <= 50 and time.monotonic() < end:
+            time.sleep(0.1)
         self.assertGreater(waiting, 50)
         self.configure(endpoint=there.endpoint, history_size="8MiB", **settings)
         agent.process.send_signal(signal.SIGHUP)
