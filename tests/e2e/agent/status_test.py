@@ -114,6 +114,7 @@ class Status(agent_case.AgentCase):
         self.assertEqual(settings["frequency"]["origin"], "--frequency")
         self.assertEqual(settings["resource-attributes"]["origin"], "OTEL_RESOURCE_ATTRIBUTES")
         self.assertEqual(settings["history-size"]["origin"], "default")
+        self.assertTrue(self.wait_for(lambda: agent.samples()["produced"] > 20))
         self.assertEqual(agent.end(), 0)
         attributes = self.attributes_of_resources()
         self.assertIn("k8s.node.name", attributes)
