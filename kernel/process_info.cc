@@ -23,16 +23,26 @@ std::string ReadSmallFile(const std::string& path) {
   return n > 0 ? std::string(bytes, static_cast<size_t>(n)) : std::string();
 }
 
-// Field 22 of /proc/PID/stat, in clock ticks since boot; 0: unknown. The command may hold anything,
-// so fields are counted behind its last ')'.
-uint64_t StartTimeNs(std::string_view stat) {
+// A field of /proc/PID/stat by proc(5)'s numbers, from 3 on; nullopt: not there. The command may
+// hold anything, so fields are counted behind its last ')'.
+std::optional<uint64_t> StatField(std::string_view stat, size_t number) {
   const size_t close = stat.rfind(')');
-  if (close == std::string_view::npos) return 0;
+  if (close == std::string_view::npos) return std::nullopt;
   const std::vector<std::string_view> fields = Split(stat.substr(close + 1), ' ');
-  uint64_t ticks = 0;  // fields[0] is empty: a space follows the ')'.
-  if (fields.size() < 21) return 0;
-  std::from_chars(fields[20].data(), fields[20].data() + fields[20].size(), ticks);
-  return ticks * (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
+  const size_t i = number - 2;  // fields[0] is empty: a space follows the ')'.
+  if (i >= fields.size()) return std::nullopt;
+  uint64_t value = 0;
+  const char* const end = fields[i].data() + fields[i].size();
+  if (std::from_chars(fields[i].data(), end, value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::string ReadStat(uint32_t pid) { return ReadSmallFile(fmt::format("/proc/{}/stat", pid)); }
+
+// starttime, in clock ticks since boot; 0: unknown.
+uint64_t StartTimeNs(std::string_view stat) {
+  return StatField(stat, 22).value_or(0) *
+         (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
 }
 
 std::string ExecutablePath(uint32_t pid) {
@@ -48,7 +58,7 @@ std::string ExecutablePath(uint32_t pid) {
 }  // namespace
 
 bool IsSameProcess(const ProcessId& id) {
-  const uint64_t start = StartTimeNs(ReadSmallFile(fmt::format("/proc/{}/stat", id.pid)));
+  const uint64_t start = StartTimeNs(ReadStat(id.pid));
   if (start == 0) return false;
   const uint64_t difference =
       start > id.start_time_ns ? start - id.start_time_ns : id.start_time_ns - start;
@@ -56,6 +66,12 @@ bool IsSameProcess(const ProcessId& id) {
 }
 
 bool HasExecutable(uint32_t pid) { return !ExecutablePath(pid).empty(); }
+
+bool HasEmptyEnvironment(uint32_t pid) {
+  const std::string stat = ReadStat(pid);
+  const std::optional<uint64_t> start = StatField(stat, 50), end = StatField(stat, 51);
+  return StatField(stat, 27).value_or(0) != 0 && start && end && *end != 0 && *start == *end;
+}
 
 std::optional<ProcProcess> ReadProcProcess(const ProcessId& id) {
   ProcProcess process{.executable_path = ExecutablePath(id.pid),

@@ -27,6 +27,11 @@ bool IsSameProcess(const ProcessId& id);
 // Has it an address space? False for kernel threads, zombies and what does not exist.
 bool HasExecutable(uint32_t pid);
 
+// Was its program started without a single variable? False too while exec() has not laid them out
+// yet, when /proc/PID/environ is empty: Linux 6.18's load_elf_binary() renames the process first,
+// makes env_start = env_end, moves env_end along, and sets end_code last (proc(5), fields 50, 51, 27).
+bool HasEmptyEnvironment(uint32_t pid);
+
 }  // namespace stackray
 
 #endif  // STACKRAY_KERNEL_PROCESS_INFO_H_

@@ -102,6 +102,8 @@ absl::StatusOr<ServiceEnvironment> ReadServiceEnvironment(const ProcessId& id) {
   if (!bytes.empty() && says_nothing) return environment;
   if (!IsSameProcess(id) || (bytes.empty() && !HasExecutable(id.pid)))
     return absl::NotFoundError("the process is gone");
+  if (bytes.empty() && !HasEmptyEnvironment(id.pid))
+    return absl::UnavailableError("exec() has not laid out the environment yet");
   return environment;
 }
 

@@ -25,7 +25,8 @@ struct ServiceEnvironment {
 // a mistake in it is left out as a whole, as the specification says; at most 64 are taken.
 ServiceEnvironment ParseServiceEnvironment(std::string_view bytes);
 
-// Of a living process, out of /proc. Errors: NotFound (gone, or another process under that pid by now).
+// Of a living process, out of /proc. Errors: NotFound (gone, or another process under that pid by
+// now), Unavailable (in the midst of exec(), which has not laid out its environment yet: ask again).
 absl::StatusOr<ServiceEnvironment> ReadServiceEnvironment(const ProcessId& id);
 
 }  // namespace stackray

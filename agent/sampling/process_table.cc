@@ -166,10 +166,10 @@ void ProcessTable::EndGone() {
 void ProcessTable::ReadEnvironment(Entry& entry) {
   Image& image = *entry.image;
   if (image.environment_read || entry.is_kernel_thread || entry.ended_ns != 0) return;
-  image.environment_read = true;
+  absl::StatusOr<ServiceEnvironment> read = ReadServiceEnvironment(entry.id);
+  image.environment_read = !absl::IsUnavailable(read.status());
   // A process that is gone has the one of the image before, as exec() passes it on.
-  if (absl::StatusOr<ServiceEnvironment> read = ReadServiceEnvironment(entry.id); read.ok())
-    image.environment = *std::move(read);
+  if (read.ok()) image.environment = *std::move(read);
 }
 
 const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,

@@ -78,7 +78,7 @@ uint64_t StartTimeOf(pid_t pid) {
 
 class OtherProcess : public testing::Test {
  protected:
-  // With `environment`, waiting.
+  // With `environment`, waiting; it has reached its own code when it sleeps.
   void Start(std::vector<const char*> environment) {
     environment.push_back(nullptr);
     pid_ = fork();
@@ -86,9 +86,9 @@ class OtherProcess : public testing::Test {
       execle("/bin/sleep", "sleep", "1000", nullptr, environment.data());
       _exit(1);
     }
-    std::string comm;
-    while (comm != "sleep")
-      std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/comm"), comm);
+    const std::string path = "/proc/" + std::to_string(pid_) + "/stat";
+    for (std::string stat; stat.find("(sleep) S") == std::string::npos;)
+      std::getline(std::ifstream(path), stat);
     id_ = {.pid = static_cast<uint32_t>(pid_), .start_time_ns = StartTimeOf(pid_)};
   }
   void TearDown() override {
@@ -106,6 +106,43 @@ TEST_F(OtherProcess, ItsEnvironmentIsRead) {
   const absl::StatusOr<ServiceEnvironment> environment = ReadServiceEnvironment(id_);
   ASSERT_TRUE(environment.ok()) << environment.status();
   EXPECT_EQ(environment->service_name, "far");
+}
+
+// Asked at once and all the time: it is not known yet, or known in full, and never empty. A fork
+// shows its parent's environment until it execs.
+TEST_F(OtherProcess, ItsEnvironmentIsNeverEmptyInTheMidstOfExec) {
+  const std::string filler = "FILLER=" + std::string(100'000, 'f');
+  const char* const variables[] = {filler.c_str(), "OTEL_SERVICE_NAME=far", nullptr};
+  for (int i = 0; i < 100; ++i) {
+    int asked[2];
+    ASSERT_EQ(pipe(asked), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      char c;
+      (void)!read(asked[0], &c, 1);
+      execle("/bin/sleep", "sleep", "1000", nullptr, variables);
+      _exit(1);
+    }
+    const ProcessId id{.pid = static_cast<uint32_t>(pid), .start_time_ns = StartTimeOf(pid)};
+    (void)!write(asked[1], "x", 1);
+    absl::StatusOr<ServiceEnvironment> read = ReadServiceEnvironment(id);
+    for (int times = 0; times < 1'000'000 && (!read.ok() || read->service_name != "far"); ++times) {
+      std::string comm;
+      std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), comm);
+      const bool renamed = comm == "sleep";
+      read = ReadServiceEnvironment(id);
+      if (!renamed) continue;
+      if (read.ok())
+        EXPECT_EQ(read->service_name, "far") << i;
+      else
+        EXPECT_EQ(read.status().code(), absl::StatusCode::kUnavailable) << read.status();
+    }
+    EXPECT_TRUE(read.ok() && read->service_name == "far") << read.status();
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    close(asked[0]);
+    close(asked[1]);
+  }
 }
 
 TEST_F(OtherProcess, AnEmptyEnvironmentIsOne) {

@@ -6,7 +6,10 @@
 #         asks nothing
 # verify  the label `verify`, one at a time
 # host    what needs no BPF; for the sanitizers' builds
-# JUnit files: BUILD_FOLDER/test-results/*.xml. Fails when a test failed or none ran.
+# A test that failed among fewer than six runs once more, alone: these tests share a machine with
+# whatever else it does. Each such test is named with what it said the first time.
+# JUnit files: BUILD_FOLDER/test-results/*.xml, second runs in *-again.xml. Fails when a test failed
+# or none ran.
 # STACKRAY_CLOSING_LINE=no leaves the last line to the caller (.ci/run).
 set -uo pipefail
 build=$1
@@ -14,7 +17,7 @@ what=$2
 tools=$(dirname "$0")
 results=$build/test-results
 mkdir -p "$results"
-rm -f "$results"/host.xml "$results"/bpf.xml "$results"/verify.xml
+rm -f "$results"/{host,bpf}{,-again}.xml "$results"/verify.xml
 results=$(cd "$results" && pwd)
 
 as_root=()
@@ -29,12 +32,22 @@ run() {
     --no-tests=ignore </dev/null
 }
 
+# Once more what failed in the last run(), under the name `$1-again`.
+run_again() {
+  local failed=$build/Testing/Temporary/LastTestsFailed.log
+  local name=$1
+  shift
+  [ -s "$failed" ] && [ "$(wc -l <"$failed")" -lt 6 ] || return 0
+  echo "Once more, alone:"
+  run "$name-again" "$@" --rerun-failed -j 1
+}
+
 case "$what" in
   test | host)
-    run host ctest -LE 'bpf|verify' -j "${JOBS:-$(nproc)}"
+    run host ctest -LE 'bpf|verify' -j "${JOBS:-$(nproc)}" || run_again host ctest
     reports=("$results/host.xml")
     if [ "$what" = test ]; then
-      run bpf "${as_root[@]}" ctest -L bpf -LE verify -j 1
+      run bpf "${as_root[@]}" ctest -L bpf -LE verify -j 1 || run_again bpf "${as_root[@]}" ctest
       reports+=("$results/bpf.xml")
     fi
     ;;

@@ -6,6 +6,8 @@
 The closing line is `N passed, N failed, N skipped`. Exit code 1 when a test failed or none ran.
 Only a test that skipped by its own decision counts as skipped: one whose program is missing, or
 whose preparation failed, has failed. A report that is missing or cannot be read is a failure too.
+Where NAME-again.xml lies beside NAME.xml, its tests ran a second time: the second outcome counts,
+and each is named with what it said the first time.
 --table shows every test with its time and the last line it printed that begins `measured:`.
 """
 
@@ -80,6 +82,20 @@ def read_report(path):
         return [Result(str(path), FAILED, 0, f"report cannot be read: {error}", "")]
 
 
+def after_second_run(path, results):
+    """The results that count, and the first ones of the tests that passed on their second run."""
+    again = path.with_name(f"{path.stem}-again{path.suffix}")
+    if not again.exists():
+        return results, []
+    second = {result.name: result for result in read_report(again)}
+    cured = [
+        r
+        for r in results
+        if r.outcome == FAILED and r.name in second and second[r.name].outcome != FAILED
+    ]
+    return [second[r.name] if r in cured else r for r in results], cured
+
+
 def print_named(title, results):
     if not results:
         return
@@ -104,12 +120,17 @@ def main():
     parser.add_argument("reports", nargs="+", type=Path)
     arguments = parser.parse_args()
 
-    results = [result for path in arguments.reports for result in read_report(path)]
+    results, cured = [], []
+    for path in arguments.reports:
+        counted, first = after_second_run(path, read_report(path))
+        results += counted
+        cured += first
     count = {kind: [r for r in results if r.outcome == kind] for kind in (PASSED, FAILED, SKIPPED)}
     if not arguments.closing_line_only:
         if arguments.table:
             print_table(results)
         print_named("Skipped", count[SKIPPED])
+        print_named("Passed only on the second run", cured)
         print_named("Failed", count[FAILED])
         if not results:
             print("No test ran.")

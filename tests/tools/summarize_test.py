@@ -69,6 +69,20 @@ class Summarize(unittest.TestCase):
         _, _, text = summarize(FAIL, options=["--no-closing-line"])
         self.assertNotIn("0 passed", text)
 
+    def test_a_second_run_counts_and_is_named(self):
+        fixed = PASS.replace('"a"', '"b"')
+        for second, expected in ((fixed, "2 passed, 0 failed, 0 skipped"),
+                                 (FAIL, "1 passed, 1 failed, 0 skipped"),
+                                 (PASS, "1 passed, 1 failed, 0 skipped")):
+            with tempfile.TemporaryDirectory() as folder:
+                report = Path(folder, "host.xml")
+                report.write_text(f"<testsuite>{PASS}{FAIL}</testsuite>")
+                Path(folder, "host-again.xml").write_text(f"<testsuite>{second}</testsuite>")
+                done = subprocess.run([sys.executable, SUMMARIZE, report], capture_output=True,
+                                      text=True, check=False)
+            self.assertEqual(done.stdout.splitlines()[-1], expected)
+            self.assertEqual("only on the second run (1)" in done.stdout, second == fixed)
+
 
 if __name__ == "__main__":
     unittest.main()
