@@ -25,7 +25,10 @@
 namespace stackray {
 namespace {
 
-constexpr int kExitSkipped = 77, kTurnMs = 100;
+constexpr int kExitSkipped = 77;
+// As the agent does it (agent/daemon/agent.cc), but for its seals, which are 15 s apart.
+constexpr int kTurnMs = 500;
+constexpr uint64_t kSealIntervalNs = 5'000'000'000;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr double kNsPerUs = 1000.0;
 constexpr char kClockProgram[] = "on_cpu_clock";
@@ -86,18 +89,26 @@ double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 void Print(const char* name, double value) { fmt::print("{} {:.4g}\n", name, value); }
 
-// Turns until `until_ns` or the child's end, sealing every second. Returns the peak of RssAnon in KiB.
-uint64_t RunUntil(SamplingSession& session, ChildProgram* child, uint64_t until_ns) {
-  uint64_t next_seal = BootTimeNs() + kNsPerSecond, peak_kib = 0;
+// What lasts from one phase of a run to the next.
+struct Running {
+  uint64_t next_seal_ns = BootTimeNs() + kSealIntervalNs;
+  uint64_t anonymous_peak_kib = 0;  // RssAnon, looked at before each seal and at each phase's end.
+};
+
+// Turns until `until_ns` or the child's end.
+void RunUntil(SamplingSession& session, ChildProgram* child, uint64_t until_ns, Running* running) {
+  const auto look = [&] {
+    running->anonymous_peak_kib = std::max(running->anonymous_peak_kib, StatusKiB("RssAnon"));
+  };
   for (uint64_t now = BootTimeNs(); now < until_ns; now = BootTimeNs()) {
     if (child != nullptr && child->Poll()) break;
     session.Turn(kTurnMs);
-    if (now < next_seal) continue;
-    next_seal = now + kNsPerSecond;
+    if (now < running->next_seal_ns) continue;
+    running->next_seal_ns = now + kSealIntervalNs;
+    look();
     session.Seal();
-    peak_kib = std::max(peak_kib, StatusKiB("RssAnon"));
   }
-  return std::max(peak_kib, StatusKiB("RssAnon"));
+  look();
 }
 
 void PrintBpf(const std::string& prefix, double other_tick_ns, const Reading& from,
@@ -157,15 +168,15 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
     return Fail(s, 1);
   if (absl::Status s = session.Start(); !s.ok()) return Fail(s, kExitSkipped);
   const Reading before = Read(session);
-  RunUntil(session, nullptr,
-           before.time_ns + kNsPerSecond);  // The child waits: others' ticks only.
+  Running running;
+  // The child waits: others' ticks only.
+  RunUntil(session, nullptr, before.time_ns + kNsPerSecond, &running);
   const Reading start = Read(session);
   if (absl::Status s = child.Release(); !s.ok()) return Fail(s, 2);
   const uint64_t warm = start.time_ns + options.warm_up_seconds * kNsPerSecond;
-  uint64_t anonymous_kib = RunUntil(session, &child, warm);
+  RunUntil(session, &child, warm, &running);
   const Reading steady = Read(session);
-  anonymous_kib = std::max(
-      anonymous_kib, RunUntil(session, &child, start.time_ns + options.seconds * kNsPerSecond));
+  RunUntil(session, &child, start.time_ns + options.seconds * kNsPerSecond, &running);
   const Reading end = Read(session);
   session.Stop();
   const double other_tick_ns = Ratio(static_cast<double>(start.bpf_ns - before.bpf_ns),
@@ -176,7 +187,7 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
   PrintAgent("agent_whole", start, end);
   PrintAgent("agent_steady", steady, end);
   PrintStacks(session.Counts(), batch_bytes, batch_samples);
-  PrintMemory(end.counts, anonymous_kib);
+  PrintMemory(end.counts, running.anonymous_peak_kib);
   return 0;
 }
 

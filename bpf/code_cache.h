@@ -36,10 +36,16 @@ static __always_inline int recall_code(struct scratch *s, const struct cached_co
 	return 1;
 }
 
+/* Does the found code fit into an entry? */
+static __always_inline int is_rememberable(const struct scratch *s, u64 offset)
+{
+	return !(offset >> CODE_PLACE_BITS) && s->code >> CODE_BASE_SHIFT != CODE_BASE_RULE;
+}
+
 static __always_inline void remember_code(const struct scratch *s, struct cached_code *cached, u32 directory,
 					  u64 offset)
 {
-	if (offset >> CODE_PLACE_BITS || s->code >> CODE_BASE_SHIFT == CODE_BASE_RULE)
+	if (!is_rememberable(s, offset))
 		return;
 	cached->at_and_code = offset << 16 | s->code;
 	cached->directory = directory;

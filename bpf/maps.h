@@ -68,6 +68,14 @@ struct {
 	__type(value, struct cached_code);
 } code_cache SEC(".maps");
 
+/* cpu * TRACES_PER_CPU + hash of the thread. 33 KiB a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TRACES_PER_CPU);
+	__type(key, u32);
+	__type(value, struct code_trace);
+} code_traces SEC(".maps");
+
 /* Added up over CPUs by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

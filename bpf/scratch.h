@@ -58,6 +58,21 @@ struct cached_code {
 	u32 generation;  /* control.file_generation, its low half */
 };
 
+/* The codes of a CPU's last walks, in their order (bpf/code_trace.h). */
+#define TRACES_PER_CPU 4
+#define TRACE_FRAMES 256
+struct traced_code {
+	u64 at_and_code; /* file offset << 16 | code */
+	u32 directory;   /* of the file */
+	u32 sp;          /* the frame's rsp, its low half */
+};
+struct code_trace {
+	u32 generation; /* control.file_generation at the last walk's start, its low half */
+	u32 last;       /* which of the two is the last walk's; the other one is written next */
+	u32 count[2];
+	struct traced_code frames[2][TRACE_FRAMES];
+};
+
 struct scratch {
 	/* Walk state. */
 	struct unwind_registers regs; /* of the frame that is looked at next */
@@ -65,6 +80,10 @@ struct scratch {
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
 	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
 	u32 cpu_codes;                /* BPF only: this CPU's first entry in code_cache */
+	u32 trace;                    /* BPF only: this walk's entry in code_traces */
+	u32 trace_last;               /* BPF only: which half the last walk wrote */
+	u32 trace_next, trace_end;    /* BPF only: the last walk's next frame that may match, and its end */
+	u32 trace_count;              /* BPF only: frames written by this walk */
 	u32 store_generation;         /* BPF only: control.file_generation at the walk's start, its low half */
 	u32 marks_pages;              /* BPF only: one walk in 64 looks everything up, so that used pages say so */
 	u64 host;                     /* host only: the environment */

@@ -9,6 +9,7 @@
 #define STACKRAY_BPF_WALK_H
 
 #include "bpf/code_cache.h"
+#include "bpf/code_trace.h"
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
 #include "bpf/native.h"
@@ -161,22 +162,37 @@ __noinline int find_code(u32 slot, u64 file_offset)
 	return find_code_inline(s, file_offset);
 }
 
+/* Has an earlier walk of this CPU found it? */
+static __always_inline int recall_known(struct scratch *s, const struct code_trace *trace,
+					const struct cached_code *cached, u32 directory, u64 file_offset)
+{
+	if (s->marks_pages)
+		return 0;
+	return recall_traced(s, trace, directory, file_offset) || recall_code(s, cached, directory, file_offset);
+}
+
 static int env_find_code(struct scratch *s, u64 file_offset)
 {
 	u32 i = s->current_range, directory;
 	struct cached_code *cached;
+	struct code_trace *trace;
 	int end;
 
-	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE || s->marks_pages)
+	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE)
 		return find_code((u32)s->host, file_offset);
 	directory = s->tables[i].directory;
+	trace = trace_of(s);
 	cached = cached_code_of(s, directory, file_offset);
-	if (cached && recall_code(s, cached, directory, file_offset))
-		return END_NONE;
-	end = find_code((u32)s->host, file_offset);
-	if (!end && cached)
+	if (!trace || !cached)
+		return END_BAD_TABLE;
+	if (!recall_known(s, trace, cached, directory, file_offset)) {
+		end = find_code((u32)s->host, file_offset);
+		if (end)
+			return end;
 		remember_code(s, cached, directory, file_offset);
-	return end;
+	}
+	append_traced(s, trace, directory, file_offset);
+	return END_NONE;
 }
 
 /* One frame, whoever's it is. END_NONE: there may be another. */
@@ -275,7 +291,9 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = !(bpf_get_prandom_u32() & 63);
+		begin_trace(s);
 		bpf_loop(SAMPLE_MAX_USER_WORDS + 1, walk_callback, &walk, 0);
+		end_trace(s);
 		if (is_miss(walk.end)) {
 			send_miss(s);
 			s->record.resume = s->regs;
