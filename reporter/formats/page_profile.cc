@@ -1,7 +1,6 @@
 #include "reporter/formats/page_profile.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "reporter/formats/even_spread.h"
 #include "reporter/formats/text.h"
@@ -44,6 +43,7 @@ struct PageProfile::BatchIds {
   std::vector<uint32_t> frame_ids;
   WalkedResource resource;
   uint32_t process = kNotAsked;
+  int64_t weight = 1;
   std::vector<uint32_t> stack;  // Kept for their memory.
   WalkedFrame frame;
 };
@@ -55,6 +55,9 @@ PageProfile::PageProfile(PageProfileOptions options)
 void PageProfile::Add(const BatchWalk& batch) {
   AddTimes(batch);
   BatchIds ids(batch, options_);
+  const PeriodWeight::Factors factors = weight_.Next(batch.period_ns());
+  if (factors.before != 1) rows_.Scale(factors.before);
+  ids.weight = factors.batch;
   batch.Visit(
       [&](const WalkedResource& resource) {
         ids.resource = resource;
@@ -70,7 +73,6 @@ void PageProfile::Add(const BatchWalk& batch) {
 }
 
 void PageProfile::AddTimes(const BatchWalk& batch) {
-  if (period_ns_ <= 0 && std::isfinite(batch.period_ns())) period_ns_ = batch.period_ns();
   const int64_t start = std::max({batch.start_unix_ns(), options_.from_unix_ns, int64_t{0}});
   const int64_t end = std::min(batch.end_unix_ns(), options_.to_unix_ns);
   if (start > end) return;
@@ -93,7 +95,7 @@ void PageProfile::AddSample(const BatchWalk& batch, const WalkedSample& sample, 
   int64_t added = 0;
   if (times.empty()) {
     ids->spread.Split(sample.count, bucket_ms(), [&](int64_t time_ms, int64_t count) {
-      rows_.Add(node, thread, time_ms, count);
+      rows_.Add(node, thread, time_ms, SaturatingMultiply(count, ids->weight));
       added = SaturatingAdd(added, count);
     });
   }
@@ -103,7 +105,8 @@ void PageProfile::AddSample(const BatchWalk& batch, const WalkedSample& sample, 
   for (const int64_t time : times) {
     const int64_t count = sample.count / number + (remainder-- > 0 ? 1 : 0);
     if (count == 0 || !wanted(time)) continue;
-    rows_.Add(node, thread, std::clamp(time, start, end) / 1'000'000, count);
+    rows_.Add(node, thread, std::clamp(time, start, end) / 1'000'000,
+              SaturatingMultiply(count, ids->weight));
     added = SaturatingAdd(added, count);
   }
   AddStack(ids->facts[sample.stack], added, &summary_);

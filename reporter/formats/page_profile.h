@@ -29,6 +29,7 @@
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/intern.h"
 #include "reporter/formats/page_rows.h"
+#include "reporter/formats/period_weight.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
 
@@ -76,7 +77,8 @@ class PageProfile {
   int64_t bucket_start_ms() const { return rows_.start_ms(); }
   int64_t bucket_ms() const { return rows_.width_ms(); }
   int64_t bucket_count() const { return rows_.bucket_count(); }
-  double period_ns() const { return period_ns_; }  // Of the first batch that had one; 0: none.
+  // The shortest of the batches, in which all counts of rows() are; 0: none. The summary's are plain samples.
+  double period_ns() const { return weight_.period_ns(); }
   std::string_view host_name() const { return Text(host_name_); }
   const ProfileSummary& summary() const { return summary_; }  // `processes` is not counted.
   int shrinks() const { return shrinks_; }                    // How often it was full.
@@ -105,7 +107,7 @@ class PageProfile {
   uint32_t host_name_ = 0;
   bool empty_ = true;
   int64_t end_unix_ns_ = 0;
-  double period_ns_ = 0;
+  PeriodWeight weight_;
   int shrinks_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "reporter/formats/period_weight.h"
+
 namespace stackray {
 
 void PageRows::Cover(int64_t first_ms, int64_t last_ms) {
@@ -49,6 +51,12 @@ void PageRows::Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t coun
   const int64_t bucket = std::clamp(time_ms / width_ms_, first_, last_) - first_;
   rows_.push_back({node, thread, static_cast<uint64_t>(bucket),
                    static_cast<uint64_t>(std::min(count, kMostCount))});
+}
+
+void PageRows::Scale(int64_t factor) {
+  for (Row& row : rows_)
+    row.count = static_cast<uint64_t>(
+        std::min(SaturatingMultiply(static_cast<int64_t>(row.count), factor), kMostCount));
 }
 
 void PageRows::Renumber(const std::vector<uint32_t>& node_of,

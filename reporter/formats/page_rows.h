@@ -33,6 +33,8 @@ class PageRows {
   }
   // The time must have been covered; a count below one adds nothing.
   void Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t count);
+  // Every count `factor` times.
+  void Scale(int64_t factor);
   // Other numbers for nodes and threads: node_of[n] instead of n.
   void Renumber(const std::vector<uint32_t>& node_of, const std::vector<uint32_t>& thread_of);
   // Sorts by (thread, bucket, node), one row for each.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "reporter/formats/even_spread.h"
 #include "reporter/formats/resource_keys.h"
@@ -29,6 +28,7 @@ struct ProfileView::BatchIds {
                options.to_unix_ns) {}
   std::vector<uint32_t> locations, processes;
   EvenSpread spread;
+  int64_t weight = 1;
 };
 
 ProfileView::ProfileView(ViewOptions options)
@@ -45,11 +45,19 @@ void ProfileView::Add(const DecodedBatch& batch) {
     host_name_ = strings_.Intern(FindAttribute(batch.resources[0], kHostName), true);
   }
   BatchIds ids(batch, options_);
+  const PeriodWeight::Factors factors = weight_.Next(batch.period_ns);
+  if (factors.before != 1) ScaleCounts(factors.before);
+  ids.weight = factors.batch;
   for (const DecodedSample& sample : batch.samples) AddSample(batch, sample, &ids);
 }
 
+void ProfileView::ScaleCounts(int64_t factor) {
+  buckets_.Scale(factor);
+  samples_ = SaturatingMultiply(samples_, factor);
+  overflowed_ = SaturatingMultiply(overflowed_, factor);
+}
+
 void ProfileView::AddTimes(const DecodedBatch& batch) {
-  if (period_ns_ <= 0 && std::isfinite(batch.period_ns)) period_ns_ = batch.period_ns;
   const int64_t start = std::max(batch.start_unix_ns, options_.from_unix_ns);
   const int64_t end = std::min(EndOf(batch), options_.to_unix_ns);
   if (start > end) return;
@@ -81,7 +89,8 @@ void ProfileView::AddCounts(const DecodedBatch& batch, const DecodedSample& samp
   const int64_t start = std::max<int64_t>(batch.start_unix_ns, 0);
   if (times.empty()) {
     ids->spread.Split(sample.count, buckets_.width_ms(), [&](int64_t time_ms, int64_t count) {
-      AddCount(node, thread, std::max(time_ms * 1'000'000, options_.from_unix_ns), count, may_add);
+      AddCount(node, thread, std::max(time_ms * 1'000'000, options_.from_unix_ns),
+               SaturatingMultiply(count, ids->weight), may_add);
     });
     return;
   }
@@ -90,7 +99,9 @@ void ProfileView::AddCounts(const DecodedBatch& batch, const DecodedSample& samp
   int64_t remainder = sample.count % number;
   for (const int64_t time : times) {
     const int64_t count = sample.count / number + (remainder-- > 0 ? 1 : 0);
-    if (count > 0) AddCount(node, thread, std::clamp(time, start, EndOf(batch)), count, may_add);
+    if (count > 0)
+      AddCount(node, thread, std::clamp(time, start, EndOf(batch)),
+               SaturatingMultiply(count, ids->weight), may_add);
   }
 }
 

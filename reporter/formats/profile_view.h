@@ -25,6 +25,7 @@
 
 #include "reporter/decoded_batch.h"
 #include "reporter/formats/intern.h"
+#include "reporter/formats/period_weight.h"
 #include "reporter/formats/view_buckets.h"
 
 namespace stackray {
@@ -136,8 +137,8 @@ class ProfileView {
   int64_t bucket_start_ms() const { return buckets_.start_ms(); }
   int64_t bucket_ms() const { return buckets_.width_ms(); }
   int64_t bucket_count() const { return buckets_.bucket_count(); }
-  // Of the first batch that had one; 0: none. Batches of other rates are added up as they are.
-  double period_ns() const { return period_ns_; }
+  // The shortest of the batches, in which all counts are (period_weight.h); 0: none.
+  double period_ns() const { return weight_.period_ns(); }
   std::string_view host_name() const { return Text(host_name_); }
   int64_t samples() const { return samples_; }        // Sum of all counts.
   int64_t overflowed() const { return overflowed_; }  // Of these, counts under "view full".
@@ -147,6 +148,7 @@ class ProfileView {
   struct BatchIds;  // What indices of one batch mean here.
 
   void AddTimes(const DecodedBatch& batch);
+  void ScaleCounts(int64_t factor);
   void AddSample(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids);
   void AddCounts(const DecodedBatch& batch, const DecodedSample& sample, BatchIds* ids,
                  uint32_t node, uint32_t thread, bool may_add);
@@ -172,7 +174,7 @@ class ProfileView {
   uint32_t host_name_ = 0;
   bool empty_ = true;
   int64_t start_unix_ns_ = 0, end_unix_ns_ = 0;
-  double period_ns_ = 0;
+  PeriodWeight weight_;
   int64_t samples_ = 0, overflowed_ = 0;
 };
 

@@ -48,6 +48,9 @@ class ViewBuckets {
   // have been covered.
   bool Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t count, bool may_add);
 
+  // Every count `factor` times.
+  void Scale(int64_t factor);
+
   int64_t start_ms() const { return bucket_count() == 0 ? 0 : first_ * width_ms_; }
   int64_t width_ms() const { return width_ms_; }
   int64_t bucket_count() const { return last_ - first_ + 1; }
