@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -32,7 +33,8 @@ BpfRowMemory::~BpfRowMemory() {
     stop_ = true;
   }
   spare_thread_.join();
-  for (MappedChunk& chunk : chunks_) munmap(chunk.bytes, kMappedBytes);
+  for (MappedChunk& chunk : chunks_)
+    if (chunk.bytes != nullptr) munmap(chunk.bytes, kMappedBytes);
 }
 
 absl::StatusOr<BpfRowMemory::MappedChunk> BpfRowMemory::MakeChunk(uint32_t index) {
@@ -58,38 +60,66 @@ absl::StatusOr<BpfRowMemory::MappedChunk> BpfRowMemory::MakeChunk(uint32_t index
 
 void BpfRowMemory::MakeSpares() {
   absl::MutexLock lock(&mutex_);
-  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stop_ || (chunks_.size() <= handed_out_ && chunks_.size() < MAX_CHUNKS && failure_.ok());
-  };
+  const auto wanted = [this]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || MayMakeSpare(); };
   for (;;) {
     mutex_.Await(absl::Condition(&wanted));
     if (stop_) return;
-    const auto index = static_cast<uint32_t>(chunks_.size());
+    const bool again = !released_.empty();
+    const auto index = again ? released_.back() : static_cast<uint32_t>(chunks_.size());
+    if (again) {
+      released_.pop_back();
+    } else {
+      chunks_.emplace_back();
+    }
     mutex_.Unlock();
     absl::StatusOr<MappedChunk> chunk = MakeChunk(index);
     mutex_.Lock();
-    if (chunk.ok())
-      chunks_.push_back(*std::move(chunk));
-    else
+    if (chunk.ok()) {
+      chunks_[index] = *std::move(chunk);
+      spare_ = index;
+    } else {
+      released_.push_back(index);
       failure_ = chunk.status();
+    }
   }
 }
 
 absl::StatusOr<uint32_t> BpfRowMemory::AddChunk() {
   absl::MutexLock lock(&mutex_);
-  if (handed_out_ >= MAX_CHUNKS) return absl::ResourceExhaustedError("all chunks are in use");
+  const bool all_in_use =
+      !spare_ && released_.empty() && chunks_.size() >= MAX_CHUNKS && chunks_.back().handed_out;
+  if (all_in_use) return absl::ResourceExhaustedError("all chunks are in use");
   failure_ = absl::OkStatus();  // An earlier lack of memory may be over.
   const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return chunks_.size() > handed_out_ || !failure_.ok();
+    return spare_.has_value() || !failure_.ok();
   };
   mutex_.Await(absl::Condition(&ready));
-  if (chunks_.size() <= handed_out_) return failure_;
-  return handed_out_++;
+  if (!spare_) return failure_;
+  const uint32_t index = *spare_;
+  spare_.reset();
+  chunks_[index].handed_out = true;
+  return index;
+}
+
+// The kernel's delete returns only when no program can hold the chunk any more (since Linux 5.0, bpf(2) on a
+// map of maps waits for RCU); our descriptor keeps it alive until then.
+void BpfRowMemory::ReleaseChunk(uint32_t index) {
+  MappedChunk chunk;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (index >= chunks_.size() || !chunks_[index].handed_out) return;
+    std::swap(chunk, chunks_[index]);
+  }
+  bpf_map_delete_elem(chunks_fd_, &index);
+  munmap(chunk.bytes, kMappedBytes);
+  absl::MutexLock lock(&mutex_);
+  released_.push_back(index);
 }
 
 uint8_t* BpfRowMemory::Chunk(uint32_t index) {
   absl::MutexLock lock(&mutex_);
-  return index < handed_out_ ? chunks_[index].bytes : nullptr;
+  return index < chunks_.size() && chunks_[index].handed_out ? chunks_[index].bytes : nullptr;
 }
 
 absl::Status BpfRowMemory::PutFile(const file_key& key, const file_entry& entry) {
@@ -106,7 +136,9 @@ void BpfRowMemory::RemoveFile(const file_key& key) {
 
 uint64_t BpfRowMemory::chunk_bytes() const {
   absl::MutexLock lock(&mutex_);
-  return chunks_.size() * kMappedBytes;
+  uint64_t sum = 0;
+  for (const MappedChunk& chunk : chunks_) sum += chunk.bytes != nullptr ? kMappedBytes : 0;
+  return sum;
 }
 
 }  // namespace stackray

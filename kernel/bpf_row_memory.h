@@ -3,6 +3,7 @@
 #define STACKRAY_KERNEL_BPF_ROW_MEMORY_H_
 
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -24,6 +25,7 @@ class BpfRowMemory : public RowMemory {
 
   uint8_t* Chunk(uint32_t index) override;
   absl::StatusOr<uint32_t> AddChunk() override;
+  void ReleaseChunk(uint32_t index) override;  // Waits for RCU.
   absl::Status PutFile(const file_key& key, const file_entry& entry) override;
   void RemoveFile(const file_key& key) override;
   uint32_t max_files() const override { return max_files_; }
@@ -33,17 +35,22 @@ class BpfRowMemory : public RowMemory {
  private:
   struct MappedChunk {
     UniqueFd fd;
-    uint8_t* bytes = nullptr;
+    uint8_t* bytes = nullptr;  // nullptr: it was released.
+    bool handed_out = false;
   };
   absl::StatusOr<MappedChunk> MakeChunk(uint32_t index);
   void MakeSpares();
+  bool MayMakeSpare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !spare_ && failure_.ok() && (!released_.empty() || chunks_.size() < MAX_CHUNKS);
+  }
 
   const int chunks_fd_, files_fd_;
   const uint32_t max_files_;
   uint64_t* const file_generation_;
   mutable absl::Mutex mutex_;
-  std::vector<MappedChunk> chunks_ ABSL_GUARDED_BY(mutex_);  // Made, in order; never taken back.
-  uint32_t handed_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<MappedChunk> chunks_ ABSL_GUARDED_BY(mutex_);  // By index.
+  std::optional<uint32_t> spare_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> released_ ABSL_GUARDED_BY(mutex_);  // Indices to be used again.
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // Of the last attempt; OK when it worked.
   std::thread spare_thread_;

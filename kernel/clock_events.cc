@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -33,6 +34,8 @@ absl::StatusOr<std::vector<int>> ReadCpuList(const char* path) {
   return ParseCpuList(line);
 }
 
+uint64_t PeriodNs(double frequency_hz) { return static_cast<uint64_t>(1e9 / frequency_hz); }
+
 }  // namespace
 
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
@@ -62,7 +65,7 @@ absl::StatusOr<int> PossibleCpuCount() {
 }
 
 ClockEvents::ClockEvents(bpf_program* program, double frequency_hz)
-    : program_(program), period_ns_(static_cast<uint64_t>(1e9 / frequency_hz)) {}
+    : program_(program), period_ns_(PeriodNs(frequency_hz)) {}
 
 ClockEvents::~ClockEvents() { Stop(); }
 
@@ -86,32 +89,48 @@ absl::Status ClockEvents::Open(int cpu) {
   if (link == nullptr)
     return absl::FailedPreconditionError(
         absl::StrCat("cannot attach to CPU ", cpu, "'s clock: ", strerror(errno)));
-  event.release();  // The link closes it.
-  links_[cpu] = link;
+  clocks_[cpu] = {link, event.release()};  // The link closes it.
   return absl::OkStatus();
 }
 
 absl::Status ClockEvents::Follow() {
   absl::StatusOr<std::vector<int>> online = OnlineCpus();
   if (!online.ok()) return online.status();
-  for (auto it = links_.begin(); it != links_.end();) {
+  for (auto it = clocks_.begin(); it != clocks_.end();) {
     if (std::find(online->begin(), online->end(), it->first) != online->end()) {
       ++it;
       continue;
     }
-    bpf_link__destroy(it->second);
-    it = links_.erase(it);
+    bpf_link__destroy(it->second.link);
+    it = clocks_.erase(it);
   }
   for (int cpu : *online) {
-    if (links_.contains(cpu)) continue;
+    if (clocks_.contains(cpu)) continue;
     if (absl::Status status = Open(cpu); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
+// PERF_EVENT_IOC_PERIOD stops the clock on its CPU, sets the period and starts it (since Linux 3.14,
+// kernel/events/core.c: __perf_event_period). A CPU that is just going away refuses and is left to Follow().
+absl::Status ClockEvents::SetFrequency(double frequency_hz) {
+  period_ns_ = PeriodNs(frequency_hz);
+  bool dropped = false;
+  for (auto it = clocks_.begin(); it != clocks_.end();) {
+    if (ioctl(it->second.event_fd, PERF_EVENT_IOC_PERIOD, &period_ns_) == 0) {
+      ++it;
+      continue;
+    }
+    bpf_link__destroy(it->second.link);
+    it = clocks_.erase(it);
+    dropped = true;
+  }
+  return dropped ? Follow() : absl::OkStatus();
+}
+
 void ClockEvents::Stop() {
-  for (auto& [cpu, link] : links_) bpf_link__destroy(link);
-  links_.clear();
+  for (auto& [cpu, clock] : clocks_) bpf_link__destroy(clock.link);
+  clocks_.clear();
 }
 
 }  // namespace stackray

@@ -32,14 +32,21 @@ class ClockEvents {
   // Opens events for CPUs that are online and have none, closes those of CPUs that went.
   // Errors: FailedPrecondition (perf_event_open refused; the text says why and what to do).
   absl::Status Follow();
+  // Another rate for all CPUs: each one's next tick comes a whole new period from now. One system call a
+  // CPU. Errors: as Follow(), for a CPU whose clock had to be opened anew.
+  absl::Status SetFrequency(double frequency_hz);
   void Stop();
 
  private:
+  struct Clock {
+    bpf_link* link = nullptr;  // Owns the event.
+    int event_fd = -1;
+  };
   absl::Status Open(int cpu);
 
   bpf_program* const program_;
-  const uint64_t period_ns_;
-  std::map<int, bpf_link*> links_;  // By CPU; a link owns its event.
+  uint64_t period_ns_;
+  std::map<int, Clock> clocks_;  // By CPU.
 };
 
 }  // namespace stackray

@@ -20,6 +20,10 @@ class RowMemory {
   // Makes one more chunk and returns its index (0, 1, 2, …). Errors: ResourceExhausted.
   virtual absl::StatusOr<uint32_t> AddChunk() = 0;
 
+  // Gives a chunk's memory back; no entry and no program points into it any more. Its index may be handed
+  // out again.
+  virtual void ReleaseChunk(uint32_t index) = 0;
+
   // What the unwinder finds for a file. Errors: ResourceExhausted (table full).
   virtual absl::Status PutFile(const file_key& key, const file_entry& entry) = 0;
   virtual void RemoveFile(const file_key& key) = 0;

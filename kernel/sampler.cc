@@ -16,6 +16,7 @@
 #include "kernel/bpf_row_memory.h"
 #include "kernel/clock_events.h"
 #include "kernel/running_kernel.h"
+#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
@@ -97,11 +98,14 @@ class Sampler::Impl {
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<ClockEvents> clocks_;
   int cpu_count_ = 1;
+  uint64_t fixed_map_bytes_ = 0;
+  bool slices_allowed_ = true;
 
  private:
   absl::Status SizeMaps();
   absl::Status MapControl();
   absl::Status OpenRings();
+  uint64_t SumOfMaps() const;
 };
 
 absl::Status Sampler::Impl::SizeMaps() {
@@ -156,6 +160,7 @@ absl::Status Sampler::Impl::Load() {
   g_libbpf_log = nullptr;
   if (!status.ok()) return status;
   if (status = MapControl(); !status.ok()) return status;
+  fixed_map_bytes_ = SumOfMaps();
   rows_ = std::make_unique<BpfRowMemory>(bpf_map__fd(skeleton_->maps.chunks),
                                          bpf_map__fd(skeleton_->maps.files),
                                          bpf_map__max_entries(skeleton_->maps.files),
@@ -236,6 +241,20 @@ absl::Status Sampler::Start() {
 
 absl::Status Sampler::FollowCpus() { return impl_->clocks_->Follow(); }
 
+absl::StatusOr<uint64_t> Sampler::SetFrequency(double frequency_hz) {
+  if (absl::Status status = impl_->clocks_->SetFrequency(frequency_hz); !status.ok()) return status;
+  return BootTimeNs();
+}
+
+// The budget may be below zero while slices wait in the ring; then there are none.
+void Sampler::AllowSlices(bool allow) {
+  if (allow == impl_->slices_allowed_) return;
+  impl_->slices_allowed_ = allow;
+  const auto budget = static_cast<int64_t>(impl_->settings_.raw_budget_bytes);
+  __atomic_fetch_add(&impl_->control_->raw_budget_bytes, allow ? budget : -budget,
+                     __ATOMIC_RELAXED);
+}
+
 void Sampler::StopOnNextSample() {
   impl_->control_->stop_signal = SIGSTOP;
   __atomic_store_n(&impl_->control_->stop_armed, 1, __ATOMIC_RELEASE);
@@ -279,10 +298,14 @@ counters Sampler::Counters() const {
 
 RowMemory& Sampler::row_memory() { return *impl_->rows_; }
 
-uint64_t Sampler::MapBytes() const {
-  uint64_t sum = impl_->rows_->chunk_bytes();
+uint64_t Sampler::MapBytes() const { return FixedMapBytes() + impl_->rows_->chunk_bytes(); }
+uint64_t Sampler::FixedMapBytes() const { return impl_->fixed_map_bytes_; }
+
+// All maps have their memory from the start on.
+uint64_t Sampler::Impl::SumOfMaps() const {
+  uint64_t sum = 0;
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, impl_->skeleton_->obj) {
+  bpf_object__for_each_map(map, skeleton_->obj) {
     std::ifstream info(absl::StrCat("/proc/self/fdinfo/", bpf_map__fd(map)));
     std::string key;
     for (uint64_t value = 0; info >> key;) {

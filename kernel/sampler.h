@@ -46,6 +46,13 @@ class Sampler {
   absl::Status Start();
   // Follows CPUs that came or went. Cheap; call it once a second.
   absl::Status FollowCpus();
+  // Another rate, from each CPU's next tick on. Returns the moment (CLOCK_BOOTTIME) from which on samples
+  // are of the new rate; those before it are of the old one. (Where one new period is shorter than this call
+  // takes, about 5 us a CPU, the first few of the new rate can lie before it.)
+  absl::StatusOr<uint64_t> SetFrequency(double frequency_hz);
+  // False: samples take no slices of stacks along any more, and a walk without a table goes on by frame
+  // pointers. True: as the settings have it.
+  void AllowSlices(bool allow);
   // For tests: the next sample that hits user code also sends its process SIGSTOP, once a call. The
   // process is then stopped at the sampled instruction.
   void StopOnNextSample();
@@ -66,8 +73,10 @@ class Sampler {
   counters Counters() const;
   // Where the unwind tables go; lives as long as this.
   RowMemory& row_memory();
-  // Bytes of all BPF maps, as the kernel accounts them (fdinfo memlock).
+  // Bytes of all BPF maps, as the kernel accounts them (fdinfo memlock). Cheap.
   uint64_t MapBytes() const;
+  // Of these, what does not change while this lives: all but the row memory's chunks.
+  uint64_t FixedMapBytes() const;
   // {program, run time ns, runs}: zeros unless kernel.bpf_stats_enabled is 1.
   struct ProgramCost {
     std::string program;

@@ -84,6 +84,12 @@ void FrameNames::Evict() {
   }
 }
 
+void FrameNames::SetCacheBytes(size_t cache_bytes) {
+  cache_bytes_ = cache_bytes;
+  Evict();
+  if (line_bytes_ > cache_bytes_ / 2) WipeLines();
+}
+
 void FrameNames::Wipe() {
   by_handle_.clear();
   entries_.clear();

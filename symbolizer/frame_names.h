@@ -32,6 +32,7 @@ class FrameNames {
   std::vector<SourceLine> Resolve(uint64_t handle, const ByteSource& source, uint64_t elf_address);
 
   void Wipe();
+  void SetCacheBytes(size_t cache_bytes);  // What is over it goes at once.
   size_t bytes() const { return bytes_ + line_bytes_; }
 
  private:

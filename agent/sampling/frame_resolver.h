@@ -56,6 +56,8 @@ class FrameResolver {
   void FollowCpus();
   // Drops every cache.
   void Wipe();
+  // Another bound for the caches of names; what is over it goes at once.
+  void SetCacheBytes(size_t bytes) { names_.SetCacheBytes(bytes); }
 
   const Counts& counts() const { return counts_; }
   size_t cache_bytes() const;

@@ -20,7 +20,8 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, Sam
       walk_(walk),
       on_sealed_(std::move(on_sealed)),
       processes_(settings_.max_processes),
-      batch_(settings_.batch),
+      batch_settings_(settings_.batch),
+      batch_(batch_settings_),
       max_batch_bytes_(settings_.max_batch_bytes) {
   OpenBatch();
 }
@@ -28,7 +29,7 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, Sam
 void SampleLoop::OpenBatch() {
   wall_offset_ns_ = settings_.clock.wall_offset_ns();
   batch_start_unix_ns_ = WallTimeNs();
-  batch_ = BatchBuilder(settings_.batch);
+  batch_ = BatchBuilder(batch_settings_);
 }
 
 int64_t SampleLoop::WallTimeNs() const {
@@ -55,6 +56,7 @@ uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
 }
 
 void SampleLoop::TakeSample(const RawSample& sample) {
+  TakeFrequency(sample.record->header.time_ns);
   ++counts_.samples;
   processes_.Advance(sample.record->header.time_ns);
   counts_.raw_bytes += sample.raw_stack.size();
@@ -150,6 +152,20 @@ void SampleLoop::Seal() {
   ++counts_.batches;
   counts_.sealed_samples += sealed->samples - sealed->lost_samples;
   on_sealed_(std::move(sealed));
+}
+
+void SampleLoop::ChangeFrequency(double frequency_hz, uint64_t from_ns) {
+  frequency_changes_.push_back({from_ns, frequency_hz});
+}
+
+void SampleLoop::TakeFrequency(uint64_t sample_time_ns) {
+  if (frequency_changes_.empty() || sample_time_ns < frequency_changes_.front().from_ns) return;
+  Seal();
+  while (!frequency_changes_.empty() && sample_time_ns >= frequency_changes_.front().from_ns) {
+    batch_settings_.frequency_hz = frequency_changes_.front().frequency_hz;
+    frequency_changes_.pop_front();
+  }
+  OpenBatch();
 }
 
 void SampleLoop::LimitBatchBytes(size_t bytes) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
@@ -68,6 +69,10 @@ class SampleLoop {
   // one again.
   void LimitBatchBytes(size_t bytes);
 
+  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. The first of them begins a
+  // batch of its own, because a batch has one period. Several changes may be under way.
+  void ChangeFrequency(double frequency_hz, uint64_t from_ns);
+
   // Drops every cache, as a test does between any two records.
   void WipeCaches();
   const SampleLoopCounts& counts() const { return counts_; }
@@ -87,6 +92,7 @@ class SampleLoop {
   void DefineProcess(const ProcessId& id, std::string_view command);
   void AddWithinLimit(auto add);
   void OpenBatch();
+  void TakeFrequency(uint64_t sample_time_ns);
   int64_t WallTimeNs() const;  // Now, by the open batch's offset.
 
   const SampleLoopSettings settings_;
@@ -94,6 +100,12 @@ class SampleLoop {
   SampleWalk* const walk_;
   const OnSealed on_sealed_;
   ProcessTable processes_;
+  BatchSettings batch_settings_;
+  struct FrequencyChange {
+    uint64_t from_ns;
+    double frequency_hz;
+  };
+  std::deque<FrequencyChange> frequency_changes_;  // To come, by time.
   BatchBuilder batch_;
   size_t max_batch_bytes_;
   int64_t wall_offset_ns_ =

@@ -98,6 +98,7 @@ void SamplingSession::AnswerMisses() {
         loader_->LoadAhead(exec->record->process.pid, exec->record->executable,
                            PathOf(exec->executable));
     });
+    loader_->KeepRowBudget();
   }
 }
 
@@ -123,14 +124,35 @@ void SamplingSession::Turn(int timeout_ms) {
   LookForLostEvents(sampler_->Counters());
 }
 
-void SamplingSession::Seal() {
+void SamplingSession::AddLosses() {
   const counters now = sampler_->Counters();
   const uint64_t ring_full = now.value[COUNT_RING_FULL], busy = now.value[COUNT_SCRATCH_BUSY];
   loop_->AddLost(static_cast<uint64_t>(SamplingLoss::kRingFull), ring_full - seen_ring_full_);
   loop_->AddLost(static_cast<uint64_t>(SamplingLoss::kScratchBusy), busy - seen_scratch_busy_);
   seen_ring_full_ = ring_full;
   seen_scratch_busy_ = busy;
+}
+
+void SamplingSession::Seal() {
+  AddLosses();
   loop_->Seal();
+}
+
+absl::Status SamplingSession::Limit(const SessionLimits& limits) {
+  const SessionLimits old = std::exchange(limits_, limits);
+  if (limits.unwind_table_bytes != old.unwind_table_bytes ||
+      limits.frame_pointers != old.frame_pointers)
+    loader_->SetLimits(
+        {.row_budget_bytes = limits.unwind_table_bytes, .ahead = !limits.frame_pointers});
+  sampler_->AllowSlices(!limits.frame_pointers);
+  if (limits.symbol_cache_bytes != old.symbol_cache_bytes)
+    resolver_->SetCacheBytes(limits.symbol_cache_bytes);
+  if (limits.frequency_hz == old.frequency_hz) return absl::OkStatus();
+  absl::StatusOr<uint64_t> from_ns = sampler_->SetFrequency(limits.frequency_hz);
+  if (!from_ns.ok()) return from_ns.status();
+  AddLosses();  // Those so far are of the old rate.
+  loop_->ChangeFrequency(limits.frequency_hz, *from_ns);
+  return absl::OkStatus();
 }
 
 void SamplingSession::Stop() {

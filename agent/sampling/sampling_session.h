@@ -49,6 +49,18 @@ struct SessionCounts {
   }
 };
 
+// With how much a session makes do; at first with all that its settings say.
+struct SessionLimits {
+  uint64_t unwind_table_bytes = 0;
+  size_t symbol_cache_bytes = 0;
+  double frequency_hz = 0;
+  // Code whose table is not loaded is walked by frame pointers instead of by a slice of the stack, and no table is
+  // loaded ahead.
+  bool frame_pointers = false;
+
+  friend bool operator==(const SessionLimits&, const SessionLimits&) = default;
+};
+
 class SamplingSession {
  public:
   // Loads; nothing is sampled yet. Errors: as Sampler::Create.
@@ -69,18 +81,32 @@ class SamplingSession {
   // Stops the clocks, takes what is left in the ring, seals. Nothing is in flight then.
   void Stop();
 
+  // Takes effect at once; less memory is reached within a second or so. Batches stay right: each has one
+  // rate. Errors: as Sampler::SetFrequency; the rate may then be the old one on some CPUs.
+  absl::Status Limit(const SessionLimits& limits);
+  const SessionLimits& limits() const { return limits_; }
+  const SessionSettings& settings() const { return settings_; }
+  uint64_t map_bytes() const { return sampler_->MapBytes(); }
+  uint64_t fixed_map_bytes() const { return sampler_->FixedMapBytes(); }
+
   SampleLoop& loop() { return *loop_; }
   // Call it from the thread that runs Turn().
   SessionCounts Counts();
 
  private:
-  explicit SamplingSession(SessionSettings settings) : settings_(std::move(settings)) {}
+  explicit SamplingSession(SessionSettings settings)
+      : settings_(std::move(settings)),
+        limits_{.unwind_table_bytes = settings_.unwind_table_bytes,
+                .symbol_cache_bytes = settings_.symbol_cache_bytes,
+                .frequency_hz = settings_.sampler.frequency_hz} {}
   void AnswerMisses();
   int TakeAll(int timeout_ms);  // How many records.
   void ListProcesses();
   void LookForLostEvents(const counters& now);
+  void AddLosses();
 
   const SessionSettings settings_;
+  SessionLimits limits_;
   std::vector<std::string> warnings_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<ExecutableFiles> files_;

@@ -21,6 +21,13 @@ uint32_t RingBytes(uint32_t frequency_hz) {
 
 }  // namespace
 
+uint32_t RingBytesWithin(uint32_t ring_bytes, uint64_t bpf_budget_bytes) {
+  constexpr uint32_t kLeast = 256 << 10;
+  while (bpf_budget_bytes != 0 && ring_bytes > kLeast && ring_bytes > bpf_budget_bytes / 4)
+    ring_bytes /= 2;
+  return ring_bytes;
+}
+
 SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
                                     const TargetSettings& target) {
   const HostFacts host = ReadHostFacts();

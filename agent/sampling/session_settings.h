@@ -9,6 +9,9 @@ namespace stackray {
 
 inline constexpr char kAgentVersion[] = STACKRAY_VERSION;
 
+// The ring, halved until it takes at most a quarter of the budget (0: none); 256 KiB at least.
+uint32_t RingBytesWithin(uint32_t ring_bytes, uint64_t bpf_budget_bytes);
+
 SessionSettings MakeSessionSettings(const SamplingSettings& sampling, const TargetSettings& target);
 
 }  // namespace stackray

@@ -28,6 +28,9 @@ bool SameGuard(const file_entry& entry, const FileIdentity& identity) {
 
 void Store(uint32_t* entry, uint32_t value) { __atomic_store_n(entry, value, __ATOMIC_RELEASE); }
 uint32_t Load(const uint32_t* entry) { return __atomic_load_n(entry, __ATOMIC_ACQUIRE); }
+uint32_t ChunksIn(uint64_t budget_bytes) {
+  return static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / CHUNK_BYTES, 2, MAX_CHUNKS));
+}
 bool IsPage(uint32_t entry) { return entry != DIRECTORY_ABSENT && entry != DIRECTORY_REQUESTED; }
 
 }  // namespace
@@ -37,9 +40,7 @@ bool RowStore::KeyLess::operator()(const file_key& a, const file_key& b) const {
 }
 
 RowStore::RowStore(RowMemory& memory, uint64_t budget_bytes)
-    : memory_(memory),
-      max_chunks_(
-          static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / CHUNK_BYTES, 2, MAX_CHUNKS))) {}
+    : memory_(memory), max_chunks_(ChunksIn(budget_bytes)) {}
 
 uint8_t* RowStore::At(uint32_t handle) {
   uint8_t* chunk = memory_.Chunk(handle >> HANDLE_CHUNK_SHIFT & HANDLE_CHUNK_MASK);
@@ -213,15 +214,9 @@ absl::Status RowStore::NextChunk(uint32_t bytes) {
   return absl::OkStatus();
 }
 
-// Empties the oldest chunk and makes it the newest. What was used since it was last looked at goes back
-// in, as long as half of the chunk stays free for what is asked for now.
-void RowStore::ReclaimOldest() {
-  struct Survivor {
-    PageReference reference;
-    std::vector<uint8_t> bytes;
-  };
-  Chunk chunk = std::move(log_.front());
-  log_.pop_front();
+// The chunk stays the log's first, for the caller to take. Waits until no program reads it any more.
+std::vector<RowStore::Survivor> RowStore::EmptyOldest(uint32_t most_bytes) {
+  const Chunk& chunk = log_.front();
   const uint8_t* bytes = memory_.Chunk(chunk.index);
   std::vector<Survivor> survivors;
   uint32_t survivor_bytes = 0;
@@ -234,7 +229,7 @@ void RowStore::ReclaimOldest() {
     const uint32_t value = Load(entry);
     if ((value & ~HANDLE_USED) != HandleOf(chunk.index, reference.offset))
       continue;  // Written anew.
-    if ((value & HANDLE_USED) != 0 && survivor_bytes + reference.size <= kUsableBytes / 2) {
+    if ((value & HANDLE_USED) != 0 && survivor_bytes + reference.size <= most_bytes) {
       survivors.push_back(
           {reference, {bytes + reference.offset, bytes + reference.offset + reference.size}});
       survivor_bytes += reference.size;
@@ -244,12 +239,38 @@ void RowStore::ReclaimOldest() {
     Store(entry, DIRECTORY_ABSENT);
   }
   std::this_thread::sleep_for(kGracePeriod);
-  ++statistics_.reclaims;
-  log_.push_back({.index = chunk.index});
+  return survivors;
+}
+
+void RowStore::PublishAgain(const std::vector<Survivor>& survivors) {
   for (const Survivor& survivor : survivors) {
     File& file = files_.at(survivor.reference.key);
     Publish(file, survivor.reference.page, survivor.bytes);  // It has to earn the next round.
   }
+}
+
+// Empties the oldest chunk and makes it the newest. What was used since it was last looked at goes back
+// in, as long as half of the chunk stays free for what is asked for now.
+void RowStore::ReclaimOldest() {
+  const std::vector<Survivor> survivors = EmptyOldest(kUsableBytes / 2);
+  ++statistics_.reclaims;
+  log_.push_back({.index = log_.front().index});
+  log_.pop_front();
+  PublishAgain(survivors);
+}
+
+void RowStore::SetBudget(uint64_t budget_bytes) { max_chunks_ = ChunksIn(budget_bytes); }
+
+bool RowStore::ShrinkOne() {
+  if (statistics_.chunks <= max_chunks_ || log_.size() < 2) return false;
+  const std::vector<Survivor> survivors =
+      EmptyOldest(kUsableBytes - std::min(log_.back().used, kUsableBytes));
+  const uint32_t index = log_.front().index;
+  log_.pop_front();
+  memory_.ReleaseChunk(index);
+  --statistics_.chunks;
+  PublishAgain(survivors);
+  return true;
 }
 
 void RowStore::ForgetRequests(const FileIdentity& identity) {

@@ -47,6 +47,12 @@ class RowStore {
   // chunk), ResourceExhausted.
   absl::Status PutPage(const FileIdentity& identity, uint32_t page, std::span<const uint8_t> blob);
 
+  // Another budget from now on. A smaller one is reached chunk by chunk, by ShrinkOne().
+  void SetBudget(uint64_t budget_bytes);
+  // While there is more than the budget: empties the oldest chunk and gives its memory back. What was used since
+  // the last time stays as far as the newest chunk has room. False: nothing to do. Takes about 10 ms.
+  bool ShrinkOne();
+
   // Forgets requests that were never answered, so that they are sent again.
   void ForgetRequests(const FileIdentity& identity);
 
@@ -78,14 +84,21 @@ class RowStore {
   void RemoveFile(const file_key& key);
   bool EvictFiles(size_t count);  // False: there is none.
   absl::Status NextChunk(uint32_t bytes);
+  struct Survivor {
+    PageReference reference;
+    std::vector<uint8_t> bytes;
+  };
   void ReclaimOldest();
+  // Takes the oldest chunk's pages back; what was used comes out, up to `most_bytes`.
+  std::vector<Survivor> EmptyOldest(uint32_t most_bytes);
+  void PublishAgain(const std::vector<Survivor>& survivors);
   uint8_t* At(uint32_t handle);
   uint32_t* DirectoryEntry(const File& file, uint32_t page);
   const File* Find(const FileIdentity& identity) const;
   void Publish(File& file, uint32_t page, std::span<const uint8_t> blob);
 
   RowMemory& memory_;
-  const uint32_t max_chunks_;
+  uint32_t max_chunks_;
   bool has_directories_ = false;
   static constexpr uint32_t kFirstDirectory = 32;               // Handles 0 and 1 stay invalid.
   uint32_t directory_used_ = kFirstDirectory;                   // Bytes.

@@ -85,6 +85,17 @@ void TableLoader::DropDeleted() {
   }
 }
 
+void TableLoader::SetLimits(const Limits& limits) {
+  absl::MutexLock lock(&mutex_);
+  store_.SetBudget(limits.row_budget_bytes);
+  ahead_ = limits.ahead;
+}
+
+void TableLoader::KeepRowBudget() {
+  absl::MutexLock lock(&mutex_);
+  store_.ShrinkOne();
+}
+
 absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
   const FileIdentity& identity = tables.file->identity;
   if (!tables.tables || store_.StateOf(identity, page) != RowStore::PageState::kAbsent)
@@ -123,6 +134,7 @@ absl::Status TableLoader::LoadPage(uint32_t pid, const code_range& range, uint64
 void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string& path) {
   const absl::StatusOr<ExecutableFilePtr> file = files_.GetProgram(pid, key, path);
   absl::MutexLock lock(&mutex_);
+  if (!ahead_) return;
   if (absl::IsFailedPrecondition(
           file.status()))  // Known by a size that no file has: not asked again.
     (void)store_.AddFile({key.inode, key.device, key.generation}, PageRange{});
@@ -145,7 +157,8 @@ void TableLoader::HandleMiss(const miss_record& miss) {
   absl::StatusOr<OpenTables*> tables = Open(pid, miss.range);
   const uint32_t page = PageOf(miss.offset);
   if (store_.StateOf(IdentityOf(miss.range), page) != RowStore::PageState::kPresent) return;
-  for (uint32_t distance = 1; tables.ok() && distance <= kNeighbours; ++distance) {
+  const uint32_t neighbours = ahead_ ? kNeighbours : 0;
+  for (uint32_t distance = 1; tables.ok() && distance <= neighbours; ++distance) {
     if (!LoadOne(**tables, page + distance).ok()) break;
     if (distance <= page && !LoadOne(**tables, page - distance).ok()) break;
   }

@@ -50,6 +50,15 @@ class TableLoader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const RowStore& store() const { return store_; }
 
+  // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do with less.
+  struct Limits {
+    uint64_t row_budget_bytes = 0;
+    bool ahead = true;  // False: no neighbours, and nothing at a program's start.
+  };
+  void SetLimits(const Limits& limits);
+  // Comes a step nearer to a smaller row budget; the table writer calls it a few times a second.
+  void KeepRowBudget();
+
   // Closes all tables; the row store keeps its pages.
   void Wipe();
   // Closes those of deleted files that only the table of files holds besides.
@@ -69,6 +78,7 @@ class TableLoader {
   RowStore& store_;
   const size_t cache_bytes_;
   absl::Mutex mutex_;
+  bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<FileIdentity, Entries::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
 };

@@ -30,9 +30,21 @@ class MemoryRows : public RowMemory {
     return index < chunks_.size() ? chunks_[index].load(std::memory_order_acquire) : nullptr;
   }
   absl::StatusOr<uint32_t> AddChunk() override {
+    uint32_t index = 0;
+    while (index < chunk_count_ && Chunk(index) != nullptr) ++index;
+    if (index < chunk_count_) {  // One that was released.
+      chunks_[index].store(new uint8_t[CHUNK_MAP_BYTES](), std::memory_order_release);
+      return index;
+    }
     if (chunk_count_ >= max_chunks_) return absl::ResourceExhaustedError("no more chunks");
     chunks_[chunk_count_].store(new uint8_t[CHUNK_MAP_BYTES](), std::memory_order_release);
     return chunk_count_++;
+  }
+  void ReleaseChunk(uint32_t index) override { delete[] chunks_[index].exchange(nullptr); }
+  uint32_t chunks_in_use() const {
+    uint32_t sum = 0;
+    for (const std::atomic<uint8_t*>& chunk : chunks_) sum += chunk.load() != nullptr ? 1 : 0;
+    return sum;
   }
   absl::Status PutFile(const file_key& key, const file_entry& entry) override {
     const std::string name = NameOf(key);

@@ -106,6 +106,42 @@ TEST_F(RowStoreTest, PagesThatAreUsedOutliveTheBudget) {
   EXPECT_GT(statistics.reclaims, 10u);
 }
 
+TEST_F(RowStoreTest, ASmallerBudgetGivesMemoryBack) {
+  store_.SetBudget(6 * CHUNK_BYTES);
+  ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 0, .page_count = 1000}).ok());
+  for (uint32_t page = 0; page < 450; ++page) ASSERT_TRUE(Put(1, page).ok());
+  ASSERT_EQ(store_.statistics().chunks, 6u);
+  ASSERT_EQ(rows_.chunks_in_use(), 6u);
+  EXPECT_FALSE(store_.ShrinkOne()) << "it is inside its budget";
+  for (uint32_t page = 3; page < 10; ++page) ASSERT_TRUE(Look(1, page));  // Used.
+  store_.SetBudget(2 * CHUNK_BYTES);
+  int steps = 0;
+  while (store_.ShrinkOne()) ++steps;
+  EXPECT_EQ(steps, 4);
+  EXPECT_EQ(store_.statistics().chunks, 2u);
+  EXPECT_EQ(rows_.chunks_in_use(), 2u);
+  uint32_t present = 0;
+  for (uint32_t page = 0; page < 450; ++page) {
+    const bool is_present = store_.StateOf(Identity(1), page) == RowStore::PageState::kPresent;
+    EXPECT_EQ(Look(1, page), is_present) << page;
+    present += is_present;
+  }
+  EXPECT_EQ(store_.statistics().pages, present);
+  EXPECT_EQ(store_.statistics().page_bytes, uint64_t{present} * kPageBytes);
+  EXPECT_GT(present, 20u) << "the newest chunk stays";
+  EXPECT_TRUE(Look(1, 3)) << "what was used found room in it";
+  // It goes on working in the little that is left, and grows again when it may.
+  for (uint32_t page = 500; page < 800; ++page) {
+    ASSERT_TRUE(Put(1, page).ok());
+    ASSERT_TRUE(Look(1, page));
+  }
+  EXPECT_EQ(rows_.chunks_in_use(), 2u);
+  store_.SetBudget(4 * CHUNK_BYTES);
+  for (uint32_t page = 0; page < 450; ++page) ASSERT_TRUE(Put(1, page).ok());
+  EXPECT_EQ(rows_.chunks_in_use(), 4u);
+  EXPECT_TRUE(Look(1, 449));
+}
+
 TEST_F(RowStoreTest, APageThatWasEvictedCanComeBack) {
   ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 0, .page_count = 1000}).ok());
   for (uint32_t page = 0; page < 600; ++page) ASSERT_TRUE(Put(1, page).ok());
