@@ -41,9 +41,11 @@ Agent::Agent(AgentSettings settings) : settings_(std::move(settings)), began_ns_
 Agent::~Agent() = default;
 
 absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentSettings& settings) {
-  absl::StatusOr<std::unique_ptr<SamplingSession>> session =
-      SamplingSession::Create(MakeSessionSettings(settings.sampling, settings.target),
-                              [this](const SealedBatchPtr& batch) { OnSealed(batch); });
+  SessionSettings wanted = MakeSessionSettings(settings.sampling, settings.target);
+  wanted.sampler.sample_ring_bytes =
+      RingBytesWithin(wanted.sampler.sample_ring_bytes, settings.bpf_memory_budget_bytes);
+  absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
+      std::move(wanted), [this](const SealedBatchPtr& batch) { OnSealed(batch); });
   if (!session.ok()) return session.status();
   if (absl::Status status = ApplyTarget(settings.target, (*session)->sampler()); !status.ok())
     return status;
@@ -82,6 +84,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
   session_ = std::move(session);
   loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
   if (absl::Status status = session_->Start(); !status.ok()) return status;
+  envelope_.Configure(settings_, *session_, history_);
   LogInfo(fmt::format("sampling {} at {} Hz", DescribeTarget(settings_.target),
                       settings_.sampling.frequency_hz));
   return absl::OkStatus();
@@ -171,6 +174,8 @@ absl::Status Agent::Reload(AgentSettings next) {
     EndSession();
     if (absl::Status status = StartSession(std::move(session)); !status.ok())
       LogError("sampling does not start again: " + std::string(status.message()));
+  } else {
+    envelope_.Configure(settings_, *session_, history_);
   }
   TakeSnapshot();
   if (page_moved || settings_.page != old.page) SayWhereThePageIs();
@@ -212,7 +217,8 @@ void Agent::TakeSnapshot() {
   auto snapshot = std::make_shared<AgentSnapshot>();
   snapshot->sequence = ++sequence_;
   snapshot->time_unix_ms = SystemNowMs();
-  snapshot->uptime_seconds = static_cast<double>(BootTimeNs() - began_ns_) / 1e9;
+  snapshot->boot_time_ns = BootTimeNs();
+  snapshot->uptime_seconds = static_cast<double>(snapshot->boot_time_ns - began_ns_) / 1e9;
   snapshot->session = Totals();
   const SessionCounts& session = snapshot->session.counts;
   samples_in_memory_ = session.in_flight;
@@ -231,6 +237,7 @@ void Agent::TakeSnapshot() {
   }
   ReadOwnCosts(snapshot.get());
   AddOwners(snapshot.get());
+  snapshot->envelope = envelope_.status();
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   snapshot->host = host_.name;
@@ -249,6 +256,7 @@ void Agent::Run() {
   while (!StopRequested() && !ReloadPending()) {
     session_->Turn(turn_ms);
     const uint64_t now = BootTimeNs();
+    envelope_.Look(now, page_source_.answers_cpu_ns(), *session_, history_);
     const bool seal = now >= next_seal;
     if (seal) {
       next_seal = now + interval_ns;

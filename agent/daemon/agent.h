@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/daemon/agent_snapshot.h"
+#include "agent/daemon/envelope_keeper.h"
 #include "agent/daemon/local_history.h"
 #include "agent/daemon/page_source.h"
 #include "agent/daemon/receiver_set.h"
@@ -70,6 +71,7 @@ class Agent {
   AgentSettings settings_;
   const HostFacts host_ = ReadHostFacts();
   const uint64_t began_ns_;
+  EnvelopeKeeper envelope_;
   SnapshotBoard board_;
   HistoryPageSource page_source_{board_};
   // Goes in the opposite order of its making.

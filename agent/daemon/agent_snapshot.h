@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/daemon/envelope_status.h"
 #include "agent/daemon/heartbeat.h"
 #include "agent/daemon/session_totals.h"
 #include "agent/history/history.h"
@@ -48,6 +49,7 @@ using OwnedBytes = std::vector<std::pair<std::string_view, uint64_t>>;
 struct AgentSnapshot {
   uint64_t sequence = 0;  // From 1.
   int64_t time_unix_ms = 0;
+  uint64_t boot_time_ns = 0;  // The same moment, by a clock that does not jump.
   double uptime_seconds = 0;
   double cpu_seconds = 0;  // Of this process, user and system.
   SessionTotals session;
@@ -56,6 +58,7 @@ struct AgentSnapshot {
   std::optional<HistoryStatistics> history;
   OwnedBytes memory;  // By owner; "resident" and "anonymous" are sums, the others their parts.
   OwnedBytes disk;
+  EnvelopeStatus envelope;
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string host, target;

@@ -1,5 +1,6 @@
 #include "agent/daemon/local_history.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -73,6 +74,15 @@ void LocalHistory::Append(const SealedBatchPtr& batch) {
   if (!status.ok() && !failing_)
     LogError("local history: " + std::string(status.message()), "append");
   failing_ = !status.ok();
+}
+
+uint64_t LocalHistory::memory_bytes() const {
+  if (!open() || history_->statistics().on_disk) return 0;
+  return std::min(settings_.max_bytes, settings_.memory_bytes);
+}
+
+void LocalHistory::LimitMemory(uint64_t bytes) {
+  if (open()) history_->LimitMemory(bytes);
 }
 
 std::optional<HistoryStatistics> LocalHistory::statistics() const {

@@ -29,6 +29,9 @@ class LocalHistory {
   void Append(const SealedBatchPtr& batch);
 
   bool open() const { return history_ != nullptr; }
+  // What a history in memory may hold by its settings; 0: it is on disk, or there is none.
+  uint64_t memory_bytes() const;
+  void LimitMemory(uint64_t bytes);
   const SessionMark& since() const { return since_; }
   // Those of its predecessors included; nothing where there is none.
   std::optional<HistoryStatistics> statistics() const;

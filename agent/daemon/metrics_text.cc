@@ -175,6 +175,42 @@ void AddCosts(const AgentSnapshot& s, Families* out) {
   out->push_back(disk.Take());
 }
 
+// How far the agent is from its budgets, and what it does without.
+void AddEnvelope(const AgentSnapshot& s, Families* out) {
+  const EnvelopeStatus& e = s.envelope;
+  Family budget =
+      Gauge("stackray_budget_bytes", "Most memory that the agent may use; absent: no bound.");
+  if (e.budgets.resident_bytes != 0)
+    budget.Row(Number(e.budgets.resident_bytes), {{"of", "resident"}});
+  if (e.budgets.bpf_bytes != 0) budget.Row(Number(e.budgets.bpf_bytes), {{"of", "bpf maps"}});
+  out->push_back(budget.Take());
+  Family cpu_budget = Gauge("stackray_budget_cpus",
+                            "Most CPU time per time that the agent may use; absent: no bound.");
+  if (e.budgets.cpus > 0) cpu_budget.Row(e.budgets.cpus);
+  out->push_back(cpu_budget.Take());
+  out->push_back(Gauge("stackray_used_cpus",
+                       "CPU time per time over the last minute, BPF programs included and the "
+                       "page's answers left out.")
+                     .Row(e.cpus)
+                     .Take());
+  Family level = Gauge("stackray_given_up_level",
+                       "How far something is given up to keep a budget; 0: not at all.");
+  for (size_t i = 0; i < kEnvelopeSteps; ++i)
+    level.Row(e.levels[i], {{"what", std::string(StepName(static_cast<EnvelopeStep>(i)))}});
+  out->push_back(level.Take());
+  out->push_back(
+      Counter("stackray_given_up_total", "How often something was given up to keep a budget.")
+          .Row(Number(e.given_up))
+          .Take());
+  out->push_back(Gauge("stackray_budget_exhausted",
+                       "1 while a budget is short and nothing is left to be given up.")
+                     .Row(e.exhausted ? 1 : 0)
+                     .Take());
+  out->push_back(Gauge("stackray_sampling_frequency_hz", "Samples a second on each CPU, as of now.")
+                     .Row(e.limits.frequency_hz)
+                     .Take());
+}
+
 }  // namespace
 
 std::string MetricsText(const AgentSnapshot& snapshot) {
@@ -184,6 +220,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddTakers(snapshot, &families);
   AddReceivers(snapshot, &families);
   AddCosts(snapshot, &families);
+  AddEnvelope(snapshot, &families);
   // A name without a row is no metric.
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
   std::ostringstream text;

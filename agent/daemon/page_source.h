@@ -3,6 +3,7 @@
 #ifndef STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 #define STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,11 +31,14 @@ class HistoryPageSource final : public PageDataSource {
   std::string MetricsText() override;
   absl::Status Health() override;
 
+  uint64_t answers_cpu_ns() const { return answers_cpu_ns_; }  // CPU time of all answers so far.
+
  private:
   absl::StatusOr<std::string> MakeProfile(int64_t from_ms, int64_t to_ms, std::stop_token stop);
   std::shared_ptr<History> history() const;
 
   const SnapshotBoard& board_;
+  std::atomic<uint64_t> answers_cpu_ns_{0};
   mutable std::mutex mutex_;
   std::shared_ptr<History> history_;  // Guarded by mutex_.
 };

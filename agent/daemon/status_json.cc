@@ -86,6 +86,21 @@ Json Settings(const AgentSnapshot& s) {
   return settings;
 }
 
+Json EnvelopeJson(const EnvelopeStatus& e) {
+  Json levels = Json::object();
+  for (size_t i = 0; i < kEnvelopeSteps; ++i)
+    levels[std::string(StepName(static_cast<EnvelopeStep>(i)))] = e.levels[i];
+  return {{"memory_bytes", e.budgets.resident_bytes},
+          {"bpf_memory_bytes", e.budgets.bpf_bytes},
+          {"cpus", e.budgets.cpus},
+          {"used_cpus", e.cpus},
+          {"given_up", levels},
+          {"given_up_total", e.given_up},
+          {"exhausted", e.exhausted},
+          {"frequency_hz", e.limits.frequency_hz},
+          {"unwind_tables_bytes", e.limits.unwind_table_bytes}};
+}
+
 Json UncleanStopJson(const std::optional<UncleanStop>& stop) {
   if (!stop) return {};
   return {{"gap_seconds", stop->gap_seconds ? Json(*stop->gap_seconds) : Json()},
@@ -117,6 +132,7 @@ std::string StatusText(const AgentSnapshot& s) {
                          {"bpf", Programs(s.session)},
                          {"memory_bytes", Bytes(s.memory)},
                          {"disk_bytes", Bytes(s.disk)}}},
+                       {"budgets", EnvelopeJson(s.envelope)},
                        {"log_lines_held_back", s.log_lines_held_back},
                        {"settings", Settings(s)}};
   return status.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

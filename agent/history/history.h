@@ -72,6 +72,9 @@ class History {
                          const std::function<bool(std::string_view bytes)>& visit) = 0;
 
   virtual HistoryStatistics statistics() const = 0;
+
+  // In memory: keeps at most so many bytes from now on, never more than the settings say. On disk: nothing.
+  virtual void LimitMemory(uint64_t) {}
 };
 
 struct OpenedHistory {

@@ -30,6 +30,12 @@ void MemoryHistory::Trim(uint64_t incoming_bytes) {
   }
 }
 
+void MemoryHistory::LimitMemory(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  max_bytes_ = std::min({bytes, settings_.max_bytes, settings_.memory_bytes});
+  Trim(0);
+}
+
 absl::Status MemoryHistory::Append(const SealedBatchPtr& batch) {
   const std::lock_guard lock(mutex_);
   if (batch->bytes.size() > max_bytes_) {

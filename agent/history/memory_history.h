@@ -17,13 +17,14 @@ class MemoryHistory final : public History {
   uint64_t Query(int64_t from_ms, int64_t to_ms,
                  const std::function<bool(std::string_view)>& visit) override;
   HistoryStatistics statistics() const override;
+  void LimitMemory(uint64_t bytes) override;
 
  private:
   void Trim(uint64_t incoming_bytes);  // Expects mutex_ to be held.
 
   const HistorySettings settings_;
-  const uint64_t max_bytes_;
-  mutable std::mutex mutex_;            // Guards all below.
+  mutable std::mutex mutex_;  // Guards all below.
+  uint64_t max_bytes_;
   std::deque<SealedBatchPtr> batches_;  // Oldest first.
   uint64_t bytes_ = 0;
   HistoryStatistics counts_;

@@ -78,6 +78,27 @@ constexpr SettingRow kLocalRows[] = {
     {"flush-timeout", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "TIME",
      "longest wait at the end for what is not sent yet", "5s", "a time from 0s to 10m, like 5s",
      [](V& v, Texts t) { return StoreDuration(t, 0, 600'000, v.agent.flush_timeout_ms); }},
+    {"memory-budget", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
+     "most resident memory; near it the agent does without, see docs/operations.md; 0: no bound",
+     "256MiB", "0, or a size of 16MiB or more, like 256MiB",
+     [](V& v, Texts t) {
+       return StoreSize(t, 0, v.agent.memory_budget_bytes) &&
+              (v.agent.memory_budget_bytes == 0 || v.agent.memory_budget_bytes >= 16 * kMiB);
+     }},
+    {"bpf-memory-budget", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
+     "most memory of all BPF maps together, likewise; 0: no bound", "128MiB",
+     "0, or a size of 4MiB or more, like 128MiB",
+     [](V& v, Texts t) {
+       return StoreSize(t, 0, v.agent.bpf_memory_budget_bytes) &&
+              (v.agent.bpf_memory_budget_bytes == 0 || v.agent.bpf_memory_budget_bytes >= 4 * kMiB);
+     }},
+    {"cpu-budget", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "PERCENT",
+     "most CPU time, 100% is one CPU, likewise; 0: no bound", "50%",
+     "0, or a percentage from 0.1% to 100000%, like 50%",
+     [](V& v, Texts t) {
+       return StoreParsed(ParsePercent(t[0]), v.agent.cpu_budget_percent) &&
+              (v.agent.cpu_budget_percent == 0 || v.agent.cpu_budget_percent >= 0.1);
+     }},
     {"page", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kLocal, "",
      "keep a local history and serve its page", "true without a receiver, else false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.page.emplace()); }},

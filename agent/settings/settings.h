@@ -119,9 +119,13 @@ struct AgentSettings {
   uint64_t spool_bytes = 512 * kMiB;  // Of each receiver, on disk; 0: none.
   int64_t spool_age_ms = 6LL * 3600 * 1000;
   int64_t flush_timeout_ms = 5000;
-  bool page = true;                             // Default: without a receiver on, with one off.
-  ListenAddress listen;                         // Of the loopback interface: page and metrics.
-  std::optional<ListenAddress> metrics_listen;  // Of any interface: metrics alone.
+  // What the agent may use of this host; 0: no bound. Before it would use more it does without (agent/envelope/).
+  uint64_t memory_budget_bytes = 256 * kMiB;      // Resident.
+  uint64_t bpf_memory_budget_bytes = 128 * kMiB;  // Of all BPF maps.
+  double cpu_budget_percent = 50;                 // Of one CPU, BPF programs included.
+  bool page = true;                               // Default: without a receiver on, with one off.
+  ListenAddress listen;                           // Of the loopback interface: page and metrics.
+  std::optional<ListenAddress> metrics_listen;    // Of any interface: metrics alone.
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.
   std::vector<EffectiveSetting> effective;

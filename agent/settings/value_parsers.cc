@@ -91,6 +91,18 @@ std::optional<int64_t> ParseDurationMs(std::string_view text) {
   return static_cast<int64_t>(*ms);
 }
 
+std::optional<double> ParsePercent(std::string_view text) {
+  constexpr double kMost = 100'000;
+  if (text.ends_with('%')) text.remove_suffix(1);
+  if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text.front())))
+    return std::nullopt;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc() || at != end || !(number <= kMost)) return std::nullopt;
+  return number;
+}
+
 std::optional<std::vector<uint32_t>> ParsePids(std::string_view text) {
   if (text.empty()) return std::nullopt;
   std::vector<uint32_t> pids;

@@ -26,6 +26,9 @@ std::optional<uint64_t> ParseSizeBytes(std::string_view text);
 // "15s", "2m", "500ms", "1h", "7d", "1.5s"; a bare number is seconds. Longest: 3650 days.
 std::optional<int64_t> ParseDurationMs(std::string_view text);
 
+// "50%", "0.5%"; a bare number is percent too. Largest: 100000.
+std::optional<double> ParsePercent(std::string_view text);
+
 // "PID[,PID…]": at most 4096, each from 1 to 2^22. Ascending and unique afterwards.
 std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
 
