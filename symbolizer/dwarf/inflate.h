@@ -1,0 +1,27 @@
+// Unpacks a compressed part of a file piece by piece into a scratch file: sections with SHF_COMPRESSED
+// (System V gABI: zlib, zstd), GNU's older .zdebug_* sections, and .gnu_debugdata (xz).
+// Input:   hostile; sizes are bounded by the scratch file's own bound.
+// Memory:  two windows of 64 KiB and the library's state: zlib 40 KiB; zstd and xz at most kMaxDictionaryBytes.
+// Threads: functions without state.
+// Errors:  DataLoss (damaged), Unimplemented (another method, a dictionary over the bound), ResourceExhausted (over the
+//          bound), Unavailable (I/O error).
+#ifndef STACKRAY_SYMBOLIZER_DWARF_INFLATE_H_
+#define STACKRAY_SYMBOLIZER_DWARF_INFLATE_H_
+
+#include "absl/status/status.h"
+#include "symbolizer/dwarf/scratch_file.h"
+#include "symbolizer/dwarf/section_cursor.h"
+
+namespace stackray::dwarf {
+
+inline constexpr uint64_t kMaxDictionaryBytes = 16 << 20;
+
+// `part` starts with an Elf64_Chdr.
+absl::Status InflateSection(const SectionPart& part, ScratchFile& out);
+// `part` starts with "ZLIB" and the size.
+absl::Status InflateGnuSection(const SectionPart& part, ScratchFile& out);
+absl::Status InflateXz(const SectionPart& part, ScratchFile& out);
+
+}  // namespace stackray::dwarf
+
+#endif  // STACKRAY_SYMBOLIZER_DWARF_INFLATE_H_
