@@ -6,6 +6,7 @@
 #include <random>
 
 #include "symbolizer/elf_image.h"
+#include "symbolizer/file_source.h"
 #include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {
@@ -37,6 +38,16 @@ bool SamePlace(const OracleFrame& a, const OracleFrame& b) {
 }
 
 }  // namespace
+
+dwarf::DebugFileSettings SettingsFor(const std::string& file) {
+  dwarf::DebugFileSettings settings;
+  const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+  settings.open_related = [directory](const std::string& path) -> std::unique_ptr<ByteSource> {
+    return FileSource::Take(UniqueFd(open((directory / path).c_str(), O_RDONLY | O_CLOEXEC)));
+  };
+  settings.packed_units_path = file + ".dwp";
+  return settings;
+}
 
 std::vector<uint64_t> RandomTextAddresses(const std::string& file, size_t count) {
   std::vector<std::pair<uint64_t, uint64_t>> sections;

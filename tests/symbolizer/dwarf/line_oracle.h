@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "profile/frame.h"
+#include "symbolizer/dwarf/debug_file.h"
 
 namespace stackray::test {
+
+// Related files are looked for from the directory of `file`, as a path leads there.
+dwarf::DebugFileSettings SettingsFor(const std::string& file);
 
 // Innermost first; functions are mangled. A frame without a function has "".
 struct OracleFrame {

@@ -33,7 +33,7 @@ TEST_P(Lines, AgreeWithLlvmAtRandomAddresses) {
   const auto expected = AskLlvm(GetParam(), addresses);
   ASSERT_EQ(expected.size(), addresses.size());
   const auto start = std::chrono::steady_clock::now();
-  const auto file = dwarf::DebugFile::Open(*opened->source, {});
+  const auto file = dwarf::DebugFile::Open(*opened->source, SettingsFor(GetParam()));
   ASSERT_NE(file, nullptr);
   const auto open = std::chrono::steady_clock::now();
   const Comparison result =
