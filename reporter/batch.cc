@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "reporter/attribute_names.h"
+#include "reporter/deferred_frames.h"
 #include "reporter/dictionary.h"
 #include "reporter/resource_attributes.h"
 #include "reporter/sample_table.h"
@@ -69,16 +70,20 @@ class BatchBuilder::Impl {
     return samples_.FindProcess(id) == SampleTable::kNone;
   }
   int32_t DefineFrame(const FrameKey& key, const FrameSymbols& symbols);
+  int32_t DeferFrame(const FrameKey& key, const FrameSymbols& symbols);
+  bool AwaitsLines(int32_t location) const { return deferred_.Awaits(location); }
+  bool CompleteFrame(int32_t location, const std::vector<SourceLine>& lines, size_t limit_bytes);
   void DefineMapping(MappingKey key, const MappingInfo& info);
   void DefineProcess(const ProcessId& id, const ProcessInfo& info);
   void AddSample(const SampleView& sample);
   size_t encoded_bytes() const {
-    return samples_.encoded_bytes() + wire::BytesFieldBytes(dictionary_.encoded_bytes());
+    return samples_.encoded_bytes() +
+           wire::BytesFieldBytes(dictionary_.encoded_bytes() + deferred_.reserved_bytes());
   }
   uint64_t samples() const { return counts_.samples; }
   void Mark();
   void Rollback();
-  SealedBatchPtr Seal(int64_t start_unix_ns, int64_t end_unix_ns) const;
+  SealedBatchPtr Seal(int64_t start_unix_ns, int64_t end_unix_ns);
 
  private:
   // A mapping enters the dictionary with its first frame, so none stays there unused.
@@ -90,6 +95,7 @@ class BatchBuilder::Impl {
     uint64_t samples = 0, lost = 0;
   };
 
+  const MappingInfo* UsableMapping(const FrameSymbols& symbols) const;
   int32_t UseMapping(MappingKey key);
   int32_t InternFrame(const FrameSymbols& symbols);
   int32_t ProfileOf(const SampleView& sample);
@@ -101,6 +107,7 @@ class BatchBuilder::Impl {
   SampleTable samples_;
   absl::flat_hash_map<FrameKey, int32_t> frames_;
   absl::flat_hash_map<MappingKey, MappingSlot> mappings_;
+  DeferredFrames deferred_;
   std::vector<int32_t> lost_locations_;  // Ascending.
   std::vector<int32_t> stack_;           // Scratch.
   Counts counts_;
@@ -121,10 +128,18 @@ int32_t BatchBuilder::Impl::UseMapping(MappingKey key) {
   return slot.index;
 }
 
+// nullptr: the frame has to do without one.
+const MappingInfo* BatchBuilder::Impl::UsableMapping(const FrameSymbols& symbols) const {
+  const auto found = symbols.mapping == 0 ? mappings_.end() : mappings_.find(symbols.mapping);
+  if (found == mappings_.end()) return nullptr;
+  const MappingInfo& info = found->second.info;
+  return IsUsable(info) && Holds(info, symbols.address) ? &info : nullptr;
+}
+
 int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
   const auto found = symbols.mapping == 0 ? mappings_.end() : mappings_.find(symbols.mapping);
   const MappingInfo* const info = found == mappings_.end() ? nullptr : &found->second.info;
-  if (info != nullptr && IsUsable(*info) && Holds(*info, symbols.address)) {
+  if (UsableMapping(symbols) != nullptr) {
     return dictionary_.InternLocation(symbols.type, UseMapping(symbols.mapping), symbols.address,
                                       symbols.lines);
   }
@@ -153,6 +168,31 @@ int32_t BatchBuilder::Impl::DefineFrame(const FrameKey& key, const FrameSymbols&
       symbols.lines.front().function.starts_with(kLostMarker))
     lost_locations_.push_back(location);
   return location;
+}
+
+int32_t BatchBuilder::Impl::DeferFrame(const FrameKey& key, const FrameSymbols& symbols) {
+  if (UsableMapping(symbols) == nullptr) return DefineFrame(key, symbols);
+  const auto [entry, inserted] = frames_.try_emplace(key, 0);
+  if (!inserted) return entry->second;
+  const int32_t before = dictionary_.locations();
+  entry->second = dictionary_.InternLateLocation(symbols.type, UseMapping(symbols.mapping),
+                                                 symbols.address);
+  new_frames_.push_back(key);
+  if (entry->second >= before) deferred_.Add(entry->second, symbols.lines);
+  return entry->second;
+}
+
+bool BatchBuilder::Impl::CompleteFrame(int32_t location, const std::vector<SourceLine>& lines,
+                                       size_t limit_bytes) {
+  if (!deferred_.Awaits(location)) return true;
+  const std::vector<SourceLine>& own = deferred_.Take(location);
+  const Dictionary::Extent before = dictionary_.extent();
+  dictionary_.SetLines(location, lines);
+  if (encoded_bytes() <= limit_bytes) return true;
+  dictionary_.ClearLines(location);
+  dictionary_.Truncate(before);
+  dictionary_.SetLines(location, own);
+  return false;
 }
 
 void BatchBuilder::Impl::DefineMapping(MappingKey key, const MappingInfo& info) {
@@ -223,6 +263,7 @@ void BatchBuilder::Impl::Mark() {
   samples_.Mark();
   mark_extent_ = dictionary_.extent();
   mark_counts_ = counts_;
+  deferred_.Mark(mark_extent_.locations);
   new_frames_.clear();
   new_mappings_.clear();
   used_mappings_.clear();
@@ -230,6 +271,7 @@ void BatchBuilder::Impl::Mark() {
 
 void BatchBuilder::Impl::Rollback() {
   samples_.Rollback();
+  for (const int32_t location : deferred_.Rollback()) dictionary_.ClearLines(location);
   dictionary_.Truncate(mark_extent_);
   counts_ = mark_counts_;
   for (const FrameKey& key : new_frames_) frames_.erase(key);
@@ -242,8 +284,10 @@ void BatchBuilder::Impl::Rollback() {
   used_mappings_.clear();
 }
 
-SealedBatchPtr BatchBuilder::Impl::Seal(int64_t start_unix_ns, int64_t end_unix_ns) const {
+SealedBatchPtr BatchBuilder::Impl::Seal(int64_t start_unix_ns, int64_t end_unix_ns) {
   if (samples_.empty()) return nullptr;
+  for (const int32_t location : deferred_.Awaiting())
+    dictionary_.SetLines(location, deferred_.Take(location));
   int64_t first = 0, last = 0;
   if (samples_.TimeRange(&first, &last)) {
     start_unix_ns = std::min(start_unix_ns, first);
@@ -273,6 +317,14 @@ bool BatchBuilder::NeedsMapping(MappingKey key) const { return impl_->NeedsMappi
 bool BatchBuilder::NeedsProcess(const ProcessId& id) const { return impl_->NeedsProcess(id); }
 int32_t BatchBuilder::DefineFrame(const FrameKey& key, const FrameSymbols& symbols) {
   return impl_->DefineFrame(key, symbols);
+}
+int32_t BatchBuilder::DeferFrame(const FrameKey& key, const FrameSymbols& symbols) {
+  return impl_->DeferFrame(key, symbols);
+}
+bool BatchBuilder::AwaitsLines(int32_t location) const { return impl_->AwaitsLines(location); }
+bool BatchBuilder::CompleteFrame(int32_t location, const std::vector<SourceLine>& lines,
+                                 size_t limit_bytes) {
+  return impl_->CompleteFrame(location, lines, limit_bytes);
 }
 void BatchBuilder::DefineMapping(MappingKey key, const MappingInfo& info) {
   impl_->DefineMapping(key, info);

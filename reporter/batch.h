@@ -75,6 +75,14 @@ class BatchBuilder {
   // address is kept without mapping and address; without a name too, it is named
   // `[FILE+0xADDRESS]`.
   int32_t DefineFrame(const FrameKey& key, const FrameSymbols& symbols);
+  // A frame whose inlined functions and lines may come later. Until CompleteFrame(), and for good where that
+  // never comes, it has the lines of `symbols`. Returns the location's index.
+  int32_t DeferFrame(const FrameKey& key, const FrameSymbols& symbols);
+  // Whether CompleteFrame() would change anything.
+  bool AwaitsLines(int32_t location) const;
+  // Gives a deferred frame its lines; between two samples or while one is added. False: the batch would be over
+  // `limit_bytes` with them, and the frame keeps those it has. The first answer counts.
+  bool CompleteFrame(int32_t location, const std::vector<SourceLine>& lines, size_t limit_bytes);
   void DefineMapping(MappingKey key, const MappingInfo& info);
   void DefineProcess(const ProcessId& id, const ProcessInfo& info);
 
@@ -82,7 +90,8 @@ class BatchBuilder {
   // agree in everything (frames, attributes, origin, process) are added up.
   void AddSample(const SampleView& sample);
 
-  // The exact length that Seal() would produce now. O(1).
+  // The length that Seal() would produce now: exact while no frame awaits its lines, else an upper
+  // bound. O(1).
   size_t encoded_bytes() const;
   // Sum of the samples' counts.
   uint64_t samples() const;

@@ -1,6 +1,7 @@
 #include "reporter/dictionary.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "reporter/attribute_names.h"
@@ -82,16 +83,64 @@ int32_t Dictionary::InternLocation(FrameType type, int32_t mapping, uint64_t add
   std::string location;
   wire::AppendNumber(1, Index(mapping), &location);
   wire::AppendNumber(2, address, &location);
+  AppendLines(lines, &location);
+  wire::AppendPacked(4, {&frame_type, 1}, &location);
+  return locations_.Intern(location);
+}
+
+void Dictionary::AppendLines(std::span<const SourceLine> lines, std::string* location) {
   for (const SourceLine& line : lines.first(std::min(lines.size(), kMaxLines))) {
     if (line.function.empty() && line.system_name.empty()) continue;
     line_.clear();
     wire::AppendNumber(1, Index(InternFunction(line)), &line_);
     wire::AppendNumber(2, NotNegative(line.line), &line_);
     wire::AppendNumber(3, NotNegative(line.column), &line_);
-    wire::AppendBytes(3, line_, &location);
+    wire::AppendBytes(3, line_, location);
   }
+}
+
+int32_t Dictionary::InternLateLocation(FrameType type, int32_t mapping, uint64_t address) {
+  const int32_t frame_type = InternAttribute(kFrameTypeAttribute, FrameTypeName(type));
+  std::string location;
+  wire::AppendNumber(1, Index(mapping), &location);
+  wire::AppendNumber(2, address, &location);
+  const auto at = static_cast<uint32_t>(location.size());
   wire::AppendPacked(4, {&frame_type, 1}, &location);
-  return locations_.Intern(location);
+  const int32_t before = locations();
+  const int32_t index = locations_.Intern(location);
+  if (index >= before) late_[index].at = at;
+  return index;
+}
+
+size_t Dictionary::ExtraBytes(int32_t location, const LateLines& late) const {
+  const size_t body = locations_.Body(location).size();
+  return wire::BytesFieldBytes(body + late.encoded.size()) - wire::BytesFieldBytes(body);
+}
+
+void Dictionary::SetLines(int32_t location, std::span<const SourceLine> lines) {
+  const auto found = late_.find(location);
+  if (found == late_.end()) return;
+  std::string encoded;
+  AppendLines(lines, &encoded);
+  late_bytes_ -= ExtraBytes(location, found->second);
+  found->second.encoded = std::move(encoded);
+  late_bytes_ += ExtraBytes(location, found->second);
+}
+
+// With the lines of the late ones in their place.
+void Dictionary::AppendLocations(std::string* out) const {
+  constexpr int kLocationTable = 2;
+  if (late_.empty()) {
+    *out += locations_.encoded();
+    return;
+  }
+  std::string body;
+  for (int32_t i = 0; i < locations_.size(); ++i) {
+    body = locations_.Body(i);
+    if (const auto late = late_.find(i); late != late_.end())
+      body.insert(late->second.at, late->second.encoded);
+    wire::AppendBytes(kLocationTable, body, out);
+  }
 }
 
 int32_t Dictionary::InternStack(std::span<const int32_t> locations) {
@@ -103,12 +152,13 @@ int32_t Dictionary::InternStack(std::span<const int32_t> locations) {
 size_t Dictionary::encoded_bytes() const {
   return mappings_.encoded().size() + locations_.encoded().size() + functions_.encoded().size() +
          links_.encoded().size() + strings_.encoded().size() + attributes_.encoded().size() +
-         stacks_.encoded().size();
+         stacks_.encoded().size() + late_bytes_;
 }
 
 void Dictionary::AppendTo(std::string* out) const {
-  for (const DictionaryTable* table :
-       {&mappings_, &locations_, &functions_, &links_, &strings_, &attributes_, &stacks_})
+  *out += mappings_.encoded();
+  AppendLocations(out);
+  for (const DictionaryTable* table : {&functions_, &links_, &strings_, &attributes_, &stacks_})
     *out += table->encoded();
 }
 
@@ -119,6 +169,12 @@ Dictionary::Extent Dictionary::extent() const {
 
 void Dictionary::Truncate(const Extent& extent) {
   mappings_.Truncate(extent.mappings);
+  for (int32_t i = extent.locations; i < locations_.size(); ++i) {
+    const auto late = late_.find(i);
+    if (late == late_.end()) continue;
+    late_bytes_ -= ExtraBytes(i, late->second);
+    late_.erase(late);
+  }
   locations_.Truncate(extent.locations);
   functions_.Truncate(extent.functions);
   strings_.Truncate(extent.strings);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_map.h"
 #include "profile/executable.h"
 #include "profile/frame.h"
 #include "reporter/dictionary_table.h"
@@ -31,6 +32,13 @@ class Dictionary {
   // A location without mapping has mapping 0 and address 0.
   int32_t InternLocation(FrameType type, int32_t mapping, uint64_t address,
                          std::span<const SourceLine> lines);
+  // A location whose lines come later, with SetLines(), or never. Until then it is known by its mapping and
+  // address, so one place has one of them.
+  int32_t InternLateLocation(FrameType type, int32_t mapping, uint64_t address);
+  bool IsLate(int32_t location) const { return late_.contains(location); }
+  // Of a late location; replaces what was set before.
+  void SetLines(int32_t location, std::span<const SourceLine> lines);
+  void ClearLines(int32_t location) { SetLines(location, {}); }
   int32_t InternStack(std::span<const int32_t> locations);
 
   int32_t locations() const { return locations_.size(); }
@@ -48,11 +56,21 @@ class Dictionary {
   void Truncate(const Extent& extent);
 
  private:
+  // A late location's lines, as they will stand in its message.
+  struct LateLines {
+    uint32_t at = 0;  // In the body: the attributes follow.
+    std::string encoded;
+  };
   int32_t InternFunction(const SourceLine& line);
+  void AppendLines(std::span<const SourceLine> lines, std::string* location);
+  size_t ExtraBytes(int32_t location, const LateLines& late) const;
+  void AppendLocations(std::string* out) const;
 
   // The tables' numbers in ProfilesDictionary. Links stay empty: nothing makes one yet.
   DictionaryTable mappings_{1}, locations_{2}, functions_{3}, links_{4}, strings_{5},
       attributes_{6}, stacks_{7};
+  absl::flat_hash_map<int32_t, LateLines> late_;  // By location.
+  size_t late_bytes_ = 0;  // What their lines add to the message.
   std::string text_, value_, body_, line_;  // Scratch.
 };
 

@@ -30,6 +30,11 @@ class DictionaryTable {
   int32_t Intern(std::string_view body);
 
   int32_t size() const { return static_cast<int32_t>(entries_.size()); }
+  // The message body of an entry, until the table changes.
+  std::string_view Body(int32_t index) const {
+    const Entry& entry = entries_[static_cast<size_t>(index)];
+    return std::string_view(encoded_).substr(entry.body, entry.end - entry.body);
+  }
   // All entries with their tags and lengths: this table's share of the dictionary message.
   const std::string& encoded() const { return encoded_; }
 
@@ -56,10 +61,6 @@ class DictionaryTable {
     bool operator()(std::string_view a, int32_t b) const { return a == table->Body(b); }
   };
 
-  std::string_view Body(int32_t index) const {
-    const Entry& entry = entries_[static_cast<size_t>(index)];
-    return std::string_view(encoded_).substr(entry.body, entry.end - entry.body);
-  }
   int32_t Append(std::string_view body);
 
   const int field_;
