@@ -96,6 +96,22 @@ void AddSampling(const AgentSnapshot& s, Families* out) {
           .Take());
 }
 
+void AddSourceLines(const AgentSnapshot& s, Families* out) {
+  const FrameResolver::Counts& frames = s.session.counts.frames;
+  out->push_back(
+      Counter("stackray_source_lines_total",
+              "Needed native frames by where their inlined functions and lines came from; deferred: they went out "
+              "with the function's name alone.")
+          .Row(Number(frames.lines.cached), {{"from", "cache"}})
+          .Row(Number(frames.lines.answered), {{"from", "files"}})
+          .Row(Number(frames.lines.deferred), {{"from", "deferred"}})
+          .Take());
+  out->push_back(Counter("stackray_source_lines_cpu_seconds_total",
+                         "CPU time of the thread that looks up inlined functions and lines.")
+                     .Row(static_cast<double>(frames.lines_cpu_ns) / 1e9)
+                     .Take());
+}
+
 // What became of the samples that each taker was to have.
 void AddTakers(const AgentSnapshot& s, Families* out) {
   Family due =
@@ -217,6 +233,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   Families families;
   AddAgent(snapshot, &families);
   AddSampling(snapshot, &families);
+  AddSourceLines(snapshot, &families);
   AddTakers(snapshot, &families);
   AddReceivers(snapshot, &families);
   AddCosts(snapshot, &families);

@@ -54,6 +54,10 @@ SessionTotals SessionTotals::With(const SessionCounts& running,
   AddLoop(running.loop, &sum.counts.loop);
   sum.counts.frames.questions += running.frames.questions;
   sum.counts.frames.resolved += running.frames.resolved;
+  sum.counts.frames.lines.cached += running.frames.lines.cached;
+  sum.counts.frames.lines.answered += running.frames.lines.answered;
+  sum.counts.frames.lines.deferred += running.frames.lines.deferred;
+  sum.counts.frames.lines_cpu_ns += running.frames.lines_cpu_ns;
   sum.counts.tables = running.tables;
   sum.counts.map_bytes = running.map_bytes;
   sum.counts.cache_bytes = running.cache_bytes;

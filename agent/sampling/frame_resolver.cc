@@ -31,8 +31,13 @@ FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
 }  // namespace
 
 FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
-                             size_t name_cache_bytes)
-    : files_(files), kernel_(std::move(kernel)), names_(name_cache_bytes) {}
+                             size_t name_cache_bytes, const NativeNames& native)
+    : files_(files),
+      kernel_(std::move(kernel)),
+      policy_(native.policy),
+      names_(name_cache_bytes) {
+  if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
+}
 
 int32_t FrameResolver::FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve) {
   ++counts_.questions;
@@ -65,19 +70,24 @@ const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t ran
   return known.file;
 }
 
-int32_t FrameResolver::NativeFrame(const ExecutableFile& file, uint64_t file_offset,
+int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uint64_t file_offset,
                                    BatchBuilder& batch) {
   const uint64_t address = AddressOfFileOffset(file.info, file_offset).value_or(file_offset);
   const FrameKey key = FrameKey::Make(FrameType::kNative, file.handle, address);
-  return FindOrDefine(key, batch, [&] {
-    FrameSymbols symbols{.type = FrameType::kNative,
-                         .mapping = MappingKeyOf(file, address),
-                         .address = address,
-                         .lines = names_.Resolve(file.handle, *file.source, address)};
-    if (batch.NeedsMapping(symbols.mapping))
-      batch.DefineMapping(symbols.mapping, MappingOf(file.info, address));
-    return symbols;
-  });
+  ++counts_.questions;
+  if (const int32_t known = batch.FindFrame(key); known != BatchBuilder::kNeeded) return known;
+  ++counts_.resolved;
+  FrameSymbols symbols{.type = FrameType::kNative,
+                       .mapping = MappingKeyOf(file, address),
+                       .address = address};
+  if (policy_ != SymbolPolicy::kOff)
+    symbols.lines = names_.Resolve(file.handle, *file.source, address);
+  if (batch.NeedsMapping(symbols.mapping))
+    batch.DefineMapping(symbols.mapping, MappingOf(file.info, address));
+  const auto held = held_.find(file.identity);
+  if (!lines_ || !file.fd.valid() || !file.info.is_elf || held == held_.end())
+    return batch.DefineFrame(key, symbols);
+  return lines_->Define(key, symbols, pid, held->second.file, batch);
 }
 
 // The process was gone before its file could be opened: the frame says what the kernel knew.
@@ -107,7 +117,7 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBui
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
   const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
-  return file != nullptr ? NativeFrame(*file, offset, batch)
+  return file != nullptr ? NativeFrame(stack.pid, *file, offset, batch)
                          : FrameWithoutFile(range, offset, batch);
 }
 
@@ -154,6 +164,23 @@ void FrameResolver::AppendMarker(const FrameKey& marker, BatchBuilder& batch,
   frames->push_back(FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); }));
 }
 
+void FrameResolver::TakeLines(BatchBuilder& batch, size_t limit_bytes) {
+  if (lines_) lines_->TakeAnswers(batch, limit_bytes);
+}
+
+void FrameResolver::FinishLines(BatchBuilder& batch, size_t limit_bytes) {
+  if (lines_) lines_->Finish(batch, limit_bytes);
+}
+
+FrameResolver::Counts FrameResolver::counts() const {
+  Counts counts = counts_;
+  if (lines_) {
+    counts.lines = lines_->counts();
+    counts.lines_cpu_ns = lines_->worker_cpu_ns();
+  }
+  return counts;
+}
+
 void FrameResolver::ForgetBatch() {
   held_.clear();
   if (kernel_) kernel_->DropEndedBefore(newest_sealed_ns_);
@@ -170,12 +197,13 @@ void FrameResolver::FollowCpus() {
 
 void FrameResolver::Wipe() {
   names_.Wipe();
+  if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
 }
 
 size_t FrameResolver::cache_bytes() const {
-  return names_.bytes() + (kernel_ ? kernel_->bytes() : 0);
+  return names_.bytes() + (kernel_ ? kernel_->bytes() : 0) + (lines_ ? lines_->bytes() : 0);
 }
 
 }  // namespace stackray

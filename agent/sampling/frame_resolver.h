@@ -7,8 +7,9 @@
 // long as a sample of it can come, because a process that ended cannot be asked again; everything
 // else here may be wiped at any moment.
 //
-// Memory:  symbol tables up to `name_cache_bytes`; a reference for each file of the open batch.
-// Threads: one (the sample loop's).
+// Memory:  symbol tables up to `name_cache_bytes`; a reference for each file of the open batch; source lines as
+//          native_lines.h says.
+// Threads: one (the sample loop's), and the one of native_lines.h.
 #ifndef STACKRAY_AGENT_SAMPLING_FRAME_RESOLVER_H_
 #define STACKRAY_AGENT_SAMPLING_FRAME_RESOLVER_H_
 
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "agent/sampling/native_lines.h"
+#include "agent/settings/settings.h"
 #include "kernel/kernel_symbols.h"
 #include "kernel/raw_sample.h"
 #include "reporter/batch.h"
@@ -27,15 +30,22 @@
 
 namespace stackray {
 
+struct NativeNames {
+  SymbolPolicy policy = SymbolPolicy::kSymtab;
+  NativeLinesSettings lines;  // Of SymbolPolicy::kFull.
+};
+
 class FrameResolver {
  public:
   struct Counts {
     uint64_t questions = 0, resolved = 0;  // Need questions, and those answered "yes".
+    NativeLines::Counts lines;
+    uint64_t lines_cpu_ns = 0;  // Of the thread that looks lines up.
   };
 
   // `files` outlives this. `kernel` may be absent: kernel frames then have no names.
   FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
-                size_t name_cache_bytes);
+                size_t name_cache_bytes, const NativeNames& native = {});
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
@@ -49,6 +59,10 @@ class FrameResolver {
                         std::vector<int32_t>* frames);
   void AppendMarker(const FrameKey& marker, BatchBuilder& batch, std::vector<int32_t>* frames);
 
+  // Gives the batch the source lines that were looked up meanwhile, within its size; FinishLines() waits for
+  // those that are missing, up to the deadline.
+  void TakeLines(BatchBuilder& batch, size_t limit_bytes);
+  void FinishLines(BatchBuilder& batch, size_t limit_bytes);
   // The batch was sealed: nothing needs to be held for it any more.
   void ForgetBatch();
   // Takes what the kernel reported about its code; FollowCpus() once a second.
@@ -59,7 +73,7 @@ class FrameResolver {
   // Another bound for the caches of names; what is over it goes at once.
   void SetCacheBytes(size_t bytes) { names_.SetCacheBytes(bytes); }
 
-  const Counts& counts() const { return counts_; }
+  Counts counts() const;
   size_t cache_bytes() const;
 
  private:
@@ -83,14 +97,17 @@ class FrameResolver {
   const ExecutableFile* FileOf(const UserStack& stack, uint32_t range);
   ExecutableFilePtr HoldForBatch(uint32_t pid, const code_range& range);
   int32_t FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve);
-  int32_t NativeFrame(const ExecutableFile& file, uint64_t file_offset, BatchBuilder& batch);
+  int32_t NativeFrame(uint32_t pid, const ExecutableFile& file, uint64_t file_offset,
+                      BatchBuilder& batch);
   int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, BatchBuilder& batch);
   int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
   int32_t UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch);
 
   ExecutableFiles& files_;
   std::optional<KernelSymbols> kernel_;
+  const SymbolPolicy policy_;
   FrameNames names_;
+  std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
   std::vector<RangeFile> range_files_;  // Of the stack at hand, by range.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal

@@ -145,6 +145,7 @@ void SampleLoop::AddLost(uint64_t detail, uint64_t samples) {
 }
 
 void SampleLoop::Seal() {
+  resolver_.FinishLines(batch_, max_batch_bytes_);
   SealedBatchPtr sealed = std::move(batch_).Seal(batch_start_unix_ns_, WallTimeNs());
   OpenBatch();
   resolver_.ForgetBatch();

@@ -62,6 +62,8 @@ class SampleLoop {
   void BeginProcessList() { processes_.BeginList(); }
   void EndProcessList() { processes_.EndList(); }
   void EndGoneProcesses() { processes_.EndGone(); }
+  // Gives the open batch the source lines that were looked up meanwhile.
+  void TakeLines() { resolver_.TakeLines(batch_, max_batch_bytes_); }
   // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
   void Seal();
 

@@ -47,7 +47,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
       std::make_unique<TableLoader>(*session->files_, *session->rows_, s.open_table_bytes);
   session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
   session->resolver_ =
-      std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes);
+      std::make_unique<FrameResolver>(*session->files_, std::move(kernel),
+                                      s.symbol_cache_bytes, s.native);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, session->walk_.get(),
                                                 std::move(on_sealed));
   return session;
@@ -110,6 +111,7 @@ int SamplingSession::TakeAll(int timeout_ms) {
 
 void SamplingSession::Turn(int timeout_ms) {
   TakeAll(timeout_ms);
+  loop_->TakeLines();
   resolver_->FollowKernel();
   const uint64_t now = BootTimeNs();
   if (!running_ || now < next_cpu_look_ns_) return;

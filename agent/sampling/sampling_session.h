@@ -29,6 +29,7 @@ struct SessionSettings {
   SampleLoopSettings loop;
   uint64_t unwind_table_bytes = 16 << 20;
   size_t symbol_cache_bytes = 6 << 20;
+  NativeNames native;
   size_t open_table_bytes = 2 << 20;  // Unwind tables that are being read from.
   size_t max_files = 1024;
 };

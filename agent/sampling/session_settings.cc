@@ -38,6 +38,8 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.sampler.filter_pids =
       target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram;
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;
+  settings.native.policy = sampling.symbols;
+  settings.native.lines.seal_deadline = absl::Milliseconds(sampling.lines_deadline_ms);
   settings.loop.batch = {.frequency_hz = static_cast<double>(sampling.frequency_hz),
                          .keep_timestamps = sampling.timestamps,
                          .thread_attributes = sampling.thread_attributes,

@@ -49,6 +49,15 @@ bool StoreFrequency(SettingValues& values, Texts texts) {
   return true;
 }
 
+bool StoreSymbols(SettingValues& values, Texts texts) {
+  std::string word;
+  if (!StoreOneOf(texts[0], {"off", "symtab", "full"}, word)) return false;
+  values.sampling.symbols = word == "off"      ? SymbolPolicy::kOff
+                            : word == "symtab" ? SymbolPolicy::kSymtab
+                                               : SymbolPolicy::kFull;
+  return true;
+}
+
 bool StoreContainer(SettingValues& values, Texts texts) {
   const std::string id = absl::AsciiStrToLower(texts[0]);
   const bool hex = std::ranges::all_of(id, [](unsigned char c) { return absl::ascii_isxdigit(c); });

@@ -19,6 +19,10 @@ inline constexpr uint64_t kMiB = 1024 * 1024;
 
 enum class TargetKind { kWholeHost, kPids, kCgroup, kContainer, kCommandName, kProgram };
 
+// How native code gets its names: not at all, from symbol tables, or also inlined functions and source lines
+// from debug information.
+enum class SymbolPolicy { kOff, kSymtab, kFull };
+
 // What is sampled. Exactly one kind; only its own fields are set.
 struct TargetSettings {
   TargetKind kind = TargetKind::kWholeHost;
@@ -44,6 +48,8 @@ struct SamplingSettings {
   bool cpu_attribute = false;
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;
+  SymbolPolicy symbols = SymbolPolicy::kFull;
+  int64_t lines_deadline_ms = 250;  // record: 2 s. How long a seal waits for source lines.
   int64_t seal_interval_ms = 2000;  // record: 1 s; agent with a receiver: 15 s.
   // True of this host, for every resource that does not say otherwise itself.
   ResourceAttributes resource_attributes;

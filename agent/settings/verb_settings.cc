@@ -66,6 +66,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling = values.sampling;
   record.sampling.frequency_hz = values.frequency_hz.value_or(99);
   record.sampling.timestamps = values.timestamps.value_or(true);
+  record.sampling.lines_deadline_ms = 2000;
   record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
   record.sudo_user = FindSudoUser(environment);
   record.sampling.resource_attributes = AttributesOf(values);

@@ -47,7 +47,7 @@ class LoopBench {
       : rows_(memory_, 64 << 20),
         loader_(files_, rows_, 2 << 20),
         walk_(loader_, memory_),
-        resolver_(files_, std::move(kernel), 8 << 20) {
+        resolver_(files_, std::move(kernel), 8 << 20, AllNames()) {
     settings.clock.boot_time_ns = [&clock] { return clock.boot_time_ns; };
     settings.clock.wall_offset_ns = [&clock] { return clock.wall_offset_ns; };
     loop_ = std::make_unique<SampleLoop>(
@@ -63,7 +63,7 @@ class LoopBench {
     files_.Wipe();
   }
   size_t open_files() const { return files_.size(); }
-  const FrameResolver::Counts& counts() const { return resolver_.counts(); }
+  FrameResolver::Counts counts() const { return resolver_.counts(); }
   const std::vector<SealedBatchPtr>& batches() const { return batches_; }
   // The same, and forgets them: a long run need not keep what it has compared.
   std::vector<SealedBatchPtr> TakeBatches() { return std::exchange(batches_, {}); }
@@ -74,6 +74,14 @@ class LoopBench {
   }
 
  private:
+  // Inlined functions and lines too, all of them, however long that takes.
+  static NativeNames AllNames() {
+    NativeNames names{.policy = SymbolPolicy::kFull};
+    names.lines.seal_deadline = absl::InfiniteDuration();
+    names.lines.worker.cpu_share = 1;
+    return names;
+  }
+
   PlainRowMemory memory_;
   ExecutableFiles files_{1024};
   RowStore rows_;

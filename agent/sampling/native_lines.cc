@@ -1,0 +1,74 @@
+#include "agent/sampling/native_lines.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace stackray {
+
+NativeLines::NativeLines(NativeLinesSettings settings)
+    : settings_(std::move(settings)), cache_(settings_.cache_bytes), worker_(settings_.worker) {}
+
+int32_t NativeLines::Define(const FrameKey& key, const FrameSymbols& symbols, uint32_t pid,
+                            const ExecutableFilePtr& file, BatchBuilder& batch) {
+  const int32_t location = batch.DeferFrame(key, symbols);
+  if (!batch.AwaitsLines(location)) return location;
+  const LineCache::Key place(file->handle, symbols.address);
+  std::vector<SourceLine> lines;
+  if (cache_.Find(place, &lines)) {
+    ++counts_.cached;
+    // Without a limit: a sample that makes the batch too large is taken back as a whole.
+    batch.CompleteFrame(location, WithOwnName(std::move(lines), symbols.lines),
+                        std::numeric_limits<size_t>::max());
+    return location;
+  }
+  if (asked_.insert(place).second) questions_.push_back({file, pid, symbols.address});
+  waiting_[place] = {location, symbols.lines};
+  return location;
+}
+
+// What the queue has no room for goes out without its lines, and is asked again in a later batch.
+void NativeLines::AskWorker() {
+  if (questions_.empty()) return;
+  for (size_t i = worker_.Ask(questions_); i < questions_.size(); ++i) {
+    const LineCache::Key place(questions_[i].file->handle, questions_[i].elf_address);
+    asked_.erase(place);
+    counts_.deferred += waiting_.erase(place);
+  }
+  questions_.clear();
+}
+
+void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes) {
+  const LineCache::Key place(answer.handle, answer.elf_address);
+  asked_.erase(place);
+  cache_.Insert(place, answer.lines);
+  const auto waiting = waiting_.find(place);
+  if (waiting == waiting_.end()) return;
+  const Waiting frame = std::move(waiting->second);
+  waiting_.erase(waiting);
+  const bool fits = batch.CompleteFrame(frame.location, WithOwnName(answer.lines, frame.own),
+                                        limit_bytes);
+  ++(fits ? counts_.answered : counts_.deferred);
+}
+
+void NativeLines::TakeAnswers(BatchBuilder& batch, size_t limit_bytes) {
+  AskWorker();
+  if (asked_.empty()) return;
+  for (const LineAnswer& answer : worker_.TakeAnswers()) Answer(answer, batch, limit_bytes);
+}
+
+void NativeLines::Finish(BatchBuilder& batch, size_t limit_bytes) {
+  const absl::Time deadline = absl::Now() + settings_.seal_deadline;
+  TakeAnswers(batch, limit_bytes);
+  while (!waiting_.empty() && worker_.WaitForAnswer(deadline)) TakeAnswers(batch, limit_bytes);
+  counts_.deferred += waiting_.size();
+  waiting_.clear();
+}
+
+void NativeLines::Wipe() {
+  cache_.Wipe();
+  worker_.Wipe();
+}
+
+}  // namespace stackray

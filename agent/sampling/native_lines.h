@@ -1,0 +1,70 @@
+// Inlined functions and lines of the open batch's native frames: from the cache at once, from the worker later, and
+// not at all after the deadline of the seal (design.md §3: slow names).
+//
+// Memory:  the cache, the worker's, and 24 bytes a frame that waits.
+// Threads: one (the sample loop's); the worker's is its own.
+#ifndef STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_
+#define STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
+#include "agent/sampling/line_cache.h"
+#include "agent/sampling/line_worker.h"
+#include "reporter/batch.h"
+
+namespace stackray {
+
+struct NativeLinesSettings {
+  LineWorkerSettings worker;
+  size_t cache_bytes = 6 << 20;
+  // How long a seal waits for lines that were asked for.
+  absl::Duration seal_deadline = absl::Milliseconds(250);
+};
+
+class NativeLines {
+ public:
+  struct Counts {
+    uint64_t cached = 0, answered = 0;  // Frames that got their lines, or the word that there are none.
+    uint64_t deferred = 0;              // Frames that went out without: late, no room in queue or batch.
+  };
+
+  explicit NativeLines(NativeLinesSettings settings);
+
+  // Defines the frame of `address` in `file`, which process `pid` runs, in the batch. `symbols` are its place and its
+  // name by symbol.
+  int32_t Define(const FrameKey& key, const FrameSymbols& symbols, uint32_t pid,
+                 const ExecutableFilePtr& file, BatchBuilder& batch);
+  // Gives the batch what has come, within its size.
+  void TakeAnswers(BatchBuilder& batch, size_t limit_bytes);
+  // Before the seal: waits for what is missing, up to the deadline.
+  void Finish(BatchBuilder& batch, size_t limit_bytes);
+  void Wipe();
+
+  const Counts& counts() const { return counts_; }
+  uint64_t worker_cpu_ns() const { return worker_.cpu_ns(); }
+  size_t bytes() const { return cache_.bytes() + worker_.cache_bytes(); }
+
+ private:
+  struct Waiting {
+    int32_t location = 0;
+    std::vector<SourceLine> own;  // The name by symbol.
+  };
+  void AskWorker();
+  void Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes);
+
+  const NativeLinesSettings settings_;
+  LineCache cache_;
+  absl::flat_hash_map<LineCache::Key, Waiting> waiting_;  // Frames of the open batch.
+  absl::flat_hash_set<LineCache::Key> asked_;             // Also those of batches before.
+  std::vector<LineQuestion> questions_;                   // Not handed over yet, so that the worker wakes once a turn.
+  Counts counts_;
+  LineWorker worker_;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_

@@ -1,0 +1,142 @@
+#include "symbolizer/source_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "symbolizer/dwarf/inflate.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kNameCacheBytes = 1 << 20;
+constexpr uint64_t kMaxPackedSymbolBytes = 64 << 20;  // Of .gnu_debugdata when unpacked.
+
+bool HasSection(const ElfImage& image, std::string_view name) {
+  const ElfSection* section = image.FindSection(name);
+  return section != nullptr && section->type != SHT_NOBITS && section->size_bytes > 0;
+}
+
+bool HasDebugInfo(const ElfImage& image) {
+  return HasSection(image, ".debug_info") || HasSection(image, ".zdebug_info");
+}
+
+// The ELF file with further symbols that is in .gnu_debugdata; nullptr: there is none.
+std::unique_ptr<ByteSource> UnpackSymbols(const ElfImage& image, const ByteSource& source,
+                                          const dwarf::ScratchSettings& scratch) {
+  const ElfSection* section = image.FindSection(".gnu_debugdata");
+  if (section == nullptr || section->file_offset > source.size_bytes() ||
+      section->size_bytes > source.size_bytes() - section->file_offset)
+    return nullptr;
+  absl::StatusOr<std::unique_ptr<dwarf::ScratchFile>> file =
+      dwarf::ScratchFile::Create(scratch.directory, kMaxPackedSymbolBytes);
+  if (!file.ok()) return nullptr;
+  const dwarf::SectionPart packed{&source, section->file_offset, section->size_bytes};
+  if (!dwarf::InflateXz(packed, **file).ok()) return nullptr;
+  return *std::move(file);
+}
+
+}  // namespace
+
+struct SourceLines::OpenFile {
+  explicit OpenFile(ExecutableFilePtr executable)
+      : file(std::move(executable)), names(kNameCacheBytes) {}
+
+  ExecutableFilePtr file;
+  std::unique_ptr<DebugFiles> related;
+  FoundFile separate;                          // The debug file, when it is not the executable.
+  std::unique_ptr<ByteSource> packed_symbols;  // .gnu_debugdata.
+  std::unique_ptr<dwarf::DebugFile> debug;     // nullptr: no debug information.
+  const ByteSource* symbols = nullptr;         // Further symbols; nullptr: none.
+  FrameNames names;                            // Of these.
+
+  size_t bytes() const {
+    return sizeof(*this) + names.bytes() + (debug != nullptr ? debug->bytes() : 0);
+  }
+};
+
+SourceLines::SourceLines(SourceLinesSettings settings) : settings_(std::move(settings)) {}
+SourceLines::~SourceLines() = default;
+
+SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& file) {
+  const auto known = std::find_if(files_.begin(), files_.end(), [&](const auto& open) {
+    return open->file->handle == file->handle;
+  });
+  if (known != files_.end()) {
+    files_.splice(files_.begin(), files_, known);
+    return *files_.front();
+  }
+  files_.push_front(std::make_unique<OpenFile>(file));
+  OpenFile& open = *files_.front();
+  const absl::StatusOr<ElfImage> image = ElfImage::Create(*file->source);
+  if (!image.ok() || file->identity.inode == 0 || !file->fd.valid()) return open;
+  open.related = std::make_unique<DebugFiles>(
+      fmt::format("{}/{}/root", settings_.proc, pid), settings_.own_root);
+  const bool has_symbols = HasSection(*image, ".symtab");
+  const ByteSource* debug = file->source.get();
+  std::string debug_path = file->info.path;
+  if (!HasDebugInfo(*image)) {
+    open.separate = open.related->FindSeparate(*image, *file->source, file->info);
+    debug = open.separate.source.get();
+    debug_path = open.separate.path;
+  }
+  if (!has_symbols) {
+    open.symbols = open.separate.source.get();
+    if (open.symbols == nullptr) {
+      open.packed_symbols = UnpackSymbols(*image, *file->source, settings_.scratch);
+      open.symbols = open.packed_symbols.get();
+    }
+  }
+  if (debug == nullptr) return open;
+  const DebugFiles* related = open.related.get();
+  open.debug = dwarf::DebugFile::Open(
+      *debug, {.scratch = settings_.scratch,
+               .cache_bytes = settings_.cache_bytes / 2,
+               .open_related =
+                   [related, debug_path](const std::string& path) {
+                     return related->OpenRelated(debug_path, path);
+                   },
+               .packed_units_path = file->info.path + ".dwp"});
+  return open;
+}
+
+void SourceLines::Evict() {
+  while (files_.size() > 1 && (files_.size() > kMaxOpenFiles || bytes() > settings_.cache_bytes))
+    files_.pop_back();
+}
+
+std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFilePtr& file,
+                                             uint64_t elf_address) {
+  OpenFile& open = Find(pid, file);
+  std::vector<SourceLine> lines;
+  if (open.debug != nullptr) lines = open.debug->Resolve(elf_address);
+  if (open.symbols != nullptr)
+    lines = WithOwnName(std::move(lines),
+                        open.names.Resolve(file->handle, *open.symbols, elf_address));
+  Evict();
+  return lines;
+}
+
+void SourceLines::Wipe() { files_.clear(); }
+
+void SourceLines::DropDeleted() {
+  std::erase_if(files_, [](const auto& open) { return IsDeleted(*open->file); });
+}
+
+size_t SourceLines::bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const auto& open : files_) bytes += open->bytes();
+  return bytes;
+}
+
+std::vector<SourceLine> WithOwnName(std::vector<SourceLine> lines,
+                                    const std::vector<SourceLine>& own) {
+  if (own.empty()) return lines;
+  if (lines.empty()) return own;
+  lines.back().function = own.back().function;
+  lines.back().system_name = own.back().system_name;
+  return lines;
+}
+
+}  // namespace stackray

@@ -1,0 +1,69 @@
+// Inlined functions and source lines of native code, from debug information wherever it is: in the executable, in a
+// separate debug file, and for stripped executables the names of that file's symbol table or of .gnu_debugdata.
+//
+// This is the slow half of a native name; frame_names.h is the fast one. A function of (executable, address) as long as
+// the files stay what they are; what is kept here only saves work.
+//
+// Input:   files of foreign processes; bounded by dwarf/debug_file.h and symbol_table.h.
+// Memory:  `cache_bytes` of what files say, at most kMaxOpenFiles files open, and the file used last.
+// Threads: one.
+#ifndef STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
+#define STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "profile/frame.h"
+#include "symbolizer/debug_files.h"
+#include "symbolizer/dwarf/debug_file.h"
+#include "symbolizer/executable_files.h"
+#include "symbolizer/frame_names.h"
+
+namespace stackray {
+
+struct SourceLinesSettings {
+  size_t cache_bytes = 8 << 20;
+  dwarf::ScratchSettings scratch;
+  std::string own_root = "/";
+  std::string proc = "/proc";
+};
+
+class SourceLines {
+ public:
+  static constexpr size_t kMaxOpenFiles = 32;
+
+  explicit SourceLines(SourceLinesSettings settings);
+  ~SourceLines();
+
+  // Lines of the code at `elf_address` of a file that process `pid` runs, innermost first. The last is the function
+  // that the code belongs to, by its symbol where one is known; it has no name where only the line is known. Empty: nothing
+  // is known beyond what the executable's own symbols say.
+  std::vector<SourceLine> Resolve(uint32_t pid, const ExecutableFilePtr& file,
+                                  uint64_t elf_address);
+
+  void Wipe();
+  // Closes executables that are deleted, so that their space is free again.
+  void DropDeleted();
+  size_t bytes() const;
+
+ private:
+  struct OpenFile;
+  OpenFile& Find(uint32_t pid, const ExecutableFilePtr& file);
+  void Evict();
+
+  const SourceLinesSettings settings_;
+  std::list<std::unique_ptr<OpenFile>> files_;  // Used last first.
+};
+
+// `lines` of a frame whose executable calls it `own` (or not at all, when empty): the executable's name of the function
+// stays, so that a function is called the same with and without debug information.
+std::vector<SourceLine> WithOwnName(std::vector<SourceLine> lines,
+                                    const std::vector<SourceLine>& own);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
