@@ -28,15 +28,11 @@ int32_t NativeLines::Define(const FrameKey& key, const FrameSymbols& symbols, ui
   return location;
 }
 
-// What the queue has no room for goes out without its lines, and is asked again in a later batch.
+// What the queue has no room for stays here for the next time.
 void NativeLines::AskWorker() {
   if (questions_.empty()) return;
-  for (size_t i = worker_.Ask(questions_); i < questions_.size(); ++i) {
-    const LineCache::Key place(questions_[i].file->handle, questions_[i].elf_address);
-    asked_.erase(place);
-    counts_.deferred += waiting_.erase(place);
-  }
-  questions_.clear();
+  const size_t taken = worker_.Ask(questions_);
+  questions_.erase(questions_.begin(), questions_.begin() + static_cast<ptrdiff_t>(taken));
 }
 
 void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes) {
@@ -64,6 +60,9 @@ void NativeLines::Finish(BatchBuilder& batch, size_t limit_bytes) {
   while (!waiting_.empty() && worker_.WaitForAnswer(deadline)) TakeAnswers(batch, limit_bytes);
   counts_.deferred += waiting_.size();
   waiting_.clear();
+  for (const LineQuestion& question : questions_)  // A later batch asks them again.
+    asked_.erase({question.file->handle, question.elf_address});
+  questions_.clear();
 }
 
 void NativeLines::Wipe() {

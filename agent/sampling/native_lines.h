@@ -60,7 +60,7 @@ class NativeLines {
   LineCache cache_;
   absl::flat_hash_map<LineCache::Key, Waiting> waiting_;  // Frames of the open batch.
   absl::flat_hash_set<LineCache::Key> asked_;             // Also those of batches before.
-  std::vector<LineQuestion> questions_;                   // Not handed over yet, so that the worker wakes once a turn.
+  std::vector<LineQuestion> questions_;                   // Not handed over yet: the worker wakes once a turn.
   Counts counts_;
   LineWorker worker_;
 };

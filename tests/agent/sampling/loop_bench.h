@@ -43,11 +43,11 @@ struct TestClock {
 class LoopBench {
  public:
   LoopBench(const TestClock& clock, SampleLoopSettings settings,
-            std::optional<KernelSymbols> kernel)
+            std::optional<KernelSymbols> kernel, bool source_lines = false)
       : rows_(memory_, 64 << 20),
         loader_(files_, rows_, 2 << 20),
         walk_(loader_, memory_),
-        resolver_(files_, std::move(kernel), 8 << 20, AllNames()) {
+        resolver_(files_, std::move(kernel), 8 << 20, Names(source_lines)) {
     settings.clock.boot_time_ns = [&clock] { return clock.boot_time_ns; };
     settings.clock.wall_offset_ns = [&clock] { return clock.wall_offset_ns; };
     loop_ = std::make_unique<SampleLoop>(
@@ -74,9 +74,9 @@ class LoopBench {
   }
 
  private:
-  // Inlined functions and lines too, all of them, however long that takes.
-  static NativeNames AllNames() {
-    NativeNames names{.policy = SymbolPolicy::kFull};
+  // With `source_lines` all of them, however long that takes.
+  static NativeNames Names(bool source_lines) {
+    NativeNames names{.policy = source_lines ? SymbolPolicy::kFull : SymbolPolicy::kSymtab};
     names.lines.seal_deadline = absl::InfiniteDuration();
     names.lines.worker.cpu_share = 1;
     return names;

@@ -21,6 +21,7 @@ struct WipeCase {
   int records;
   bool keep_timestamps, kernel_changes;
   uint32_t seal_one_in, wipe_one_in;
+  bool source_lines = false;  // Every wipe then costs opening all debug information again.
 };
 void PrintTo(const WipeCase& c, std::ostream* out) { *out << c.name; }
 
@@ -81,7 +82,7 @@ class ThreeLoops {
     SampleLoopSettings settings;
     settings.batch.keep_timestamps = c.keep_timestamps;
     settings.batch.host_name = "host";
-    return std::make_unique<LoopBench>(clock, settings, std::move(kernel));
+    return std::make_unique<LoopBench>(clock, settings, std::move(kernel), c.source_lines);
   }
 
   void MaybeWipe(uint32_t one_in) {
@@ -145,6 +146,7 @@ TEST_P(Wiping, LeavesEveryBatchAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Streams, Wiping,
                          testing::Values(WipeCase{"timestamps", 1, 12'000, true, false, 11, 60},
                                          WipeCase{"counts", 2, 3'000, false, false, 100, 20},
+                                         WipeCase{"lines", 4, 1'500, true, false, 100, 60, true},
                                          WipeCase{"everything", 3, 20'000, true, true, 300, 400}),
                          [](const auto& tested) { return tested.param.name; });
 
