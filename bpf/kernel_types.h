@@ -122,6 +122,10 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct thread_struct { /* x86-64 */
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -135,6 +139,7 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	struct thread_struct thread;
 };
 
 typedef struct {

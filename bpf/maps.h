@@ -75,6 +75,36 @@ struct {
 	__type(key, u32);
 	__type(value, struct code_trace);
 } code_traces SEC(".maps");
+/* struct file_entry.runtime → the layout of that file's CPython. User space writes, before the file's entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_RUNTIME_FILES);
+	__type(key, u32);
+	__type(value, struct python_layout);
+} python_files SEC(".maps");
+
+/* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once more. */
+#define SEEN_CODES_BITS 13
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << SEEN_CODES_BITS);
+	__type(key, u32);
+	__type(value, u64);
+} seen_codes SEC(".maps");
+
+/* Thread id's low bits → its thread state; checked before it is used. */
+#define SEEN_THREADS 1024
+#define MAX_SEARCHED_THREADS 1024
+struct seen_thread {
+	u32 pid, tid;
+	u64 state;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SEEN_THREADS);
+	__type(key, u32);
+	__type(value, struct seen_thread);
+} seen_threads SEC(".maps");
 
 /* Added up over CPUs by user space. */
 struct {

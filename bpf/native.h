@@ -45,7 +45,7 @@ static __always_inline int append_word(struct scratch *s, u64 word)
 {
 	u32 i = s->word_count;
 
-	if (i - s->first_user_word >= SAMPLE_MAX_USER_WORDS ||
+	if (i - s->first_user_word >= s->max_words ||
 	    i >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS)
 		return END_TOO_DEEP;
 	s->body[i] = word;

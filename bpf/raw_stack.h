@@ -151,6 +151,7 @@ __noinline int attach_raw_stack(u32 slot)
 			raw.wanted = room;
 	}
 	add_extra_ranges(s, slot);
+	ship_runtime_frames(slot);
 	raw.at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
 	bpf_loop(RAW_STACK_MAX_BYTES / 4096 + 1, copy_raw_page, &raw, 0);
 	raw.end &= ~7u;

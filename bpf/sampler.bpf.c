@@ -55,10 +55,12 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
 }
 
 /* Wakes the reader when enough is waiting; it also looks by itself a few times a second. */
-static __always_inline u64 wakeup_flag(void)
+static __always_inline u64 wakeup_flag(u32 wake_reader)
 {
 	struct control *control = control_block();
 
+	if (wake_reader)
+		return BPF_RB_FORCE_WAKEUP;
 	if (control && bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= control->wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
@@ -75,7 +77,7 @@ static __always_inline void send_sample(struct scratch *s)
 	record->header.layout = RECORD_LAYOUT_VERSION;
 	record->header.type = RECORD_SAMPLE;
 	record->header.size_bytes = size;
-	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag())) {
+	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag(s->wake_reader))) {
 		env_count(COUNT_RING_FULL);
 		give_back_raw_budget(record->raw_bytes);
 	}

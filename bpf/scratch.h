@@ -6,6 +6,7 @@
 #ifndef STACKRAY_BPF_SCRATCH_H
 #define STACKRAY_BPF_SCRATCH_H
 
+#include "bpf/shared/python.h"
 #include "bpf/shared/records.h"
 #include "bpf/shared/unwind_table.h"
 
@@ -73,6 +74,24 @@ struct code_trace {
 	struct traced_code frames[2][TRACE_FRAMES];
 };
 
+/* CPython's frames of one sample (bpf/python.h). */
+#define STAGED_WORDS 2304 /* 1,152 frames of one run */
+struct python_walk {
+	struct python_layout layout;
+	u64 base;           /* where byte 0 of the file's text mapping would be */
+	u64 thread_pointer; /* fs: also what CPython calls the thread's id */
+	u64 thread_state;   /* PyThreadState * */
+	u64 frame;          /* to be staged next; 0: none */
+	u64 cframe;         /* 3.11: whose frames these are */
+	u64 entry;          /* the marker on the C stack of the staged run; NO_ENTRY: not known, or none */
+	u32 is_staging;     /* the run at hand is not complete */
+	u32 is_cut;         /* a frame could not be read */
+	u32 word_count, reserved;
+	u8 frame_bytes[PYTHON_FRAME_BYTES];
+	u8 code_bytes[PYTHON_CODE_BYTES];
+	u64 words[STAGED_WORDS];
+};
+
 struct scratch {
 	/* Walk state. */
 	struct unwind_registers regs; /* of the frame that is looked at next */
@@ -91,6 +110,11 @@ struct scratch {
 	u32 current_range;            /* the frame's; range_count when unknown */
 	u32 word_count;               /* words in body: kernel frames and user words */
 	u32 first_user_word;
+	u32 max_words;                /* of the user part */
+	u32 runtime;                  /* the runtime of a range that was entered; 0: none */
+	u32 runtime_entered;          /* END_ENTERED_RUNTIME from then on until its frames are walked */
+	u8 runtime_begun, runtime_shipped; /* its frames are being walked; are all in the record */
+	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */
 	u32 code;                     /* of the look-up */
@@ -111,6 +135,7 @@ struct scratch {
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	u8 window[WINDOW_BYTES];
+	struct python_walk python;
 	/* The record. */
 	struct sample_record record;
 	u64 body[BODY_WORDS];

@@ -2,9 +2,8 @@
 /* The driver: frame after frame until a reason to stop, and what a stopped walk leaves for user space.
  *
  * From 5.17 on one bpf_loop() does it. Older kernels need a chain of tail calls around the same step
- * function, which belongs beside this file (walk_tail_calls.h). A runtime's own unwinder is another step function
- * in step_frame(): it is chosen by the mapping that the frame lies in and hands back by leaving
- * s->regs at the next native frame. */
+ * function, which belongs beside this file (walk_tail_calls.h). Where the walk enters a file with an
+ * interpreter, bpf/runtime_walk.h goes on with a loop of its own around step_frame(). */
 #ifndef STACKRAY_BPF_WALK_H
 #define STACKRAY_BPF_WALK_H
 
@@ -23,6 +22,12 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->current_range = SAMPLE_MAX_RANGES;
 	s->word_count = 0;
 	s->first_user_word = 0;
+	s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
+	s->runtime = 0;
+	s->runtime_entered = 0;
+	s->runtime_begun = 0;
+	s->runtime_shipped = 0;
+	s->wake_reader = 0;
 	s->flags = 0;
 	s->miss = 0;
 	s->regs.known = KNOWN_ALL;
@@ -90,6 +95,7 @@ static __always_inline void describe_table(struct scratch *s)
 	table->first_page = entry->first_page;
 	table->page_count = entry->page_count;
 	table->state = entry->page_count ? RANGE_HAS_TABLE : RANGE_NO_TABLE;
+	s->found.runtime = entry->runtime;
 }
 
 /* Adds a range and its table to the sample's and makes them current. */
@@ -104,6 +110,11 @@ static __always_inline int add_range(struct scratch *s, const struct code_range 
 	s->tables[i] = *table;
 	s->range_count = i + 1;
 	s->current_range = i;
+	if (range->runtime && !s->runtime) {
+		s->runtime = range->runtime;
+		s->runtime_entered = END_ENTERED_RUNTIME;
+		s->python.base = range->start - range->file_offset;
+	}
 	return END_NONE;
 }
 
@@ -195,19 +206,23 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	return END_NONE;
 }
 
-/* One frame, whoever's it is. END_NONE: there may be another. */
+/* One frame. END_NONE: there may be another. */
 __noinline int step_frame(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
+	int end;
+
 	if (!s)
 		return END_BAD_TABLE;
-	return step_native(s);
+	end = step_native(s);
+	return end ? end : s->runtime_entered;
 }
 
 struct walk_context {
 	u32 slot;
 	u32 end;
+	u32 entered; /* bpf/runtime_walk.h: the frame that met the runtime was left already */
 };
 
 static long walk_callback(u32 i, struct walk_context *walk)
@@ -215,6 +230,8 @@ static long walk_callback(u32 i, struct walk_context *walk)
 	walk->end = step_frame(walk->slot);
 	return walk->end != END_NONE;
 }
+
+#include "bpf/runtime_walk.h"
 
 /* Tells the table writer what is wanted; only the first to want a page does. */
 static __always_inline void send_miss(struct scratch *s)
@@ -291,8 +308,11 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = !(bpf_get_prandom_u32() & 63);
+		s->python.thread_pointer = task->thread.fsbase;
 		begin_trace(s);
-		bpf_loop(SAMPLE_MAX_USER_WORDS + 1, walk_callback, &walk, 0);
+		bpf_loop(SAMPLE_MAX_NATIVE_FRAMES + 1, walk_callback, &walk, 0);
+		if (walk.end == END_ENTERED_RUNTIME)
+			walk_mixed(&walk);
 		end_trace(s);
 		if (is_miss(walk.end)) {
 			send_miss(s);
@@ -303,13 +323,15 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 			} else {
 				u32 missed = walk.end;
 
-				bpf_loop(SAMPLE_MAX_USER_WORDS, guess_callback, &walk, 0);
+				bpf_loop(SAMPLE_MAX_NATIVE_FRAMES, guess_callback, &walk, 0);
 				walk.end = missed;
 			}
 		}
 	}
 	if (!walk.end)
 		walk.end = END_TOO_DEEP;
+	if (s->runtime)
+		ship_runtime_frames(slot);
 	copy_ranges(s);
 	s->record.end = walk.end;
 	s->record.flags |= s->flags;

@@ -15,11 +15,17 @@ bool RangeIsSane(const code_range& range) {
   return range.start < range.end && range.kind >= RANGE_FILE && range.kind <= RANGE_ANON;
 }
 
-// Every frame word must name a range that is there.
-bool WordIsSane(uint64_t word, size_t range_count) {
-  const uint64_t kind = FrameWordKind(word);
-  if (kind == FRAME_NO_RANGE) return true;
-  return (kind == FRAME_RETURN || kind == FRAME_EXACT) && FrameWordRange(word) < range_count;
+// Every native frame must name a range that is there, every other have all its words.
+bool WordsAreSane(std::span<const uint64_t> words, size_t range_count) {
+  for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
+    const uint64_t kind = FrameWordKind(words[i]);
+    if (FrameWordCount(words[i]) > words.size() - i) return false;
+    if (IsNativeKind(kind)
+            ? FrameWordRange(words[i]) >= range_count
+            : kind != FRAME_NO_RANGE && kind != FRAME_PYTHON && kind != FRAME_RUN_END)
+      return false;
+  }
+  return true;
 }
 
 absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
@@ -46,9 +52,8 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   for (const code_range& range : sample.ranges)
     if (!RangeIsSane(range))
       return Damaged("a range that ends before it starts, or of no known kind");
-  for (uint64_t word : sample.user)
-    if (!WordIsSane(word, sample.ranges.size()))
-      return Damaged("a frame of no known kind or range");
+  if (!WordsAreSane(sample.user, sample.ranges.size()))
+    return Damaged("a frame of no known kind or range");
   return sample;
 }
 

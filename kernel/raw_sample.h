@@ -48,8 +48,16 @@ std::string PathOf(std::string_view components);
 // A comm as text: up to the first NUL.
 std::string_view CommandText(const char (&command)[COMMAND_BYTES]);
 
-// Parts of a native frame word.
+// Parts of a frame's first word.
 constexpr uint64_t FrameWordKind(uint64_t word) { return word >> FRAME_KIND_SHIFT; }
+// A native frame's, whether a runtime's loop runs in it (FRAME_OF_RUNTIME) or not.
+constexpr bool IsNativeKind(uint64_t kind) {
+  const uint64_t plain = kind & ~uint64_t{FRAME_OF_RUNTIME};
+  return plain == FRAME_RETURN || plain == FRAME_EXACT;
+}
+constexpr size_t FrameWordCount(uint64_t word) {
+  return FrameWordKind(word) == FRAME_PYTHON ? 2 : 1;
+}
 constexpr uint32_t FrameWordRange(uint64_t word) {
   return static_cast<uint32_t>(word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK);
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "bpf/sampler.skel.h"
 #include "kernel/bpf_row_memory.h"
+#include "kernel/bpf_runtime_memory.h"
 #include "kernel/clock_events.h"
 #include "kernel/running_kernel.h"
 #include "kernel/wall_clock.h"
@@ -96,6 +97,7 @@ class Sampler::Impl {
   TakeRecord take_miss_;
   control* control_ = nullptr;
   std::unique_ptr<BpfRowMemory> rows_;
+  std::unique_ptr<BpfRuntimeMemory> runtimes_;
   std::unique_ptr<ClockEvents> clocks_;
   int cpu_count_ = 1;
   uint64_t fixed_map_bytes_ = 0;
@@ -165,6 +167,7 @@ absl::Status Sampler::Impl::Load() {
                                          bpf_map__fd(skeleton_->maps.files),
                                          bpf_map__max_entries(skeleton_->maps.files),
                                          reinterpret_cast<uint64_t*>(&control_->file_generation));
+  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.python_files));
   clocks_ = std::make_unique<ClockEvents>(skeleton_->progs.on_cpu_clock, settings_.frequency_hz);
   return OpenRings();
 }
@@ -297,6 +300,7 @@ counters Sampler::Counters() const {
 }
 
 RowMemory& Sampler::row_memory() { return *impl_->rows_; }
+RuntimeMemory& Sampler::runtime_memory() { return *impl_->runtimes_; }
 
 uint64_t Sampler::MapBytes() const { return FixedMapBytes() + impl_->rows_->chunk_bytes(); }
 uint64_t Sampler::FixedMapBytes() const { return impl_->fixed_map_bytes_; }

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "bpf/shared/counters.h"
 #include "kernel/row_memory.h"
+#include "kernel/runtime_memory.h"
 
 namespace stackray {
 
@@ -73,6 +74,8 @@ class Sampler {
   counters Counters() const;
   // Where the unwind tables go; lives as long as this.
   RowMemory& row_memory();
+  // Where the layouts of interpreters go; lives as long as this.
+  RuntimeMemory& runtime_memory();
   // Bytes of all BPF maps, as the kernel accounts them (fdinfo memlock). Cheap.
   uint64_t MapBytes() const;
   // Of these, what does not change while this lives: all but the row memory's chunks.

@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 // Owners of native keys whose file could not be opened: they follow from the file's identity alone.
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
+// In a runtime frame's key: the line of its native frame is folded into it.
+constexpr uint64_t kFoldedBit = 1ULL << 63;
 
 // The mapping of an executable's segment. An executable rarely has more than one with code.
 MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
@@ -31,8 +33,10 @@ FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
 }  // namespace
 
 FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
-                             size_t name_cache_bytes, const NativeNames& native)
+                             size_t name_cache_bytes, const NativeNames& native,
+                             Runtimes* runtimes)
     : files_(files),
+      runtimes_(runtimes),
       kernel_(std::move(kernel)),
       policy_(native.policy),
       names_(name_cache_bytes) {
@@ -61,7 +65,7 @@ const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t ran
   RangeFile& known = range_files_[range];
   if (known.asked) return known.file;
   known.asked = true;
-  const ExecutableFilePtr file = HoldForBatch(stack.pid, stack.ranges[range]);
+  const ExecutableFilePtr file = HoldForBatch(stack.process.pid, stack.ranges[range]);
   known.file = file.get();
   if (file == nullptr || stack.process_files == nullptr) return known.file;
   std::vector<ExecutableFilePtr>& files = *stack.process_files;
@@ -121,12 +125,82 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBui
                          : FrameWithoutFile(range, offset, batch);
 }
 
-void FrameResolver::AppendUserFrames(uint32_t pid, std::span<const uint64_t> words,
-                                     std::span<const code_range> ranges,
+// Only as far as this: one look at the process's memory a code object (interpreters/runtimes.h).
+int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* data,
+                                    const MixedFrame& frame, const MixedFrame* loop,
+                                    BatchBuilder& batch) {
+  if (data == nullptr || runtimes_ == nullptr) {
+    const FrameKey key = MarkerKey(MarkerKind::kUnsupported);
+    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
+  }
+  const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
+  const FrameKey key = FrameKey::Make(data->type(), runtimes_->OwnerOf(stack.process),
+                                      FrameWordOffset(frame.word) | folded, frame.second);
+  return FindOrDefine(key, batch, [&] {
+    FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second);
+    if (loop == nullptr) return symbols;
+    const ExecutableFile* file = FileOf(stack, FrameWordRange(loop->word));
+    if (file == nullptr) return symbols;
+    const uint64_t offset = FrameWordOffset(loop->word) - 1;
+    const uint64_t address = AddressOfFileOffset(file->info, offset).value_or(offset);
+    std::vector<SourceLine> lines = names_.Resolve(file->handle, *file->source, address);
+    symbols.lines.insert(symbols.lines.begin(), lines.begin(), lines.end());
+    return symbols;
+  });
+}
+
+// The native frame that runs a run of frames, for the first of them.
+const MixedFrame* FrameResolver::LoopToFold(size_t frame) const {
+  if (loop_frames_ != LoopFrames::kFolded || (frame > 0 && mixed_[frame - 1].is_runtime))
+    return nullptr;
+  while (frame < mixed_.size() && mixed_[frame].is_runtime) ++frame;
+  return frame < mixed_.size() && mixed_[frame].is_loop ? &mixed_[frame] : nullptr;
+}
+
+int32_t FrameResolver::UnsupportedFrame(const RuntimeData& data, uint32_t runtime,
+                                        BatchBuilder& batch) {
+  return FindOrDefine(MarkerKey(MarkerKind::kUnsupported, runtime), batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kMarker};
+    symbols.lines.push_back({.function = fmt::format("[{} unsupported]", data.name())});
+    return symbols;
+  });
+}
+
+void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
+                                      bool is_whole, uint32_t runtime, BatchBuilder& batch,
+                                      std::vector<int32_t>* frames) {
+  const std::shared_ptr<const RuntimeData> data =
+      runtimes_ == nullptr ? nullptr : runtimes_->DataOf(runtime);
+  const auto is_loop = [&](uint64_t word) {
+    if (data == nullptr || stack.ranges[FrameWordRange(word)].runtime != runtime) return false;
+    const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
+    return std::any_of(data->loop_code().begin(), data->loop_code().end(),
+                       [&](const FileRange& range) { return range.Contains(offset); });
+  };
+  MixFrames(words, is_whole, is_loop, &mixed_);
+  for (size_t i = 0; i < mixed_.size(); ++i) {
+    const MixedFrame& frame = mixed_[i];
+    if (frame.is_runtime) {
+      frames->push_back(RuntimeFrame(stack, data.get(), frame, LoopToFold(i), batch));
+      continue;
+    }
+    if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
+        is_loop(frame.word))
+      frames->push_back(UnsupportedFrame(*data, runtime, batch));
+    if (!frame.is_loop || loop_frames_ == LoopFrames::kKept)
+      frames->push_back(UserFrame(stack, frame.word, batch));
+  }
+}
+
+void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const uint64_t> words,
+                                     bool is_whole, std::span<const code_range> ranges,
                                      std::vector<ExecutableFilePtr>* process_files,
                                      BatchBuilder& batch, std::vector<int32_t>* frames) {
-  const UserStack stack{.pid = pid, .ranges = ranges, .process_files = process_files};
+  const UserStack stack{.process = process, .ranges = ranges, .process_files = process_files};
   range_files_.assign(ranges.size(), {});
+  for (const code_range& range : ranges)
+    if (range.runtime != 0)
+      return AppendMixedFrames(stack, words, is_whole, range.runtime, batch, frames);
   for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
 }
 
@@ -182,6 +256,7 @@ FrameResolver::Counts FrameResolver::counts() const {
 }
 
 void FrameResolver::ForgetBatch() {
+  if (runtimes_ != nullptr) runtimes_->ForgetBatch();
   held_.clear();
   if (kernel_) kernel_->DropEndedBefore(newest_sealed_ns_);
   newest_sealed_ns_ = newest_ns_;
@@ -196,6 +271,7 @@ void FrameResolver::FollowCpus() {
 }
 
 void FrameResolver::Wipe() {
+  if (runtimes_ != nullptr) runtimes_->Wipe();
   names_.Wipe();
   if (lines_) lines_->Wipe();
   files_.Wipe();
@@ -203,7 +279,8 @@ void FrameResolver::Wipe() {
 }
 
 size_t FrameResolver::cache_bytes() const {
-  return names_.bytes() + (kernel_ ? kernel_->bytes() : 0) + (lines_ ? lines_->bytes() : 0);
+  return names_.bytes() + (runtimes_ == nullptr ? 0 : runtimes_->bytes()) +
+         (kernel_ ? kernel_->bytes() : 0) + (lines_ ? lines_->bytes() : 0);
 }
 
 }  // namespace stackray

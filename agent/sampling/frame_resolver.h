@@ -22,6 +22,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "agent/sampling/native_lines.h"
 #include "agent/settings/settings.h"
+#include "interpreters/mixed_stack.h"
+#include "interpreters/runtimes.h"
 #include "kernel/kernel_symbols.h"
 #include "kernel/raw_sample.h"
 #include "reporter/batch.h"
@@ -35,6 +37,13 @@ struct NativeNames {
   NativeLinesSettings lines;  // Of SymbolPolicy::kFull.
 };
 
+// The native frames that run an interpreter's frames (CPython's evaluation function).
+enum class LoopFrames {
+  kHidden,
+  kFolded,  // A line more, innermost, in the innermost of the frames that they run.
+  kKept,    // Callers of the frames that they run.
+};
+
 class FrameResolver {
  public:
   struct Counts {
@@ -43,9 +52,13 @@ class FrameResolver {
     uint64_t lines_cpu_ns = 0;  // Of the thread that looks lines up.
   };
 
-  // `files` outlives this. `kernel` may be absent: kernel frames then have no names.
+  // `files` and `runtimes` outlive this. `kernel` may be absent: kernel frames then have no names.
+  // Without `runtimes` the frames of interpreters have none.
   FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
-                size_t name_cache_bytes, const NativeNames& native = {});
+                size_t name_cache_bytes, const NativeNames& native = {},
+                Runtimes* runtimes = nullptr);
+
+  void ShowLoopFrames(LoopFrames how) { loop_frames_ = how; }
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
@@ -53,7 +66,8 @@ class FrameResolver {
                           BatchBuilder& batch, std::vector<int32_t>* frames);
   // Files that the process is seen to use for the first time are added to `process_files`, unless that
   // is nullptr or more files are open than may be.
-  void AppendUserFrames(uint32_t pid, std::span<const uint64_t> words,
+  // `is_whole`: the walk reached the root.
+  void AppendUserFrames(const ProcessId& process, std::span<const uint64_t> words, bool is_whole,
                         std::span<const code_range> ranges,
                         std::vector<ExecutableFilePtr>* process_files, BatchBuilder& batch,
                         std::vector<int32_t>* frames);
@@ -89,7 +103,7 @@ class FrameResolver {
     bool asked = false;
   };
   struct UserStack {
-    uint32_t pid;
+    ProcessId process;
     std::span<const code_range> ranges;
     std::vector<ExecutableFilePtr>* process_files;
   };
@@ -102,14 +116,24 @@ class FrameResolver {
   int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, BatchBuilder& batch);
   int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
   int32_t UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch);
+  void AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words, bool is_whole,
+                         uint32_t runtime, BatchBuilder& batch, std::vector<int32_t>* frames);
+  // `loop`: the native frame to fold into it, or nullptr.
+  int32_t RuntimeFrame(const UserStack& stack, const RuntimeData* data, const MixedFrame& frame,
+                       const MixedFrame* loop, BatchBuilder& batch);
+  const MixedFrame* LoopToFold(size_t frame) const;
+  int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, BatchBuilder& batch);
 
   ExecutableFiles& files_;
+  Runtimes* const runtimes_;
+  LoopFrames loop_frames_ = LoopFrames::kHidden;
   std::optional<KernelSymbols> kernel_;
   const SymbolPolicy policy_;
   FrameNames names_;
   std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
   std::vector<RangeFile> range_files_;  // Of the stack at hand, by range.
+  std::vector<MixedFrame> mixed_;       // Scratch.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
   // nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;

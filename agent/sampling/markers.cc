@@ -47,6 +47,7 @@ std::string MarkerText(const FrameKey& marker) {
     case MarkerKind::kLost: return fmt::format("[lost: {}]", LossText(marker.word0));
     case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
     case MarkerKind::kNoMapping: return "[unmapped code]";
+    case MarkerKind::kUnsupported: return "[unsupported runtime]";
   }
   return "[unknown marker]";
 }

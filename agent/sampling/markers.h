@@ -12,11 +12,12 @@ namespace stackray {
 
 // FrameKey::owner() of markers; word0 is the detail.
 enum class MarkerKind : uint64_t {
-  kTruncated = 1,   // Detail: enum end_reason.
-  kUnknownJit = 2,  // Executable memory of no file that nobody names.
-  kLost = 3,        // Detail: enum SamplingLoss, or kFirstDeliveryLoss + enum LossReason.
-  kKernelCut = 4,   // The kernel stack was longer than what is kept.
-  kNoMapping = 5,   // An interrupted pc that lies in no mapping.
+  kTruncated = 1,    // Detail: enum end_reason.
+  kUnknownJit = 2,   // Executable memory of no file that nobody names.
+  kLost = 3,         // Detail: enum SamplingLoss, or kFirstDeliveryLoss + enum LossReason.
+  kKernelCut = 4,    // The kernel stack was longer than what is kept.
+  kNoMapping = 5,    // An interrupted pc that lies in no mapping.
+  kUnsupported = 6,  // Detail: Runtimes' number of a runtime whose frames cannot be read.
 };
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their

@@ -104,8 +104,9 @@ void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
     resolver_.AppendMarker(
         FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kKernelCut), 0),
         batch_, &frames_);
-  resolver_.AppendUserFrames(sample.record->process.pid, stack.words, stack.ranges,
-                             processes_.FilesOf(IdOf(sample.record->process)), batch_, &frames_);
+  const ProcessId id = IdOf(sample.record->process);
+  resolver_.AppendUserFrames(id, stack.words, IsCompleteEnd(stack.end), stack.ranges,
+                             processes_.FilesOf(id), batch_, &frames_);
   if (const std::optional<FrameKey> marker = MarkerForEnd(stack.end))
     resolver_.AppendMarker(*marker, batch_, &frames_);
   if (frames_.empty())  // A sample is never without a stack.

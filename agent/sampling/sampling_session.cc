@@ -43,12 +43,18 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   RowMemory& memory = session->sampler_->row_memory();
   session->files_ = std::make_unique<ExecutableFiles>(s.max_files);
   session->rows_ = std::make_unique<RowStore>(memory, s.unwind_table_bytes);
-  session->loader_ =
-      std::make_unique<TableLoader>(*session->files_, *session->rows_, s.open_table_bytes);
+  session->runtimes_ =
+      std::make_unique<Runtimes>(session->sampler_->runtime_memory(), s.runtime_name_bytes);
+  session->loader_ = std::make_unique<TableLoader>(
+      *session->files_, *session->rows_, s.open_table_bytes,
+      [runtimes = session->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
+        return runtimes->Recognise(file, image);
+      });
   session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
   session->resolver_ =
-      std::make_unique<FrameResolver>(*session->files_, std::move(kernel),
-                                      s.symbol_cache_bytes, s.native);
+      std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes,
+                                      s.native, session->runtimes_.get());
+  session->resolver_->ShowLoopFrames(s.loop_frames);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, session->walk_.get(),
                                                 std::move(on_sealed));
   return session;

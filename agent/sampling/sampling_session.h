@@ -32,6 +32,8 @@ struct SessionSettings {
   NativeNames native;
   size_t open_table_bytes = 2 << 20;  // Unwind tables that are being read from.
   size_t max_files = 1024;
+  size_t runtime_name_bytes = 4 << 20;  // Names of interpreters' code that were read.
+  LoopFrames loop_frames = LoopFrames::kHidden;
 };
 
 // One moment of a session. Exactly: produced = lost + in_flight + those in sealed batches, where
@@ -111,6 +113,7 @@ class SamplingSession {
   std::vector<std::string> warnings_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<ExecutableFiles> files_;
+  std::unique_ptr<Runtimes> runtimes_;
   std::unique_ptr<RowStore> rows_;
   std::unique_ptr<TableLoader> loader_;
   std::unique_ptr<SampleWalk> walk_;

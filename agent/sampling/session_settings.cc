@@ -40,6 +40,9 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;
   settings.native.policy = sampling.symbols;
   settings.native.lines.seal_deadline = absl::Milliseconds(sampling.lines_deadline_ms);
+  settings.loop_frames = sampling.interpreter_loops == "kept"     ? LoopFrames::kKept
+                         : sampling.interpreter_loops == "folded" ? LoopFrames::kFolded
+                                                                  : LoopFrames::kHidden;
   settings.loop.batch = {.frequency_hz = static_cast<double>(sampling.frequency_hz),
                          .keep_timestamps = sampling.timestamps,
                          .thread_attributes = sampling.thread_attributes,

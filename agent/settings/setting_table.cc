@@ -98,6 +98,13 @@ constexpr SettingRow kSamplingRows[] = {
     {"cpu-attribute", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
      "keep the CPU's number (adds 30-170 % to the samples' size)", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.sampling.cpu_attribute); }},
+    {"interpreter-loops", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HOW",
+     "native frames that run an interpreter's frames: hidden, folded (a second line of the innermost "
+     "of these) or kept",
+     "hidden", "hidden, folded or kept",
+     [](V& v, Texts t) {
+       return StoreOneOf(t[0], {"hidden", "folded", "kept"}, v.sampling.interpreter_loops);
+     }},
     {"seal-interval", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "TIME",
      "how long a batch collects", "15s with a receiver, else 2s; record: 1s",
      "a time from 100ms to 10m, like 15s",

@@ -46,6 +46,7 @@ struct SamplingSettings {
   bool timestamps = false;     // record: true. One timestamp a sample, or counts.
   bool thread_attributes = true;
   bool cpu_attribute = false;
+  std::string interpreter_loops = "hidden";  // Or "folded", "kept": FrameResolver's LoopFrames.
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;
   SymbolPolicy symbols = SymbolPolicy::kFull;

@@ -14,7 +14,8 @@
 #define RECORD_LAYOUT_VERSION 1
 
 #define COMMAND_BYTES 16          /* the kernel's TASK_COMM_LEN */
-#define SAMPLE_MAX_USER_WORDS 1056 /* 1,024 frames and some room for frames of several words */
+#define SAMPLE_MAX_NATIVE_FRAMES 1056 /* where no runtime has frames among them */
+#define SAMPLE_MAX_USER_WORDS 5120 /* 900 frames of a runtime (2 words each), each with 3 native ones */
 #define SAMPLE_MAX_KERNEL_FRAMES 127
 #define SAMPLE_MAX_RANGES 192     /* mappings one stack may touch; also the cap of a miss's extra ranges */
 #define RAW_STACK_MAX_BYTES 65536
@@ -69,17 +70,23 @@ struct code_range {
 	u64 file_offset;        /* of `start`; for RANGE_VDSO 0; for RANGE_ANON equal to start */
 	u32 file_mtime_ns;      /* nanoseconds part of the time above */
 	u8 kind;                /* enum range_kind */
-	u8 reserved[3];         /* zero */
+	u8 reserved;            /* zero */
+	u16 runtime;            /* the file holds an interpreter: its entry in "python_files"; 0: none */
 };
 static_assert(sizeof(struct code_range) == 64, "no hidden padding");
 
 /* User frames are a run of 64-bit words, leaf first. The first word of a frame:
  *   bits 60-63 enum frame_kind · 48-59 index into the record's ranges · 0-47 offset.
- * offset = pc - range.start + range.file_offset. Kinds of later runtimes take more words. */
+ * offset = pc - range.start + range.file_offset. Runtimes' frames take more words:
+ *   FRAME_PYTHON: bits 0-47 address of the code object; a second word: bits 0-31 byte offset of the
+ *     instruction (signed), bits 32-63 python_code_check() of the object at that moment. */
 enum frame_kind {
 	FRAME_RETURN = 0, /* offset is a return address: the call is in the byte before it */
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
 	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
+	FRAME_PYTHON = 3,
+	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet (bpf/runtime_walk.h) */
+	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the runtime's frames before it */
 };
 #define FRAME_KIND_SHIFT 60
 #define FRAME_RANGE_SHIFT 48

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -58,7 +59,57 @@ int Leave(scratch* s, u64 file_offset) {
   return step_frame_pointer(s) == END_NONE ? END_NONE : end;  // A guess is no reason to be whole.
 }
 
+bool IsNative(u64 word) {
+  return (word >> FRAME_KIND_SHIFT & ~u64{FRAME_OF_RUNTIME}) <= FRAME_EXACT;
+}
+
+size_t WordCount(u64 word) { return word >> FRAME_KIND_SHIFT == FRAME_PYTHON ? 2 : 1; }
+
 }  // namespace
+
+// Splits off the runs behind the last native frame that are closed by a FRAME_RUN_END.
+std::span<const uint64_t> HostWalk::TakeWaiting(std::span<const uint64_t> words) {
+  waiting_.clear();
+  placed_ = 0;
+  size_t native_end = 0;
+  for (size_t i = 0; i < words.size(); i += WordCount(words[i]))
+    if (IsNative(words[i]) || words[i] >> FRAME_KIND_SHIFT == FRAME_NO_RANGE) native_end = i + 1;
+  Waiting run;
+  for (size_t i = native_end; i < words.size();) {
+    const size_t count = std::min(WordCount(words[i]), words.size() - i);
+    if (words[i] >> FRAME_KIND_SHIFT == FRAME_RUN_END) {
+      run.marker = words[i] & FRAME_OFFSET_MASK;
+      waiting_.push_back(std::exchange(run, {}));
+    } else {
+      run.words.insert(run.words.end(), words.begin() + static_cast<ptrdiff_t>(i),
+                       words.begin() + static_cast<ptrdiff_t>(i + count));
+    }
+    i += count;
+  }
+  return words.first(native_end);
+}
+
+// The frame that was appended last has the stack from `below` up to `above`.
+void HostWalk::Place(uint64_t below, uint64_t above) {
+  scratch* s = scratch_.get();
+  if (placed_ == waiting_.size() || s->word_count == 0) return;
+  const Waiting& run = waiting_[placed_];
+  if (run.marker < below || run.marker >= above) return;
+  if (s->word_count + run.words.size() >= s->max_words) return;
+  const u64 native = s->body[--s->word_count];
+  for (uint64_t word : run.words) append_word(s, word);
+  append_word(s, native | u64{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT);
+  ++placed_;
+}
+
+void HostWalk::AppendWaiting(std::vector<uint64_t>* words) {
+  for (; placed_ < waiting_.size(); ++placed_) {
+    const Waiting& run = waiting_[placed_];
+    if (words->size() + run.words.size() >= SAMPLE_MAX_USER_WORDS) return;
+    words->insert(words->end(), run.words.begin(), run.words.end());
+    words->push_back(u64{FRAME_RUN_END} << FRAME_KIND_SHIFT | run.marker);
+  }
+}
 
 HostWalk::HostWalk() : scratch_(std::make_unique<scratch>()) {}
 HostWalk::~HostWalk() = default;
@@ -80,10 +131,13 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
       file_offset = pc - range.start + range.file_offset;
       inside_frame = false;
     }
+    const u64 below = s->regs.r[DWARF_RSP];
     if (end == END_NONE) end = Leave(s, file_offset);
+    if (end == END_NONE) Place(below, s->regs.r[DWARF_RSP]);
   }
   WalkResult result;
   result.words.assign(s->body, s->body + s->word_count);
+  AppendWaiting(&result.words);
   result.ranges.assign(s->ranges, s->ranges + s->range_count);
   result.end = static_cast<uint32_t>(end);
   result.flags = s->flags;
@@ -91,6 +145,9 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
 }
 
 WalkResult HostWalk::Walk(WalkEnvironment& environment, const unwind_registers& leaf) {
+  waiting_.clear();
+  placed_ = 0;
+  scratch_->max_words = SAMPLE_MAX_NATIVE_FRAMES;
   scratch_->regs = leaf;
   scratch_->word_count = 0;
   scratch_->range_count = 0;
@@ -102,7 +159,10 @@ WalkResult HostWalk::Resume(WalkEnvironment& environment, const unwind_registers
                             std::span<const uint64_t> words, std::span<const code_range> ranges) {
   scratch* s = scratch_.get();
   s->regs = resume;
-  words = words.first(std::min<size_t>(words.size(), SAMPLE_MAX_USER_WORDS));
+  words = TakeWaiting(words.first(std::min<size_t>(words.size(), SAMPLE_MAX_USER_WORDS)));
+  s->max_words = waiting_.empty() && words.size() <= SAMPLE_MAX_NATIVE_FRAMES
+                     ? SAMPLE_MAX_NATIVE_FRAMES
+                     : SAMPLE_MAX_USER_WORDS;
   ranges = ranges.first(std::min<size_t>(ranges.size(), SAMPLE_MAX_RANGES));
   std::copy(words.begin(), words.end(), s->body);
   std::copy(ranges.begin(), ranges.end(), s->ranges);

@@ -42,17 +42,28 @@ class HostWalk {
   HostWalk();
   ~HostWalk();
 
-  // Walks from a leaf's registers to the end, at most SAMPLE_MAX_USER_WORDS words.
+  // Walks from a leaf's registers to the end, at most SAMPLE_MAX_NATIVE_FRAMES words.
   WalkResult Walk(WalkEnvironment& environment, const unwind_registers& leaf);
 
   // Goes on where BPF stopped: `words` and `ranges` are the record's, `resume` the registers of its last
-  // frame. The result holds the whole stack.
+  // frame. The result holds the whole stack. Runs of a runtime's frames that BPF could not place
+  // (bpf/runtime_walk.h) are placed; what has no place here either stays behind the rest.
   WalkResult Resume(WalkEnvironment& environment, const unwind_registers& resume,
                     std::span<const uint64_t> words, std::span<const code_range> ranges);
 
  private:
+  // Frames of a runtime that wait for the native frame in whose part of the stack `marker` lies.
+  struct Waiting {
+    uint64_t marker = 0;
+    std::vector<uint64_t> words;
+  };
+  std::span<const uint64_t> TakeWaiting(std::span<const uint64_t> words);
+  void Place(uint64_t below, uint64_t above);
+  void AppendWaiting(std::vector<uint64_t>* words);
   WalkResult Run(WalkEnvironment& environment, bool inside_frame);
   std::unique_ptr<scratch> scratch_;
+  std::vector<Waiting> waiting_;  // Innermost first.
+  size_t placed_ = 0;             // Of them.
 };
 
 }  // namespace stackray

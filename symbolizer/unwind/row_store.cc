@@ -130,7 +130,7 @@ bool RowStore::EvictFiles(size_t count) {
   return true;
 }
 
-absl::Status RowStore::AddFile(const FileIdentity& identity, PageRange pages) {
+absl::Status RowStore::AddFile(const FileIdentity& identity, PageRange pages, uint32_t runtime) {
   if (Find(identity) != nullptr) return absl::OkStatus();
   const file_key key = KeyOf(identity);
   RemoveFile(key);
@@ -144,7 +144,9 @@ absl::Status RowStore::AddFile(const FileIdentity& identity, PageRange pages) {
                 .file_mtime_ns = identity.mtime_ns,
                 .directory = 0,
                 .first_page = pages.first_page,
-                .page_count = pages.page_count};
+                .page_count = pages.page_count,
+                .runtime = runtime,
+                .reserved = 0};
   if (pages.page_count > 0) {
     uint32_t words = 16;
     while (words < pages.page_count) words *= 2;

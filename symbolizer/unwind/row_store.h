@@ -35,7 +35,8 @@ class RowStore {
   // Makes a file known; without pages (page_count 0) its code is unwound by frame pointers.
   // A file known by the same key but other size or mtime is replaced.
   // Errors: ResourceExhausted (more pages than a directory can hold, or no memory).
-  absl::Status AddFile(const FileIdentity& identity, PageRange pages);
+  // `runtime`: what file_entry.runtime says.
+  absl::Status AddFile(const FileIdentity& identity, PageRange pages, uint32_t runtime = 0);
   // nullptr: unknown. Valid until the next AddFile().
   const file_entry* FindFile(const FileIdentity& identity) const;
 

@@ -19,11 +19,13 @@ struct TableLoader::OpenTables {
   ExecutableFilePtr file;
   std::optional<UnwindTables> tables;                   // Absent: the file has none.
   std::optional<uint64_t> entry_offset = std::nullopt;  // Of the entry point in the file.
+  uint32_t runtime = 0;                                 // Of the interpreter in it.
   size_t bytes() const { return sizeof(*this) + (tables ? tables->memory_bytes() : 0); }
 };
 
-TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes)
-    : files_(files), store_(store), cache_bytes_(cache_bytes) {}
+TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
+                         Recognise recognise)
+    : files_(files), store_(store), cache_bytes_(cache_bytes), recognise_(std::move(recognise)) {}
 TableLoader::~TableLoader() = default;
 
 TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
@@ -48,6 +50,7 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
     tables.entry_offset = elf->OffsetOfAddress(elf->entry());
     absl::StatusOr<UnwindTables> made = UnwindTables::Create(*file->source, *elf);
     if (made.ok()) tables.tables = *std::move(made);
+    if (recognise_) tables.runtime = recognise_(*file, *elf);
   }
   entries_.push_front(std::move(tables));
   by_identity_[file->identity] = entries_.begin();
@@ -110,7 +113,8 @@ absl::Status TableLoader::LoadFileLocked(uint32_t pid, const code_range& range) 
   absl::StatusOr<OpenTables*> tables = Open(pid, range);
   if (!tables.ok()) return tables.status();
   return store_.AddFile((*tables)->file->identity,
-                        (*tables)->tables ? (*tables)->tables->pages() : PageRange{});
+                        (*tables)->tables ? (*tables)->tables->pages() : PageRange{},
+                        (*tables)->runtime);
 }
 
 absl::Status TableLoader::LoadPageLocked(uint32_t pid, const code_range& range,
@@ -143,7 +147,7 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
   if (store_.FindFile(identity) != nullptr) return;
   OpenTables* const tables = OpenFile(*file);
   const PageRange pages = tables->tables ? tables->tables->pages() : PageRange{};
-  if (!store_.AddFile(identity, pages).ok() || !tables->entry_offset) return;
+  if (!store_.AddFile(identity, pages, tables->runtime).ok() || !tables->entry_offset) return;
   (void)LoadOne(*tables, PageOf(*tables->entry_offset));  // Else the first miss says why.
 }
 

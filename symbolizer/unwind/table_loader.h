@@ -6,6 +6,7 @@
 #define STACKRAY_SYMBOLIZER_UNWIND_TABLE_LOADER_H_
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -24,8 +25,12 @@ namespace stackray {
 
 class TableLoader {
  public:
+  // Told of every file that becomes known to BPF, before it does: what file_entry.runtime is to say.
+  using Recognise = std::function<uint32_t(const ExecutableFile&, const ElfImage&)>;
+
   // `files` and `store` outlive this.
-  TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes);
+  TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
+              Recognise recognise = {});
   ~TableLoader();
 
   // Loads the page that was missed, then its neighbours: code that is sampled is near code that will be.
@@ -77,6 +82,7 @@ class TableLoader {
   ExecutableFiles& files_;
   RowStore& store_;
   const size_t cache_bytes_;
+  const Recognise recognise_;
   absl::Mutex mutex_;
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);

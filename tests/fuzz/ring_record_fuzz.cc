@@ -31,10 +31,12 @@ void Check(std::span<const uint8_t> bytes) {
   ExpectInside(bytes, sample->ranges);
   ExpectInside(bytes, sample->raw_stack);
   if (stackray::CommandText(sample->record->leader_command).size() > COMMAND_BYTES) std::abort();
-  for (const uint64_t word : sample->user)
-    if (stackray::FrameWordKind(word) != FRAME_NO_RANGE &&
-        stackray::FrameWordRange(word) >= sample->ranges.size())
+  size_t at = 0;
+  for (; at < sample->user.size(); at += stackray::FrameWordCount(sample->user[at]))
+    if (stackray::IsNativeKind(stackray::FrameWordKind(sample->user[at])) &&
+        stackray::FrameWordRange(sample->user[at]) >= sample->ranges.size())
       std::abort();
+  if (at != sample->user.size()) std::abort();
 }
 
 Words ValidSample() {

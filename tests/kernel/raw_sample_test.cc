@@ -169,8 +169,12 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
       {"range backwards", kDataLoss, [](Bytes& b) { RangeOf(b, 1).start = ~0ull; }},
       {"frame of range 2", kDataLoss,
        [](Bytes& b) { Word(b, kUserAt) |= 2ull << FRAME_RANGE_SHIFT; }},
-      {"frame of kind 3", kDataLoss,
-       [](Bytes& b) { Word(b, kUserAt) |= 3ull << FRAME_KIND_SHIFT; }},
+      {"Python's frame without its second word", kDataLoss,
+       [](Bytes& b) { Word(b, kRangesAt - 8) = uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT; }},
+      {"frame of kind 5", kDataLoss,
+       [](Bytes& b) { Word(b, kUserAt) = uint64_t{5} << FRAME_KIND_SHIFT; }},
+      {"a runtime's mark on no native frame", kDataLoss,
+       [](Bytes& b) { Word(b, kUserAt) = uint64_t{FRAME_OF_RUNTIME | 2} << FRAME_KIND_SHIFT; }},
       {"frame of kind 15", kDataLoss, [](Bytes& b) { Word(b, kUserAt + 8) = ~0ull; }},
   };
   for (const Damage& damage : damages) {
@@ -291,9 +295,9 @@ TEST(DecodeRecord, RandomDamageNeverLeadsOutside) {
     if (!record.ok()) continue;
     const auto* sample = std::get_if<RawSample>(&*record);
     if (sample == nullptr) continue;
-    for (const uint64_t word : sample->user)
-      ASSERT_TRUE(FrameWordKind(word) == FRAME_NO_RANGE ||
-                  FrameWordRange(word) < sample->ranges.size());
+    for (size_t at = 0; at < sample->user.size(); at += FrameWordCount(sample->user[at]))
+      ASSERT_TRUE(!IsNativeKind(FrameWordKind(sample->user[at])) ||
+                  FrameWordRange(sample->user[at]) < sample->ranges.size());
   }
   EXPECT_GT(refused, 1'000u);
 }

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <variant>
 
+#include "agent/sampling/markers.h"
+#include "interpreters/mixed_stack.h"
 #include "kernel/raw_sample.h"
 #include "kernel/wall_clock.h"
 
@@ -33,7 +35,12 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
   RowMemory& memory = stacks->sampler_->row_memory();
   stacks->files_ = std::make_unique<ExecutableFiles>(1024);
   stacks->rows_ = std::make_unique<RowStore>(memory, 16 << 20);
-  stacks->loader_ = std::make_unique<TableLoader>(*stacks->files_, *stacks->rows_, 2 << 20);
+  stacks->runtimes_ = std::make_unique<Runtimes>(stacks->sampler_->runtime_memory(), 4 << 20);
+  stacks->loader_ = std::make_unique<TableLoader>(
+      *stacks->files_, *stacks->rows_, 2 << 20,
+      [runtimes = stacks->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
+        return runtimes->Recognise(file, image);
+      });
   stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
   const uint32_t pids[] = {pid};
   if (absl::Status status = stacks->sampler_->TargetPids(pids, false); !status.ok()) return status;
@@ -75,6 +82,24 @@ std::string RawStacks::NameOf(const code_range& range, uint64_t file_offset) {
   return lines.empty() ? "" : lines.back().function;
 }
 
+RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
+  const uint64_t kind = FrameWordKind(word), offset = FrameWordOffset(word);
+  if (kind == FRAME_NO_RANGE) return {.pc = offset};
+  const code_range& range = walk.ranges[FrameWordRange(word)];
+  return {.pc = offset - range.file_offset + range.start,
+          .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0))};
+}
+
+bool RawStacks::IsLoop(const WalkResult& walk, uint64_t word) {
+  const code_range& range = walk.ranges[FrameWordRange(word)];
+  const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
+  if (data == nullptr) return false;
+  const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
+  for (const FileRange& loop : data->loop_code())
+    if (loop.Contains(offset)) return true;
+  return false;
+}
+
 RawStack RawStacks::Finish(const RawSample& sample) {
   WalkResult walk{.words = {sample.user.begin(), sample.user.end()},
                   .ranges = {sample.ranges.begin(), sample.ranges.end()},
@@ -85,15 +110,28 @@ RawStack RawStacks::Finish(const RawSample& sample) {
     stack.finished_here = true;
   }
   stack.end = walk.end;
-  for (uint64_t word : walk.words) {
-    const uint64_t kind = FrameWordKind(word), offset = FrameWordOffset(word);
-    if (kind == FRAME_NO_RANGE) {
-      stack.frames.push_back({.pc = offset});
-      continue;
+  stack.tid = sample.record->tid;
+  const process_key& key = sample.record->process;
+  const ProcessId process{
+      .pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
+  std::shared_ptr<const RuntimeData> data;
+  for (const code_range& range : walk.ranges)
+    if (data == nullptr) data = runtimes_->DataOf(range.runtime);
+  std::vector<MixedFrame> frames;
+  MixFrames(walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return IsLoop(walk, word); },
+            &frames);
+  for (const MixedFrame& frame : frames) {
+    if (!frame.is_runtime) {
+      stack.frames.push_back(NativeFrame(walk, frame.word));
+      stack.frames.back().is_loop = frame.is_loop;
+    } else if (data != nullptr) {
+      const FrameSymbols symbols =
+          runtimes_->Resolve(process, *data, frame.word, frame.second);
+      stack.frames.push_back({.name = symbols.lines.front().function,
+                              .is_runtime = true,
+                              .file = symbols.lines.front().file,
+                              .line = symbols.lines.front().line});
     }
-    const code_range& range = walk.ranges[FrameWordRange(word)];
-    stack.frames.push_back({.pc = offset - range.file_offset + range.start,
-                            .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0))});
   }
   return stack;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "interpreters/runtimes.h"
 #include "kernel/sampler.h"
 #include "symbolizer/executable_files.h"
 #include "symbolizer/frame_names.h"
@@ -24,12 +25,18 @@ namespace stackray::test {
 struct RawFrame {
   uint64_t pc = 0;   // As a debugger prints it: the return address, or where the leaf was.
   std::string name;  // Demangled; empty: none.
+  // Of a runtime's frame, which has no pc.
+  bool is_runtime = false;
+  std::string file;
+  int64_t line = 0;
+  bool is_loop = false;  // A native frame that runs the runtime's frames before it.
 };
 
 struct RawStack {
   std::vector<RawFrame> frames;  // Leaf first.
   uint32_t end = END_NONE;
   bool finished_here = false;  // Not by BPF alone.
+  uint32_t tid = 0;
 };
 
 class RawStacks {
@@ -46,6 +53,8 @@ class RawStacks {
   explicit RawStacks(uint32_t pid) : pid_(pid) {}
   void AnswerMisses();
   RawStack Finish(const RawSample& sample);
+  RawFrame NativeFrame(const WalkResult& walk, uint64_t word);
+  bool IsLoop(const WalkResult& walk, uint64_t word);
   bool WaitUntilStopped(int timeout_ms);
   std::string NameOf(const code_range& range, uint64_t file_offset);
 
@@ -55,6 +64,7 @@ class RawStacks {
   std::unique_ptr<RowStore> rows_;
   std::unique_ptr<TableLoader> loader_;
   std::unique_ptr<SampleWalk> walk_;
+  std::unique_ptr<Runtimes> runtimes_;
   FrameNames names_{8 << 20};
   std::atomic<bool> stopping_{false};
   std::thread table_thread_;

@@ -48,6 +48,7 @@ std::vector<CutWalk> CutAtEveryFrame(WalkEnvironment& environment, const unwind_
   const auto s = std::make_unique<scratch>();
   s->host = reinterpret_cast<u64>(&environment);
   s->window_base = ~0ULL;
+  s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
   s->regs = leaf;
   std::vector<CutWalk> cuts;
   u64 file_offset = 0;

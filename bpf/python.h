@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* CPython's frames: from the thread state to the words of each frame.
+ *
+ * Theory. Up to 3.10 a Python frame is a heap object and runs in a native frame of its own; so frames and
+ * native frames of the evaluation function correspond one to one. From 3.11 on a call from Python to
+ * Python stays in the same native frame. That native frame keeps a marker on its own C stack: 3.11 a struct
+ * _PyCFrame, later an entry frame that runs no code. All Python frames between two markers are its. So a
+ * run of frames is staged here until its marker is met, and the driver (bpf/runtime_walk.h) places it at
+ * the native frame in whose part of the stack the marker lies. That needs no knowledge of where
+ * the evaluation function's code is, nor into how many pieces a compiler cut it.
+ *
+ * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h. Nothing that
+ * is read is trusted: sizes are bounded, and a chain that cannot be read or never ends costs only the rest of
+ * the Python frames. */
+#ifndef STACKRAY_BPF_PYTHON_H
+#define STACKRAY_BPF_PYTHON_H
+
+#include "bpf/scratch.h"
+
+#define NO_ENTRY (~0ULL)
+#define PYTHON_TAG_MASK 7ULL /* 3.14: references carry tag bits */
+
+/* A field of a structure that was read into `bytes`: fields are aligned and end inside. */
+static __always_inline u64 python_word(const u8 *bytes, u32 offset)
+{
+	return *(const u64 *)(bytes + (offset & (PYTHON_FRAME_BYTES - 8)));
+}
+
+static __always_inline u32 python_half(const u8 *bytes, u32 offset)
+{
+	return *(const u32 *)(bytes + (offset & (PYTHON_FRAME_BYTES - 4)));
+}
+
+static __always_inline u32 python_byte(const u8 *bytes, u32 offset)
+{
+	return bytes[offset & (PYTHON_FRAME_BYTES - 1)];
+}
+
+/* The chain cannot be followed any further. */
+static __always_inline void cut_python_chain(struct python_walk *p)
+{
+	p->frame = 0;
+	p->cframe = 0;
+	p->is_staging = 0;
+	p->is_cut = 1;
+}
+
+/* Where the frames of p->thread_state begin. */
+static __always_inline void begin_python_chain(struct scratch *s)
+{
+	struct python_walk *p = &s->python;
+	u64 first = 0;
+
+	p->entry = NO_ENTRY;
+	p->is_staging = 1;
+	if (env_read(s, &first, sizeof(first), p->thread_state + p->layout.tstate_frame)) {
+		cut_python_chain(p);
+		return;
+	}
+	p->frame = first;
+	if (p->layout.chain == PYTHON_CFRAMES || p->layout.chain == PYTHON_CFRAME_ENTRIES) {
+		p->cframe = first;
+		p->frame = 0;
+		if (first && env_read(s, &p->frame, sizeof(p->frame),
+				      first + p->layout.cframe_current_frame))
+			cut_python_chain(p);
+	}
+}
+
+/* The frame at p->frame ends its run: its native frame is the one that holds `entry`. */
+static __always_inline void end_python_run(struct python_walk *p, u64 entry, u64 next)
+{
+	p->entry = entry;
+	p->frame = next;
+	p->is_staging = 0;
+}
+
+static __always_inline int stage_word(struct python_walk *p, u64 word)
+{
+	u32 i = p->word_count;
+
+	if (i >= STAGED_WORDS)
+		return END_TOO_DEEP;
+	p->words[i] = word;
+	p->word_count = i + 1;
+	return END_NONE;
+}
+
+/* Says which code it is and what it was then. */
+static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 instruction)
+{
+	struct python_walk *p = &s->python;
+	const struct python_layout *l = &p->layout;
+	u32 check = 0;
+
+	if (code && !env_read(s, p->code_bytes, PYTHON_CODE_BYTES, code + l->code_check))
+		check = python_code_check(python_half(p->code_bytes, l->check_line),
+					  python_word(p->code_bytes, l->check_words[0]),
+					  python_word(p->code_bytes, l->check_words[1]),
+					  python_word(p->code_bytes, l->check_words[2]),
+					  python_word(p->code_bytes, l->check_words[3]));
+	if (stage_word(p, (u64)FRAME_PYTHON << FRAME_KIND_SHIFT | (code & FRAME_OFFSET_MASK)) ||
+	    stage_word(p, (u64)check << 32 | instruction))
+		return END_TOO_DEEP;
+	env_see_code(s, code, check);
+	return END_NONE;
+}
+
+/* Up to 3.10: f_lasti says the instruction itself. */
+static __always_inline int stage_frame_object(struct scratch *s)
+{
+	struct python_walk *p = &s->python;
+	const struct python_layout *l = &p->layout;
+	int end = stage_python_code(s, python_word(p->frame_bytes, l->frame_code),
+				    python_half(p->frame_bytes, l->frame_instruction));
+
+	p->frame = python_word(p->frame_bytes, l->frame_previous);
+	return end;
+}
+
+static __always_inline int stage_interpreter_frame(struct scratch *s)
+{
+	struct python_walk *p = &s->python;
+	const struct python_layout *l = &p->layout;
+	u64 frame = p->frame, previous = python_word(p->frame_bytes, l->frame_previous), code;
+	int end;
+
+	if (l->chain != PYTHON_CFRAMES &&
+	    python_byte(p->frame_bytes, l->frame_owner) >= l->owner_entry) {
+		end_python_run(p, frame, previous);
+		return END_NONE;
+	}
+	code = python_word(p->frame_bytes, l->frame_code) & ~PYTHON_TAG_MASK;
+	end = stage_python_code(s, code,
+				(u32)(python_word(p->frame_bytes, l->frame_instruction) - code -
+				      l->code_instructions));
+	p->frame = previous;
+	if (l->chain == PYTHON_CFRAMES && python_byte(p->frame_bytes, l->frame_is_entry)) {
+		u64 cframe = p->cframe, outer = 0;
+
+		if (env_read(s, &outer, sizeof(outer), cframe + l->cframe_previous))
+			outer = 0;
+		p->cframe = outer;
+		end_python_run(p, cframe, outer ? previous : 0);
+	}
+	return end;
+}
+
+/* One frame more of the run that is being staged. END_TOO_DEEP: no room for it. */
+static __always_inline int stage_python_frame(struct scratch *s)
+{
+	struct python_walk *p = &s->python;
+	u32 bytes = p->layout.frame_bytes;
+
+	if (!p->frame) {
+		p->is_staging = 0;
+		return END_NONE;
+	}
+	barrier_var(bytes);
+	if (bytes > PYTHON_FRAME_BYTES || env_read(s, p->frame_bytes, bytes, p->frame)) {
+		cut_python_chain(p);
+		return END_NONE;
+	}
+	if (p->layout.chain == PYTHON_FRAME_OBJECTS)
+		return stage_frame_object(s);
+	return stage_interpreter_frame(s);
+}
+
+/* Is this the thread that runs here? */
+static __always_inline int is_own_thread_state(struct scratch *s, u64 state)
+{
+	u64 thread_id = 0;
+
+	return state &&
+	       !env_read(s, &thread_id, sizeof(thread_id), state + s->python.layout.tstate_thread_id) &&
+	       thread_id == s->python.thread_pointer;
+}
+
+/* The thread state that the runtime itself would take for the thread's, or 0. */
+static __always_inline u64 python_current_state(struct scratch *s)
+{
+	const struct python_walk *p = &s->python;
+	const struct python_layout *l = &p->layout;
+	u64 at = p->base + l->current_at, index[2] = {}, block = 0, state = 0;
+
+	if (l->tls_kind == PYTHON_TLS_STATIC) {
+		at = p->thread_pointer + (u64)l->tls_offset;
+	} else if (l->tls_kind == PYTHON_TLS_MODULE) {
+		/* x86-64 psABI, TLS variant II: a number and an offset (tls_index); the thread pointer's
+		 * second word leads to the vector of the modules' blocks, 16 bytes an entry in glibc
+		 * (sysdeps/x86_64/dl-tls.h). */
+		if (env_read(s, index, sizeof(index), p->base + l->tls_at) ||
+		    env_read(s, &block, sizeof(block), p->thread_pointer + 8) ||
+		    env_read(s, &block, sizeof(block), block + index[0] * 16))
+			return 0;
+		at = block + index[1] + (u64)l->tls_offset;
+	} else if (l->tls_kind == PYTHON_TLS_SLOT) {
+		if (env_read(s, &block, sizeof(block), p->base + l->tls_at))
+			return 0;
+		at = p->thread_pointer + block;
+	} else if (!l->current_at) {
+		return 0;
+	}
+	return env_read(s, &state, sizeof(state), at) ? 0 : state;
+}
+
+#endif

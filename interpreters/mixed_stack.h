@@ -1,0 +1,36 @@
+// From a record's words to the frames of one stack in their order: native frames and those of a runtime.
+//
+// BPF places nearly all runs of a runtime's frames itself (bpf/runtime_walk.h). What it could not place is
+// placed here: where each frame has a native frame of its own (CPython to 3.10), the n-th from the
+// root belongs to the n-th from the root, because a native frame that was just entered has no frame of the
+// runtime yet. A stack that was cut at its root is matched from the leaf.
+//
+// Input:   words and ranges of a checked record or walk.
+// Threads: a function without state.
+#ifndef STACKRAY_INTERPRETERS_MIXED_STACK_H_
+#define STACKRAY_INTERPRETERS_MIXED_STACK_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace stackray {
+
+struct MixedFrame {
+  uint64_t word = 0;    // A native frame's, FRAME_OF_RUNTIME taken out; or a runtime frame's first.
+  uint64_t second = 0;  // A runtime frame's.
+  bool is_runtime = false;
+  bool is_loop = false;  // A native frame that runs the runtime's frames before it.
+};
+
+// Does this native frame run the frames of a runtime?
+using IsLoopFrame = std::function<bool(uint64_t word)>;
+
+// `is_whole`: the walk reached the root. Leaf first. `frames` is overwritten.
+void MixFrames(std::span<const uint64_t> words, bool is_whole, const IsLoopFrame& is_loop,
+               std::vector<MixedFrame>* frames);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_INTERPRETERS_MIXED_STACK_H_

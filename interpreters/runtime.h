@@ -1,0 +1,67 @@
+// What every runtime's folder implements: a Loader that recognises executables, and the Data of one
+// executable. What is true of one process (an Instance in the sense of docs/adding-a-runtime.md) is its memory, and
+// what was read from it, which Runtimes keeps.
+#ifndef STACKRAY_INTERPRETERS_RUNTIME_H_
+#define STACKRAY_INTERPRETERS_RUNTIME_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "interpreters/process_memory.h"
+#include "kernel/runtime_memory.h"
+#include "profile/frame.h"
+#include "symbolizer/byte_source.h"
+#include "symbolizer/elf_image.h"
+
+namespace stackray {
+
+// Code of one function of a runtime, read from a process: what all its instructions share.
+class RuntimeCode {
+ public:
+  virtual ~RuntimeCode() = default;
+  // The line at `instruction`, as the frame word has it.
+  virtual SourceLine LineAt(int32_t instruction) const = 0;
+  virtual size_t bytes() const = 0;  // Of memory.
+};
+
+// A run of code, by its place in the file.
+struct FileRange {
+  uint64_t begin = 0, end = 0;
+  bool Contains(uint64_t offset) const { return offset >= begin && offset < end; }
+};
+
+// What is true of one executable that holds a runtime. Immutable; any thread may read it.
+class RuntimeData {
+ public:
+  virtual ~RuntimeData() = default;
+  virtual FrameType type() const = 0;
+  virtual std::string name() const = 0;  // "python 3.11".
+  // False: recognised, but its frames cannot be read; name() says what it is.
+  virtual bool supported() const = 0;
+  // Tells BPF.
+  virtual absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const = 0;
+  // Where the native frames lie that run the runtime's frames, as far as that is known.
+  virtual const std::vector<FileRange>& loop_code() const = 0;
+
+  // Reads the code object at `address`, whose content had the check word `check` when it was sampled.
+  // Errors: NotFound (the process is gone), DataLoss (other content now, or none that makes sense).
+  virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory& memory,
+                                                                      uint64_t address,
+                                                                      uint32_t check) const = 0;
+};
+
+class RuntimeLoader {
+ public:
+  virtual ~RuntimeLoader() = default;
+  // nullptr: not this runtime. Reads the file during the call only.
+  virtual std::shared_ptr<const RuntimeData> Recognise(const ElfImage& image,
+                                                       const ByteSource& source) const = 0;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_INTERPRETERS_RUNTIME_H_

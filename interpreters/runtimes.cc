@@ -1,0 +1,109 @@
+#include "interpreters/runtimes.h"
+
+#include "absl/status/status.h"
+#include "interpreters/python/loader.h"
+#include "kernel/raw_sample.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMaxOwners = 16'384;
+// What an entry costs beside its code: the list's node, the map's slot, the shared pointer's block.
+constexpr size_t kEntryOverheadBytes = 128;
+
+}  // namespace
+
+Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
+    : memory_(memory), cache_bytes_(cache_bytes), open_(open ? std::move(open) : [](uint32_t pid) {
+        return std::make_unique<LiveProcessMemory>(pid);
+      }) {
+  loaders_.push_back(std::make_unique<PythonLoader>());
+  data_.push_back(nullptr);  // Number 0 is none.
+}
+
+uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto known = by_identity_.find(file.identity); known != by_identity_.end())
+      return known->second;
+  }
+  std::shared_ptr<const RuntimeData> data;
+  for (const auto& loader : loaders_)
+    if (data == nullptr) data = loader->Recognise(image, *file.source);
+  if (data == nullptr) return 0;
+  absl::MutexLock lock(&mutex_);
+  const auto number = static_cast<uint32_t>(data_.size());
+  // A number is never used again, so a record can name it for ever. Without one left, native frames.
+  if (number >= MAX_RUNTIME_FILES || !data->Publish(number, memory_).ok()) return 0;
+  data_.push_back(std::move(data));
+  by_identity_[file.identity] = number;
+  return number;
+}
+
+std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {
+  absl::MutexLock lock(&mutex_);
+  return runtime < data_.size() ? data_[runtime] : nullptr;
+}
+
+uint64_t Runtimes::OwnerOf(const ProcessId& process) {
+  const auto [owner, is_new] = owners_.try_emplace(process, last_owner_ + 1);
+  if (is_new) ++last_owner_;
+  return owner->second;
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const ProcessId& process,
+                                                                    const RuntimeData& data,
+                                                                    const CodeKey& key) {
+  if (const auto known = by_key_.find(key); known != by_key_.end()) {
+    entries_.splice(entries_.begin(), entries_, known->second);
+    return known->second->code;
+  }
+  ++counts_.code_reads;
+  const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
+      data.ReadCode(*memory, key.address, key.check);
+  if (!code.ok()) return code;
+  entries_.push_front({.key = key, .code = *code});
+  by_key_[key] = entries_.begin();
+  bytes_ += (*code)->bytes() + kEntryOverheadBytes;
+  Evict();
+  return code;
+}
+
+FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
+                               uint64_t second) {
+  const CodeKey key{.owner = OwnerOf(process),
+                    .address = FrameWordOffset(word),
+                    .check = static_cast<uint32_t>(second >> 32)};
+  const absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = CodeOf(process, data, key);
+  FrameSymbols symbols{.type = data.type()};
+  if (code.ok()) {
+    symbols.lines.push_back((*code)->LineAt(static_cast<int32_t>(static_cast<uint32_t>(second))));
+  } else {
+    const bool is_gone = absl::IsNotFound(code.status());
+    ++(is_gone ? counts_.gone : counts_.stale);
+    symbols.lines.push_back({.function = is_gone ? "[gone]" : "[stale]"});
+  }
+  return symbols;
+}
+
+void Runtimes::Evict() {
+  while (bytes_ > cache_bytes_ && entries_.size() > 1) {
+    bytes_ -= entries_.back().code->bytes() + kEntryOverheadBytes;
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+}
+
+void Runtimes::Wipe() {
+  owners_.clear();
+  by_key_.clear();
+  entries_.clear();
+  bytes_ = 0;
+}
+
+void Runtimes::ForgetBatch() {
+  if (owners_.size() > kMaxOwners) owners_.clear();
+}
+
+}  // namespace stackray

@@ -1,0 +1,38 @@
+// Symbols of an ELF file by name: where a runtime's variables and functions are.
+// Input:   a foreign file, so nothing in it is trusted.
+// Memory:  one symbol section and its names at a time, each at most kMaxSectionBytes; larger ones are left out.
+// Threads: functions without state.
+#ifndef STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_
+#define STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "symbolizer/byte_source.h"
+#include "symbolizer/elf_image.h"
+
+namespace stackray {
+
+inline constexpr uint64_t kMaxSectionBytes = 32 << 20;
+
+struct FoundSymbol {
+  uint64_t address = 0,
+           size_bytes = 0;  // ELF address; of a thread-local symbol: offset in its block.
+  bool is_thread_local = false;
+};
+
+using SymbolsByName = std::map<std::string, FoundSymbol, std::less<>>;
+
+enum class SymbolSection { kDynamic, kAll };  // .dynsym; .symtab.
+
+// All defined symbols of the section whose name `wanted` accepts. An ELF without the section, or with a
+// damaged one, has none.
+SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, SymbolSection section,
+                          const std::function<bool(std::string_view)>& wanted);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_

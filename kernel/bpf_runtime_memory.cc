@@ -1,0 +1,21 @@
+#include "kernel/bpf_runtime_memory.h"
+
+#include <bpf/bpf.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace stackray {
+
+absl::Status BpfRuntimeMemory::PutPython(uint32_t runtime, const python_layout& layout) {
+  if (runtime == 0 || runtime >= MAX_RUNTIME_FILES)
+    return absl::InvalidArgumentError("no such entry for a runtime");
+  if (bpf_map_update_elem(python_files_fd_, &runtime, &layout, BPF_ANY) == 0)
+    return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("cannot write the layout of a runtime: ", strerror(errno)));
+}
+
+}  // namespace stackray

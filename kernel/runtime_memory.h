@@ -1,0 +1,23 @@
+// Where BPF finds the layouts of interpreters (bpf/shared/python.h).
+// Threads: any.
+#ifndef STACKRAY_KERNEL_RUNTIME_MEMORY_H_
+#define STACKRAY_KERNEL_RUNTIME_MEMORY_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "bpf/shared/python.h"
+
+namespace stackray {
+
+class RuntimeMemory {
+ public:
+  virtual ~RuntimeMemory() = default;
+  // `runtime` is 1 … MAX_RUNTIME_FILES - 1, the number that file entries will name.
+  // Errors: InvalidArgument (another number), Internal (the kernel refuses).
+  virtual absl::Status PutPython(uint32_t runtime, const python_layout& layout) = 0;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_RUNTIME_MEMORY_H_

@@ -1,0 +1,57 @@
+// libs: stackray_recorded_python stackray_fmt
+// CPython's frames in memory that says anything: the walk of bpf/python.h and the reading of names must end, stay
+// inside of their buffers and give a bounded number of frames.
+//
+// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
+// it. Its first two bytes choose a version and how far the memory reaches.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "bpf/scratch.h"
+#include "tests/recorder/recorded_python.h"
+
+namespace {
+
+constexpr uint64_t kMostAddress = uint64_t{1} << 47;
+
+class InputMemory : public stackray::ProcessMemory {
+ public:
+  InputMemory(std::span<const uint8_t> input, uint64_t end) : input_(input), end_(end) {}
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    if (address >= end_ || to.size() > end_ - address) return false;
+    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
+    return true;
+  }
+  bool IsGone() const override { return false; }
+
+ private:
+  std::span<const uint8_t> input_;
+  const uint64_t end_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 16) return 0;
+  stackray::RecordedPython recorded;
+  const uint32_t minor = 6 + data[0] % 10;
+  recorded.build = {.version_hex = 3u << 24 | minor << 16, .free_threaded = (data[0] & 64) != 0};
+  recorded.variables = {.current_at = 8, .tls_kind = data[1] % 4u, .tls_at = 16};
+  const auto python = stackray::DataOf(recorded);
+  if (python == nullptr) return 0;
+  const std::span<const uint8_t> input(data + 2, size - 2);
+  InputMemory memory(input, (data[1] & 128) != 0 ? kMostAddress : 65536);
+  // The thread pointer that the first thread state's id says, so that the walk begins.
+  uint64_t state = 0, thread = 0;
+  (void)memory.Read(8, {reinterpret_cast<uint8_t*>(&state), 8});
+  (void)memory.Read(state + python->layout().tstate_thread_id,
+                    {reinterpret_cast<uint8_t*>(&thread), 8});
+  const stackray::PythonChain chain =
+      stackray::WalkPythonChain(memory, python->layout(), 0, thread);
+  if (chain.words.size() > 4 * STAGED_WORDS) std::abort();
+  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
+  (void)stackray::DescribePython(*python, {.words = {first.begin(), first.end()}}, memory);
+  return 0;
+}

@@ -1,0 +1,76 @@
+#include "interpreters/mixed_stack.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bpf/shared/records.h"
+
+namespace stackray::test {
+namespace {
+
+// Stacks as text: a letter is a native frame, upper case a loop's; a digit is a Python frame; `*` marks the
+// native frame before it as placed by BPF; `|` closes a run with marker 0, `/` with another one.
+std::vector<uint64_t> Words(const std::string& text) {
+  std::vector<uint64_t> words;
+  for (const char c : text) {
+    if (c == '*') {
+      words.back() |= uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
+    } else if (c == '|' || c == '/') {
+      words.push_back(uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | (c == '/' ? 0x1000 : 0));
+    } else if (c >= '0' && c <= '9') {
+      words.push_back(uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT | static_cast<uint64_t>(c));
+      words.push_back(static_cast<uint64_t>(c));
+    } else {
+      words.push_back(static_cast<uint64_t>(c));
+    }
+  }
+  return words;
+}
+
+std::string Mixed(const std::string& text, bool is_whole = true) {
+  std::vector<MixedFrame> frames;
+  MixFrames(
+      Words(text), is_whole,
+      [](uint64_t word) { return (word & 0xff) >= 'A' && (word & 0xff) <= 'Z'; }, &frames);
+  std::string result;
+  for (const MixedFrame& frame : frames) {
+    result += static_cast<char>(frame.word & 0xff);
+    if (frame.is_runtime) {
+      EXPECT_EQ(frame.second, frame.word & 0xff);
+    }
+    if (frame.is_loop) result += '*';
+  }
+  return result;
+}
+
+TEST(MixFrames, NativeFramesStayAsTheyAre) { EXPECT_EQ(Mixed("abc"), "abc"); }
+
+TEST(MixFrames, WhatBpfPlacedIsTaken) { EXPECT_EQ(Mixed("a12L*b3M*c"), "a12L*b3M*c"); }
+
+TEST(MixFrames, OneNativeFrameForEachFrame) { EXPECT_EQ(Mixed("aLbMc12|"), "a1L*b2M*c"); }
+
+TEST(MixFrames, ALoopThatHasJustBegunHasNoFrameYet) { EXPECT_EQ(Mixed("LbMcNd12|"), "Lb1M*c2N*d"); }
+
+TEST(MixFrames, AFrameWithoutItsLoopIsTheInnermost) { EXPECT_EQ(Mixed("abLc12|"), "1ab2L*c"); }
+
+TEST(MixFrames, AStackCutAtTheRootIsMatchedFromTheLeaf) {
+  EXPECT_EQ(Mixed("aLb123|", false), "a1L*b23");
+  EXPECT_EQ(Mixed("aLbMc12|", false), "a1L*b2M*c");
+}
+
+TEST(MixFrames, RunsThatWereNeverReachedComeLast) {
+  EXPECT_EQ(Mixed("a1L*b23/4/", false), "a1L*b234");
+}
+
+TEST(MixFrames, NoFrames) { EXPECT_EQ(Mixed(""), ""); }
+
+TEST(MixFrames, ALoneFirstWordIsDropped) {
+  std::vector<MixedFrame> frames;
+  MixFrames(std::vector<uint64_t>{'a', uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT}, true,
+            [](uint64_t) { return false; }, &frames);
+  EXPECT_EQ(frames.size(), 1u);
+}
+
+}  // namespace
+}  // namespace stackray::test

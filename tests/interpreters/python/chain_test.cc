@@ -1,0 +1,103 @@
+// Recorded threads of each version: the walk in bpf/python.h and the names, as they were when a program stopped itself
+// below C code, a generator, a coroutine and recursion (tests/fixtures/python). And what damage does to them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "bpf/scratch.h"
+#include "kernel/raw_sample.h"
+#include "tests/recorder/recorded_python.h"
+
+namespace stackray::test {
+namespace {
+
+const std::filesystem::path kFolder = std::string(STACKRAY_SOURCE_DIR) + "/tests/fixtures/python";
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class RecordedChain : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<RecordedPython> recorded =
+        ParsePython(ReadText(kFolder / GetParam() / "chain.txt"));
+    ASSERT_TRUE(recorded.ok()) << recorded.status();
+    recorded_ = *std::move(recorded);
+    data_ = DataOf(recorded_);
+    ASSERT_NE(data_, nullptr);
+  }
+  std::string Frames(const PythonWords& words) const {
+    RecordedMemory memory(words);
+    const PythonChain chain =
+        WalkPythonChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+    EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
+    return DescribePython(*data_, chain, memory);
+  }
+
+  RecordedPython recorded_;
+  std::shared_ptr<const PythonData> data_;
+};
+
+TEST_P(RecordedChain, FramesAreAsTheyWere) {
+  const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(Frames(recorded_.words), expected);
+}
+
+TEST_P(RecordedChain, AnotherThreadHasNone) {
+  recorded_.thread_pointer += 8;
+  EXPECT_EQ(Frames(recorded_.words), "");
+}
+
+TEST_P(RecordedChain, EachMissingWordCostsFramesAndNoMore) {
+  const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
+  size_t different = 0;
+  for (const auto& [address, value] : recorded_.words) {
+    PythonWords words = recorded_.words;
+    words.erase(address);
+    different += Frames(words) != expected;
+  }
+  EXPECT_GT(different, 10u);
+}
+
+TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, value] : recorded_.words) addresses.push_back(address);
+  std::mt19937_64 random(20260101);
+  size_t different = 0;
+  const std::string whole = Frames(recorded_.words);
+  for (int i = 0; i < 500; ++i) {
+    PythonWords words = recorded_.words;
+    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+      uint64_t& word = words[addresses[random() % addresses.size()]];
+      switch (random() % 4) {
+        case 0: word ^= uint64_t{1} << random() % 64; break;
+        case 1: word = random(); break;
+        case 2: word = addresses[random() % addresses.size()]; break;  // Leads elsewhere, or in circles.
+        default: word = 0;
+      }
+    }
+    different += Frames(words) != whole;
+  }
+  EXPECT_GT(different, 50u);
+}
+
+std::vector<std::string> Recordings() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Python, RecordedChain, testing::ValuesIn(Recordings()));
+
+}  // namespace
+}  // namespace stackray::test

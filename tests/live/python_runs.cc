@@ -1,0 +1,137 @@
+#include "tests/live/python_runs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include "kernel/wall_clock.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 10'000'000'000;
+
+// An ELF file, not one of pyenv's scripts.
+bool IsProgram(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = {};
+  return file.read(magic, 4) && std::string(magic, 4) == "\177ELF";
+}
+
+std::string ReadFrom(const std::string& path, size_t at) {
+  std::ifstream file(path);
+  file.seekg(static_cast<std::streamoff>(at));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// `  File "NAME", line N in FUNCTION`
+std::optional<PythonFrame> ParseFrame(const std::string& line) {
+  const std::string begin = "  File \"", middle = "\", line ";
+  const size_t name_end = line.rfind(middle), in = line.rfind(" in ");
+  if (!line.starts_with(begin) || name_end == std::string::npos || in == std::string::npos)
+    return std::nullopt;
+  return PythonFrame{.function = line.substr(in + 4),
+                     .file = line.substr(begin.size(), name_end - begin.size()),
+                     .line = std::atoll(line.c_str() + name_end + middle.size())};
+}
+
+// 3.13 says nothing behind the last frame that it shows.
+bool IsWholeDump(const std::string& text) {
+  constexpr int kHeaderAndMostFrames = 101;
+  if (std::count(text.begin(), text.end(), '\n') == kHeaderAndMostFrames) return true;
+  return text.ends_with(" in <module>\n") || text.ends_with(" in _bootstrap\n") ||
+         text.ends_with("\n  ...\n");
+}
+
+}  // namespace
+
+std::vector<std::string> FindPython(int minor) {
+  if (const char* asked = std::getenv(fmt::format("STACKRAY_PYTHON_3_{}", minor).c_str())) {
+    std::istringstream words(asked);
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  const std::string name = fmt::format("python3.{}", minor);
+  std::vector<std::filesystem::path> places = {"/usr/bin", "/usr/local/bin"};
+  const char* root = std::getenv("PYENV_ROOT");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path pyenv =
+      root != nullptr ? root : std::filesystem::path(home == nullptr ? "/" : home) / ".pyenv";
+  std::error_code error;
+  for (const auto& version : std::filesystem::directory_iterator(pyenv / "versions", error))
+    places.push_back(version.path() / "bin");
+  for (const std::filesystem::path& place : places)
+    if (IsProgram(place / name))
+      return {std::filesystem::canonical(place / name, error).string()};
+  return {};
+}
+
+std::unique_ptr<PythonRun> PythonRun::Start(const std::vector<std::string>& interpreter,
+                                            const std::string& kind) {
+  char dump[] = "/tmp/stackray-python-XXXXXX";
+  const int fd = mkstemp(dump);
+  if (fd < 0) return nullptr;
+  close(fd);
+  const std::string script =
+      std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/python/many_shapes.py";
+  std::vector<std::string> arguments = interpreter;
+  arguments.insert(arguments.end(), {script, dump});
+  if (!kind.empty()) arguments.push_back(kind);
+  std::unique_ptr<PythonRun> run(new PythonRun(TargetProgram::Start(arguments), dump));
+  // It opens the file and then knows the signal: before that, the signal would end it.
+  const uint64_t end = BootTimeNs() + kStartTimeoutNs;
+  const std::string status = fmt::format("/proc/{}/status", run->pid());
+  while (BootTimeNs() < end) {
+    const std::string text = ReadFrom(status, 0);
+    const size_t at = text.find("SigCgt:");
+    if (at != std::string::npos &&
+        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
+      return run;
+    usleep(10'000);
+  }
+  return nullptr;
+}
+
+PythonRun::~PythonRun() { unlink(dump_file_.c_str()); }
+
+bool PythonRun::SendDump(uint32_t tid) {
+  return syscall(SYS_tgkill, static_cast<pid_t>(pid()), static_cast<pid_t>(tid), SIGUSR1) == 0 &&
+         kill(static_cast<pid_t>(pid()), SIGCONT) == 0;
+}
+
+std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) {
+  if (!SendDump(tid)) return std::nullopt;
+  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
+  std::string text;
+  while (!IsWholeDump(text = ReadFrom(dump_file_, read_bytes_))) {
+    if (BootTimeNs() > end) {
+      fmt::print("faulthandler's last words: {}\n", text.substr(text.size() - std::min<size_t>(text.size(), 300)));
+      return std::nullopt;
+    }
+    usleep(1000);
+  }
+  read_bytes_ += text.size();
+  std::vector<PythonFrame> frames;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (std::optional<PythonFrame> frame = ParseFrame(line)) frames.push_back(*std::move(frame));
+  return frames;
+}
+
+std::string PlainName(const std::string& qualified) {
+  const size_t dot = qualified.rfind('.');
+  return dot == std::string::npos ? qualified : qualified.substr(dot + 1);
+}
+
+}  // namespace stackray::test

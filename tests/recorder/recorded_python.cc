@@ -1,0 +1,108 @@
+#include "tests/recorder/recorded_python.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "interpreters/python/debug_offsets.h"
+#include "kernel/raw_sample.h"
+
+namespace stackray {
+
+std::string FormatPython(const RecordedPython& recorded) {
+  const PythonVariables& v = recorded.variables;
+  std::string text = fmt::format(
+      "version {:x} {:d}\nvariables {:x} {:x} {:x} {:x} {:x}\nruntime {:x}\nbase {:x}\nthread "
+      "{:x}\n",
+      recorded.build.version_hex, recorded.build.free_threaded, v.interpreters_at, v.current_at,
+      v.tls_kind, v.tls_at, static_cast<uint64_t>(v.tls_offset), recorded.runtime, recorded.base,
+      recorded.thread_pointer);
+  for (const auto& [address, value] : recorded.words)
+    text += fmt::format("word {:x} {:x}\n", address, value);
+  return text;
+}
+
+absl::StatusOr<RecordedPython> ParsePython(const std::string& text) {
+  RecordedPython recorded;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what;
+    uint64_t first = 0, second = 0;
+    words >> what >> std::hex >> first;
+    if (what == "version") {
+      words >> second;
+      recorded.build = {.version_hex = static_cast<uint32_t>(first), .free_threaded = second != 0};
+    } else if (what == "variables") {
+      PythonVariables& v = recorded.variables;
+      uint64_t offset = 0;
+      v.interpreters_at = first;
+      words >> v.current_at >> v.tls_kind >> v.tls_at >> offset;
+      v.tls_offset = static_cast<int64_t>(offset);
+    } else if (what == "runtime") {
+      recorded.runtime = first;
+    } else if (what == "base") {
+      recorded.base = first;
+    } else if (what == "thread") {
+      recorded.thread_pointer = first;
+    } else if (what == "word") {
+      words >> second;
+      recorded.words[first] = second;
+    } else {
+      return absl::DataLossError("a line of no known kind: " + line);
+    }
+    if (!words) return absl::DataLossError("not enough numbers: " + line);
+  }
+  return recorded;
+}
+
+bool RecordedMemory::Read(uint64_t address, std::span<uint8_t> to) {
+  for (size_t done = 0; done < to.size();) {
+    const uint64_t at = (address + done) & ~7ULL, skip = address + done - at;
+    const auto word = words_.find(at);
+    if (word == words_.end()) return false;
+    const size_t count = std::min<size_t>(8 - skip, to.size() - done);
+    std::memcpy(to.data() + done, reinterpret_cast<const uint8_t*>(&word->second) + skip, count);
+    done += count;
+  }
+  return true;
+}
+
+std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded) {
+  const uint32_t minor = recorded.build.version_hex >> 16 & 0xff;
+  const PythonLayoutRow* row = FindPythonLayout(minor, recorded.build.free_threaded);
+  if (row == nullptr) return nullptr;
+  PythonFields fields = row->fields;
+  std::vector<uint8_t> offsets(kDebugOffsetsBytes);
+  RecordedMemory memory(recorded.words);
+  if (recorded.runtime != 0 && memory.Read(recorded.runtime, offsets) &&
+      DebugOffsetsBuild(offsets).has_value() && !ApplyDebugOffsets(offsets, minor, &fields))
+    return nullptr;
+  return PythonData::Make(recorded.build, fields, recorded.variables, {});
+}
+
+std::string DescribePython(const PythonData& data, const PythonChain& chain,
+                           ProcessMemory& memory) {
+  std::string text;
+  for (size_t i = 0; i < chain.words.size(); i += FrameWordCount(chain.words[i])) {
+    if (FrameWordKind(chain.words[i]) != FRAME_PYTHON || i + 1 >= chain.words.size()) {
+      text += "--\n";
+      continue;
+    }
+    const uint64_t second = chain.words[i + 1];
+    const auto code = data.ReadCode(memory, FrameWordOffset(chain.words[i]),
+                                    static_cast<uint32_t>(second >> 32));
+    if (!code.ok()) {
+      text += "[stale]\n";
+      continue;
+    }
+    const SourceLine line = (*code)->LineAt(static_cast<int32_t>(static_cast<uint32_t>(second)));
+    text += fmt::format("{} {}:{}\n", line.function, line.file, line.line);
+  }
+  if (chain.is_cut) text += "cut\n";
+  return text;
+}
+
+}  // namespace stackray

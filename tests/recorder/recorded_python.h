@@ -1,0 +1,58 @@
+// A stopped Python thread, as far as its walk and the naming of its frames looked at it.
+//
+// On disk it is text, one fact a line, numbers in hex:
+//   version HEX FREE_THREADED    PY_VERSION_HEX; 0 or 1
+//   variables INTERPRETERS CURRENT TLS_KIND TLS_AT TLS_OFFSET    struct PythonVariables
+//   runtime ADDRESS              of _PyRuntime; 0: none
+//   base ADDRESS                 where byte 0 of the text mapping would be
+//   thread POINTER
+//   word ADDRESS VALUE           a word of its memory, 8-byte aligned
+// Input:   fixtures of this tree; Parse() still checks what it reads.
+#ifndef STACKRAY_TESTS_RECORDER_RECORDED_PYTHON_H_
+#define STACKRAY_TESTS_RECORDER_RECORDED_PYTHON_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "interpreters/process_memory.h"
+#include "interpreters/python/python_data.h"
+#include "tests/recorder/python_chain.h"
+
+namespace stackray {
+
+using PythonWords = std::map<uint64_t, uint64_t>;  // By address.
+
+struct RecordedPython {
+  PythonBuild build;
+  PythonVariables variables;
+  uint64_t runtime = 0, base = 0, thread_pointer = 0;
+  PythonWords words;
+};
+
+std::string FormatPython(const RecordedPython& recorded);
+// Errors: DataLoss, with the line.
+absl::StatusOr<RecordedPython> ParsePython(const std::string& text);
+
+// Memory that consists of these words; `words` outlives it.
+class RecordedMemory : public ProcessMemory {
+ public:
+  explicit RecordedMemory(const PythonWords& words) : words_(words) {}
+  bool Read(uint64_t address, std::span<uint8_t> to) override;
+  bool IsGone() const override { return false; }
+
+ private:
+  const PythonWords& words_;
+};
+
+// What the table and the recorded process say about its layout; nullptr: not a version that is known.
+std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded);
+
+// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.
+std::string DescribePython(const PythonData& data, const PythonChain& chain, ProcessMemory& memory);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_TESTS_RECORDER_RECORDED_PYTHON_H_
