@@ -121,7 +121,7 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBui
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
   const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
-  return file != nullptr ? NativeFrame(stack.pid, *file, offset, batch)
+  return file != nullptr ? NativeFrame(stack.process.pid, *file, offset, batch)
                          : FrameWithoutFile(range, offset, batch);
 }
 
