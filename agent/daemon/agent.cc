@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <utility>
 
+#include "agent/daemon/seal_schedule.h"
 #include "agent/log.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
@@ -31,6 +33,12 @@ SamplingSettings OfSession(SamplingSettings sampling) {
 
 std::chrono::milliseconds FlushLimit(const AgentSettings& settings) {
   return std::chrono::milliseconds(settings.flush_timeout_ms);
+}
+
+SealSchedule::Random MakeRandom() {
+  return [engine = std::mt19937_64(std::random_device()())]() mutable {
+    return std::uniform_real_distribution(0.0, 1.0)(engine);
+  };
 }
 
 int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
@@ -248,20 +256,17 @@ void Agent::TakeSnapshot() {
 }
 
 void Agent::Run() {
-  const uint64_t interval_ns =
-      static_cast<uint64_t>(settings_.sampling.seal_interval_ms) * kNsPerMs;
   const int turn_ms =
       static_cast<int>(std::min<int64_t>(kTurnMs, settings_.sampling.seal_interval_ms));
-  uint64_t next_seal = BootTimeNs() + interval_ns, next_snapshot = BootTimeNs();
+  SealSchedule seals(static_cast<uint64_t>(settings_.sampling.seal_interval_ms) * kNsPerMs,
+                     BootTimeNs(), receivers_.empty() ? SealSchedule::Random() : MakeRandom());
+  uint64_t next_snapshot = BootTimeNs();
   while (!StopRequested() && !ReloadPending()) {
     session_->Turn(turn_ms);
     const uint64_t now = BootTimeNs();
     envelope_.Look(now, page_source_.answers_cpu_ns(), *session_, history_);
-    const bool seal = now >= next_seal;
-    if (seal) {
-      next_seal = now + interval_ns;
-      SealBatch();
-    }
+    const bool seal = seals.Due(now);
+    if (seal) SealBatch();
     if (!seal && now < next_snapshot) continue;
     next_snapshot = now + kSnapshotIntervalNs;
     TakeSnapshot();

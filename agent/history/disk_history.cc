@@ -20,10 +20,12 @@ bool Overlaps(const StoredBatch& batch, int64_t from_ms, int64_t to_ms) {
   return batch.start_unix_ns / kNsPerMs < to_ms && batch.end_unix_ns / kNsPerMs >= from_ms;
 }
 
-int64_t LastEndMs(const SegmentFile& segment) {
+// Of a segment that an earlier process left: it was stored when its batches ended, or now, if that is to come.
+void StampByItsTimes(SegmentFile& segment, int64_t now_ms) {
   int64_t last_ns = 0;
   for (const StoredBatch& batch : segment.batches()) last_ns = std::max(last_ns, batch.end_unix_ns);
-  return last_ns / kNsPerMs;
+  segment.Stamp(std::min(segment.batches().front().start_unix_ns / kNsPerMs, now_ms));
+  segment.Stamp(std::min(last_ns / kNsPerMs, now_ms));
 }
 
 }  // namespace
@@ -31,6 +33,7 @@ int64_t LastEndMs(const SegmentFile& segment) {
 DiskHistory::DiskHistory(HistorySettings settings, HistoryDirectory directory,
                          std::vector<std::string>& warnings)
     : settings_(std::move(settings)),
+      clock_(settings_),
       segment_bytes_(SegmentBytes(settings_.max_bytes)),
       segment_age_ms_(std::max<int64_t>(settings_.max_age_ms / 24, 1)),
       directory_(std::move(directory)) {
@@ -67,6 +70,7 @@ void DiskHistory::OpenSegments(const std::vector<std::string>& names,
       unlinkat(directory_.directory.get(), name.c_str(), 0);
       continue;
     }
+    StampByItsTimes(**segment, clock_.NowMs());
     bytes_ += (*segment)->size_bytes();
     segments_.push_back(*std::move(segment));
   }
@@ -74,8 +78,8 @@ void DiskHistory::OpenSegments(const std::vector<std::string>& names,
 }
 
 void DiskHistory::Trim(uint64_t incoming_bytes) {
-  const int64_t oldest_ms = settings_.now_ms() - settings_.max_age_ms;
-  while (!segments_.empty() && LastEndMs(*segments_.front()) < oldest_ms)
+  const int64_t oldest_ms = clock_.NowMs() - settings_.max_age_ms;
+  while (!segments_.empty() && segments_.front()->last_stamp_ms() < oldest_ms)
     DropOldest(DropReason::kAge);
   while (!segments_.empty() &&
          (bytes_ + incoming_bytes > settings_.max_bytes || segments_.size() > kMaxSegments))
@@ -97,7 +101,7 @@ bool DiskHistory::ActiveTakes(uint64_t frame_bytes) const {
   if (!active_) return false;
   const SegmentFile& last = *segments_.back();
   if (last.batches().empty()) return true;
-  const int64_t age_ms = settings_.now_ms() - last.batches().front().start_unix_ns / kNsPerMs;
+  const int64_t age_ms = clock_.NowMs() - last.first_stamp_ms();
   return last.size_bytes() + frame_bytes <= segment_bytes_ && age_ms < segment_age_ms_;
 }
 
@@ -110,7 +114,10 @@ absl::StatusOr<DiskHistory::SegmentPtr> DiskHistory::PrepareSegment(uint64_t fra
   absl::StatusOr<SegmentPtr> segment = SegmentFile::Create(
       directory_.directory.get(), SegmentFile::NameOf(next_sequence_++, first_ms));
   active_ = segment.ok();
-  if (segment.ok()) segments_.push_back(*segment);
+  if (segment.ok()) {
+    (*segment)->Stamp(clock_.NowMs());
+    segments_.push_back(*segment);
+  }
   return segment;
 }
 
@@ -134,6 +141,7 @@ absl::Status DiskHistory::AppendOnce(const SealedBatch& batch) {
     return stored.status();
   }
   (*segment)->AddToList(*stored);
+  (*segment)->Stamp(clock_.NowMs());
   const bool still_kept = std::ranges::find(segments_, *segment) != segments_.end();
   if (still_kept) bytes_ += frame_bytes;
   counts_.appended_batches += 1;

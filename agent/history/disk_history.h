@@ -41,6 +41,7 @@ class DiskHistory final : public History {
   absl::Status AppendOnce(const SealedBatch& batch);
 
   const HistorySettings settings_;
+  const AgeClock clock_;
   const uint64_t segment_bytes_;
   const int64_t segment_age_ms_;
   const HistoryDirectory directory_;

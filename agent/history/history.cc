@@ -7,8 +7,14 @@
 
 #include "agent/history/disk_history.h"
 #include "agent/history/memory_history.h"
+#include "kernel/wall_clock.h"
 
 namespace stackray {
+namespace {
+
+int64_t SteadyNowMs() { return static_cast<int64_t>(BootTimeNs() / 1'000'000); }
+
+}  // namespace
 
 int64_t SystemNowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -17,6 +23,7 @@ int64_t SystemNowMs() {
 }
 
 absl::StatusOr<OpenedHistory> OpenHistory(HistorySettings settings) {
+  if (!settings.steady_ms) settings.steady_ms = settings.now_ms ? settings.now_ms : &SteadyNowMs;
   if (!settings.now_ms) settings.now_ms = &SystemNowMs;
   OpenedHistory opened;
   absl::StatusOr<HistoryDirectory> directory = OpenHistoryDirectory(settings.state_dir);

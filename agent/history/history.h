@@ -6,6 +6,10 @@
 // first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
 // and 1/24 of the age.
 //
+// Age is what has passed since a batch was stored, by a clock that does not jump: setting the wall clock neither drops
+// a batch nor keeps it. Of what an earlier process left, the wall clock of the opening says the age, and a time
+// in the future counts as now. Times of queries are the batches' own, by the wall clock that they were taken under.
+//
 // What survives: after SIGKILL every batch whose Append() returned. After a power cut the last
 // seconds may be missing: Append() never waits for the disk (no fsync); a full segment's write-out
 // is started, and the destructor waits for the last one. A torn or damaged tail is cut off when
@@ -35,9 +39,23 @@ namespace stackray {
 struct HistorySettings {
   std::string state_dir;                     // Created (0700) when missing.
   uint64_t max_bytes = 256 * 1024 * 1024;    // Of files, lengths included.
-  int64_t max_age_ms = 24LL * 3600 * 1000;   // Of a batch's end.
+  int64_t max_age_ms = 24LL * 3600 * 1000;   // Since a batch was stored.
   uint64_t memory_bytes = 32 * 1024 * 1024;  // Instead of max_bytes while memory-only, if smaller.
   std::function<int64_t()> now_ms;           // Unix milliseconds; empty: the system's clock.
+  // Milliseconds since any moment; empty: now_ms where a test gives one, else CLOCK_BOOTTIME.
+  std::function<int64_t()> steady_ms;
+};
+
+// The time by which batches age: Unix milliseconds at its making, and steady from then on.
+class AgeClock {
+ public:
+  explicit AgeClock(const HistorySettings& settings)  // Both clocks are set.
+      : steady_ms_(settings.steady_ms), offset_ms_(settings.now_ms() - settings.steady_ms()) {}
+  int64_t NowMs() const { return steady_ms_() + offset_ms_; }
+
+ private:
+  std::function<int64_t()> steady_ms_;
+  int64_t offset_ms_;
 };
 
 // Counts since it was opened, except where it says "now".

@@ -17,14 +17,15 @@ int64_t EndMs(const SealedBatch& batch) {
 
 MemoryHistory::MemoryHistory(HistorySettings settings)
     : settings_(std::move(settings)),
+      clock_(settings_),
       max_bytes_(std::min(settings_.max_bytes, settings_.memory_bytes)) {}
 
 void MemoryHistory::Trim(uint64_t incoming_bytes) {
-  const int64_t oldest_ms = settings_.now_ms() - settings_.max_age_ms;
+  const int64_t oldest_ms = clock_.NowMs() - settings_.max_age_ms;
   while (!batches_.empty()) {
-    const bool expired = EndMs(*batches_.front()) < oldest_ms;
+    const bool expired = batches_.front().time_ms < oldest_ms;
     if (!expired && bytes_ + incoming_bytes <= max_bytes_) return;
-    bytes_ -= batches_.front()->bytes.size();
+    bytes_ -= batches_.front().batch->bytes.size();
     batches_.pop_front();
     (expired ? counts_.expired_batches : counts_.evicted_batches) += 1;
   }
@@ -45,7 +46,7 @@ absl::Status MemoryHistory::Append(const SealedBatchPtr& batch) {
     return absl::ResourceExhaustedError("the batch is larger than the whole history");
   }
   Trim(batch->bytes.size());
-  batches_.push_back(batch);
+  batches_.push_back({batch, clock_.NowMs()});
   bytes_ += batch->bytes.size();
   counts_.appended_batches += 1;
   counts_.appended_samples += batch->samples;
@@ -59,7 +60,7 @@ uint64_t MemoryHistory::Query(int64_t from_ms, int64_t to_ms,
   {
     const std::lock_guard lock(mutex_);
     Trim(0);
-    for (const SealedBatchPtr& batch : batches_)
+    for (const auto& [batch, stored_ms] : batches_)
       if (StartMs(*batch) < to_ms && EndMs(*batch) >= from_ms) wanted.push_back(batch);
   }
   uint64_t visited = 0;
@@ -75,7 +76,7 @@ HistoryStatistics MemoryHistory::statistics() const {
   HistoryStatistics now = counts_;
   now.bytes = bytes_;
   now.batches = batches_.size();
-  for (const SealedBatchPtr& batch : batches_) {
+  for (const auto& [batch, stored_ms] : batches_) {
     now.oldest_ms = now.newest_ms == 0 ? StartMs(*batch) : std::min(now.oldest_ms, StartMs(*batch));
     now.newest_ms = std::max(now.newest_ms, EndMs(*batch));
   }

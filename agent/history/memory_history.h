@@ -22,10 +22,16 @@ class MemoryHistory final : public History {
  private:
   void Trim(uint64_t incoming_bytes);  // Expects mutex_ to be held.
 
+  struct Stored {
+    SealedBatchPtr batch;
+    int64_t time_ms;  // When, by clock_.
+  };
+
   const HistorySettings settings_;
+  const AgeClock clock_;
   mutable std::mutex mutex_;  // Guards all below.
   uint64_t max_bytes_;
-  std::deque<SealedBatchPtr> batches_;  // Oldest first.
+  std::deque<Stored> batches_;  // Oldest first.
   uint64_t bytes_ = 0;
   HistoryStatistics counts_;
 };

@@ -58,6 +58,15 @@ class SegmentFile {
   void StartWriteOut() const;  // Asks the kernel to write to disk now; does not wait.
   void WaitForDisk() const;
 
+  // When its batches were stored, by the history's AgeClock.
+  void Stamp(int64_t time_ms) {
+    if (!stamped_) first_stamp_ms_ = time_ms;
+    stamped_ = true;
+    last_stamp_ms_ = time_ms;
+  }
+  int64_t first_stamp_ms() const { return first_stamp_ms_; }
+  int64_t last_stamp_ms() const { return last_stamp_ms_; }
+
   const std::string& name() const { return name_; }
   uint64_t size_bytes() const { return size_bytes_; }  // Of the listed frames.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
@@ -72,6 +81,8 @@ class SegmentFile {
   uint64_t size_bytes_ = 0;
   uint64_t damaged_bytes_ = 0;
   std::vector<StoredBatch> batches_;
+  bool stamped_ = false;
+  int64_t first_stamp_ms_ = 0, last_stamp_ms_ = 0;
 };
 
 }  // namespace stackray

@@ -106,8 +106,8 @@ constexpr SettingRow kSamplingRows[] = {
        return StoreOneOf(t[0], {"hidden", "folded", "kept"}, v.sampling.interpreter_loops);
      }},
     {"seal-interval", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "TIME",
-     "how long a batch collects", "15s with a receiver, else 2s; record: 1s",
-     "a time from 100ms to 10m, like 15s",
+     "how long a batch collects, with a receiver give or take a tenth",
+     "15s with a receiver, else 2s; record: 1s", "a time from 100ms to 10m, like 15s",
      [](V& v, Texts t) { return StoreDuration(t, 100, 600'000, v.seal_interval_ms.emplace()); }},
     {"raw-slices", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "SIZE",
      "memory for stack slices whose unwind tables are not loaded yet; 0: none", "4MiB", kSizeWords,

@@ -120,6 +120,41 @@ TEST_F(SpoolQueueTest, WhatIsTooOldGoesThoughTheReceiverAskedForADay) {
   ExpectHonest(queue->Counts());
 }
 
+// Somebody sets the wall clock, hours back and hours forward, while batches wait: their age and the waits between
+// attempts are a steady clock's.
+TEST_F(SpoolQueueTest, AWallClockThatJumpsDropsNothingAndShortensNoWait) {
+  constexpr int64_t kHourMs = 3'600'000;
+  std::atomic<int64_t> wall_ms = 1'790'000'000'000;
+  const ExportClock::Time up = clock_.Now() + seconds(100);
+  receiver_->judge = [this, up, &wall_ms](const SealedBatch&) -> SendResult {
+    wall_ms += clock_.Now().time_since_epoch().count() % 2 == 0 ? 9 * kHourMs : -9 * kHourMs;
+    if (clock_.Now() < up) return {.kind = Kind::kRetry, .message = "connection refused"};
+    return {.kind = Kind::kDelivered};
+  };
+  receiver_->Hold();  // Until all wait.
+  const auto queue =
+      Start({.max_age = std::chrono::hours(1), .now_ms = [&] { return wall_ms.load(); }},
+            {.clock = &clock_});
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) {
+    expected.push_back(std::to_string(i));
+    queue->Add(MakeBatch(expected.back(), 1));
+    wall_ms += i % 2 == 0 ? -9 * kHourMs : 9 * kHourMs;
+  }
+  receiver_->Release();
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().queued_batches == 0; }));
+  EXPECT_THAT(clock_.waits(), ElementsAre(milliseconds(5000), milliseconds(7500),
+                                          milliseconds(11250), milliseconds(16875), testing::_,
+                                          milliseconds(30000), milliseconds(30000)));
+  std::vector<std::string> sent = receiver_->Sent();
+  sent.erase(sent.begin(), sent.begin() + 7);  // The same first one, again and again.
+  EXPECT_EQ(sent, expected);
+  EXPECT_EQ(queue->Counts().LostInAll().samples, 0u);
+  queue->Stop();
+  EXPECT_THAT(Files(), IsEmpty());
+  ExpectHonest(queue->Counts());
+}
+
 // Down for so many seconds of the queue's own clock, a batch every 15 s.
 class SpoolOutage : public SpoolQueueTest, public testing::WithParamInterface<int> {};
 
