@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,7 @@
 namespace stackray {
 namespace {
 
-bool g_json = false;
+std::atomic<bool> g_json = false;
 std::mutex g_mutex;
 LogLimiter g_limiter;  // Guarded by g_mutex.
 
@@ -65,14 +66,19 @@ void WriteHeldBack(const std::vector<LogLimiter::HeldBack>& all) {
 }  // namespace
 
 void InitLog(const LogSettings& settings) {
-  g_json = settings.format == LogFormat::kJson;
   auto logger = std::make_shared<spdlog::logger>("stackray",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern(g_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
-                             : "%Y-%m-%d %H:%M:%S %l: %v");
-  logger->set_level(LevelOf(settings.level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
+  ChangeLog(settings);
+}
+
+void ChangeLog(const LogSettings& settings) {
+  g_json = settings.format == LogFormat::kJson;
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  logger.set_pattern(g_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%v})"
+                            : "%Y-%m-%d %H:%M:%S %l: %v");
+  logger.set_level(LevelOf(settings.level));
 }
 
 void LogInfo(std::string_view text, std::string_view reason, std::source_location site) {

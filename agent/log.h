@@ -16,6 +16,8 @@
 namespace stackray {
 
 void InitLog(const LogSettings& settings);
+// Another level and format while threads log.
+void ChangeLog(const LogSettings& settings);
 
 void LogInfo(std::string_view text, std::string_view reason = {},
              std::source_location site = std::source_location::current());

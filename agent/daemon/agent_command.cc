@@ -25,8 +25,10 @@ int Fail(const absl::Status& status) {
 
 void Reload(Agent& agent, const ReadSettings& read_settings) {
   absl::StatusOr<AgentSettings> read = read_settings();
+  const LogSettings log = read.ok() ? read->log : LogSettings();
   const absl::Status status = read.ok() ? agent.Reload(*std::move(read)) : read.status();
   if (status.ok()) {
+    ChangeLog(log);
     LogInfo("settings reloaded");
   } else {
     LogError("settings not reloaded, the old ones stay: " + std::string(status.message()));

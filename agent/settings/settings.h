@@ -115,6 +115,14 @@ struct EffectiveSetting {
   int receiver = -1;   // Of the file's list `receivers`, from 0; -1: not in it.
 };
 
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogFormat { kText, kJson };
+
+struct LogSettings {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
 struct AgentSettings {
   TargetSettings target;
   SamplingSettings sampling;
@@ -133,6 +141,7 @@ struct AgentSettings {
   bool page = true;                               // Default: without a receiver on, with one off.
   ListenAddress listen;                           // Of the loopback interface: page and metrics.
   std::optional<ListenAddress> metrics_listen;    // Of any interface: metrics alone.
+  LogSettings log;
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.
   std::vector<EffectiveSetting> effective;
@@ -149,14 +158,6 @@ struct ConvertSettings {
 
 struct DoctorSettings {
   std::string config_path;  // --config; empty: not given.
-};
-
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
-enum class LogFormat { kText, kJson };
-
-struct LogSettings {
-  LogLevel level = LogLevel::kInfo;
-  LogFormat format = LogFormat::kText;
 };
 
 }  // namespace stackray

@@ -97,6 +97,12 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   agent.sampling.seal_interval_ms = values.seal_interval_ms.value_or(has_receiver ? 15000 : 2000);
   agent.sampling.resource_attributes = AttributesOf(values);
   agent.page = values.page.value_or(!has_receiver);
+  if (agent.bpf_memory_budget_bytes != 0 &&
+      agent.sampling.unwind_tables_bytes > agent.bpf_memory_budget_bytes)
+    line.warnings.push_back(
+        "unwind-tables is more than bpf-memory-budget allows for all BPF maps together: the agent "
+        "will have fewer");
+  agent.log = line.log;
   agent.check_config = flags.check_config;
   agent.show_status = flags.status;
   for (EffectiveSetting& setting : line.effective) {

@@ -49,6 +49,14 @@ TEST(CommandLine, RecordWithoutAnythingIsTheWholeHostAt99) {
   EXPECT_THAT(record.outputs, IsEmpty());
 }
 
+TEST(CommandLine, TablesThatDoNotFitTheBudgetAreSaid) {
+  EXPECT_THAT(Parse({"agent", "--unwind-tables=64MiB", "--bpf-memory-budget=32MiB"}).warnings,
+              ElementsAre(HasSubstr("unwind-tables is more than bpf-memory-budget")));
+  EXPECT_THAT(Parse({"agent", "--unwind-tables=64MiB", "--bpf-memory-budget=0"}).warnings,
+              IsEmpty());
+  EXPECT_THAT(Parse({"agent"}).warnings, IsEmpty());
+}
+
 TEST(CommandLine, ShortFlagsTakeValuesInAllForms) {
   for (const Words& words : {Words{"record", "-F", "7", "-p", "3"}, Words{"record", "-F7", "-p3"},
                              Words{"record", "--frequency=7", "--pid", "3"}}) {
