@@ -109,6 +109,17 @@ absl::StatusOr<ParsedFlags> ParseWithCli(Verb verb, std::span<const std::string>
   return parsed;
 }
 
+// "--page=" would be "--page" to CLI11, and "--pid=" a flag whose value is the next argument.
+absl::Status RefuseEmptyValues(Verb verb, std::span<const std::string> flags) {
+  for (const std::string& flag : flags) {
+    if (!flag.starts_with("--") || flag.find('=') != flag.size() - 1) continue;
+    const SettingRow* row = FindSetting(std::string_view(flag).substr(2, flag.size() - 3));
+    if (row != nullptr && (row->verbs & verb) != 0)
+      return BadValue({row, SettingSource::kCommandLine, FlagName(*row), {""}});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ParsedFlags> ParseFlags(Verb verb, std::span<const std::string> arguments) {
@@ -119,6 +130,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(Verb verb, std::span<const std::string> a
   if (std::ranges::find(flags, "--help") != flags.end() ||
       std::ranges::find(flags, "-h") != flags.end())
     return help;
+  if (absl::Status status = RefuseEmptyValues(verb, flags); !status.ok()) return status;
   try {
     absl::StatusOr<ParsedFlags> parsed = ParseWithCli(verb, flags);
     if (!parsed.ok() || dashes == arguments.end()) return parsed;
