@@ -24,6 +24,19 @@
 namespace stackray {
 namespace {
 
+// As they were written: "memory 256MiB, BPF memory 128MiB, CPU 50%".
+std::string BudgetsOf(const std::vector<EffectiveSetting>& settings) {
+  constexpr std::pair<std::string_view, std::string_view> kBudgets[] = {
+      {"memory-budget", "memory"}, {"bpf-memory-budget", "BPF memory"}, {"cpu-budget", "CPU"}};
+  std::string text;
+  for (const auto& [key, name] : kBudgets)
+    for (const EffectiveSetting& setting : settings)
+      if (setting.key == key)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                            setting.value == "0" ? "without a bound" : setting.value);
+  return text;
+}
+
 // What an agent that is started here would read.
 DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   std::vector<std::string> arguments = {"agent"};
@@ -39,6 +52,7 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   options.state_directory = agent.state_dir;
   if (agent.listen.port != 0) options.page_port = agent.listen.port;
   options.settings.warnings = line->warnings;
+  options.settings.budgets = BudgetsOf(line->effective);
   const absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(agent);
   if (!plans.ok()) options.settings.error = std::string(plans.status().message());
   for (const ReceiverStrings& receiver : agent.receivers)

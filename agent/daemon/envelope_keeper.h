@@ -8,7 +8,7 @@
 // 1, else by the frames that they walked. Answers of the page are left out: they have a pace of their own, and
 // nothing that is given up here would make them cheaper.
 //
-// Cost: 40 us a second. Threads: the agent's loop.
+// Cost: 10 us a second. Threads: the agent's loop.
 #ifndef STACKRAY_AGENT_DAEMON_ENVELOPE_KEEPER_H_
 #define STACKRAY_AGENT_DAEMON_ENVELOPE_KEEPER_H_
 

@@ -19,6 +19,7 @@ struct AgentSettingsFacts {
   std::string error;                   // Why it would not start; empty: it would.
   std::vector<std::string> receivers;  // "http://collector:4317 (OTEL_EXPORTER_OTLP_ENDPOINT)".
   std::vector<std::string> warnings;   // What is given and not used.
+  std::string budgets;  // "memory 256MiB, BPF memory 128MiB, CPU 50%"; empty: not known.
 };
 
 struct DoctorOptions {

@@ -16,6 +16,10 @@ Findings CheckAgentSettings(const AgentSettingsFacts& settings) {
                 "take it away, or mend it; stackray agent --check-config shows what holds"));
   for (const std::string& receiver : settings.receivers)
     findings.push_back(Good("receiver", fmt::format("the agent sends to {}", receiver)));
+  if (!settings.budgets.empty())
+    findings.push_back(
+        Good("budgets", fmt::format("the agent keeps to {}, and does without before it uses more",
+                                    settings.budgets)));
   if (settings.receivers.empty())
     findings.push_back(Good(
         "receiver", "no receiver is configured: the agent keeps a local history and its page"));

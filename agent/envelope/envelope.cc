@@ -13,7 +13,7 @@ constexpr double kEnoughCpu =
 constexpr double kAhead = 2;                              // Short windows that are looked ahead.
 constexpr int kMostDoublings = 6;                         // Of the wait.
 constexpr uint64_t kLeastTableBytes = uint64_t{2} << 20;  // RowStore has two chunks at least.
-constexpr StepLevels kMost = {3, 1, 4, 2, 2};
+constexpr StepLevels kMost = {3, 1, 4, 1, 2};
 
 struct StepFacts {
   std::string_view name;

@@ -238,6 +238,14 @@ TEST(Doctor, SettingsThatDoNotMatterAreSaidNotToMatter) {
   EXPECT_THAT(finding->what, HasSubstr("is 4: does not matter"));
 }
 
+TEST(Doctor, TheAgentsBudgetsAreSaid) {
+  const DoctorOptions with{.settings = {.budgets = "memory 256MiB, CPU 50%"}};
+  const auto finding = Find(Examine(FakeHost(), with), "budgets");
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->level, FindingLevel::kGood);
+  EXPECT_THAT(finding->what, HasSubstr("memory 256MiB, CPU 50%"));
+}
+
 TEST(Doctor, ABareHostWithoutAnyFileGivesFindingsAndNoCrash) {
   FakeHost host;
   host.files.clear();

@@ -230,6 +230,16 @@ class AgentCase(stackray_command.SamplingCase):
         self.assertEqual(convert.returncode, 0, convert.stderr)
         return sum_of_folded(folded)
 
+    def count_one_by_one(self, batches):
+        """The same of batches of different sampling rates: together in one file they would be weighed."""
+        sums = [0, 0]
+        path = self.path("one.otlp")
+        for batch in batches:
+            with open(path, "wb") as file:
+                file.write(struct.pack(">I", len(batch)) + batch)
+            sums = [a + b for a, b in zip(sums, self.count(path))]
+        return tuple(sums)
+
     def assert_protoc_agrees(self, batches, samples_and_markers):
         """Counts with a decoder that is not ours."""
         if shutil.which("protoc") is None:

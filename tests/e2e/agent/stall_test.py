@@ -19,8 +19,8 @@ class Stall(agent_case.AgentCase):
         receiver.up()
         self.spin()
         self.spin()
-        agent = self.agent("--page", "--seal-interval", "200ms", "-F", FREQUENCY, "--protocol",
-                           "http/protobuf", "--endpoint", receiver.endpoint)
+        agent = self.agent("--page", "--seal-interval", "200ms", "-F", FREQUENCY, "--cpu-budget", "0",
+                           "--protocol", "http/protobuf", "--endpoint", receiver.endpoint)
         self.wait_until_sampling(agent)
         accountant = self.account(agent)
         self.assertTrue(receiver.wait_for(2, 20))
