@@ -118,6 +118,11 @@ std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFileP
   return lines;
 }
 
+bool SourceLines::IsBare() const {
+  return files_.empty() ||
+         (files_.front()->debug == nullptr && files_.front()->symbols == nullptr);
+}
+
 void SourceLines::Wipe() { files_.clear(); }
 
 void SourceLines::DropDeleted() {

@@ -45,6 +45,9 @@ class SourceLines {
   std::vector<SourceLine> Resolve(uint32_t pid, const ExecutableFilePtr& file,
                                   uint64_t elf_address);
 
+  // True when Resolve() says nothing of any address of that file. Of the file asked last.
+  bool IsBare() const;
+
   void Wipe();
   // Closes executables that are deleted, so that their space is free again.
   void DropDeleted();

@@ -82,8 +82,9 @@ bool LineWorker::NextQuestion(LineQuestion* question) {
 void LineWorker::Run() {
   const uint64_t started_ns = ClockNs(CLOCK_MONOTONIC);
   for (LineQuestion question; NextQuestion(&question);) {
-    LineAnswer answer{question.file->handle, question.elf_address, {}};
+    LineAnswer answer{question.file->handle, question.elf_address};
     answer.lines = lines_.Resolve(question.pid, question.file, question.elf_address);
+    answer.is_bare = lines_.IsBare();
     question.file.reset();
     {
       absl::MutexLock lock(&mutex_);

@@ -36,6 +36,7 @@ struct LineQuestion {
 struct LineAnswer {
   uint64_t handle = 0, elf_address = 0;
   std::vector<SourceLine> lines;  // As SourceLines::Resolve().
+  bool is_bare = false;           // Nothing is known of any address of the file.
 };
 
 class LineWorker {

@@ -6,6 +6,11 @@
 #include "absl/time/clock.h"
 
 namespace stackray {
+namespace {
+
+constexpr size_t kMaxBareFiles = 4096;
+
+}  // namespace
 
 NativeLines::NativeLines(NativeLinesSettings settings)
     : settings_(std::move(settings)), cache_(settings_.cache_bytes), worker_(settings_.worker) {}
@@ -16,7 +21,7 @@ int32_t NativeLines::Define(const FrameKey& key, const FrameSymbols& symbols, ui
   if (!batch.AwaitsLines(location)) return location;
   const LineCache::Key place(file->handle, symbols.address);
   std::vector<SourceLine> lines;
-  if (cache_.Find(place, &lines)) {
+  if (bare_.contains(file->handle) || cache_.Find(place, &lines)) {
     ++counts_.cached;
     // Without a limit: a sample that makes the batch too large is taken back as a whole.
     batch.CompleteFrame(location, WithOwnName(std::move(lines), symbols.lines),
@@ -38,7 +43,12 @@ void NativeLines::AskWorker() {
 void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes) {
   const LineCache::Key place(answer.handle, answer.elf_address);
   asked_.erase(place);
-  cache_.Insert(place, answer.lines);
+  if (answer.is_bare) {
+    if (bare_.size() == kMaxBareFiles) bare_.clear();
+    bare_.insert(answer.handle);
+  } else {
+    cache_.Insert(place, answer.lines);
+  }
   const auto waiting = waiting_.find(place);
   if (waiting == waiting_.end()) return;
   const Waiting frame = std::move(waiting->second);
@@ -67,6 +77,7 @@ void NativeLines::Finish(BatchBuilder& batch, size_t limit_bytes) {
 
 void NativeLines::Wipe() {
   cache_.Wipe();
+  bare_.clear();
   worker_.Wipe();
 }
 

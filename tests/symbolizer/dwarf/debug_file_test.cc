@@ -1,0 +1,68 @@
+// Small programs, built in every way that debug information comes: DebugFile says what llvm-symbolizer says.
+#include "symbolizer/dwarf/debug_file.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/symbolizer/dwarf/line_oracle.h"
+#include "tests/symbolizer/oracle.h"
+
+namespace stackray::test {
+namespace {
+
+struct Build {
+  const char* name;
+  const char* command;    // "{}" twice: the source and the program.
+  const char* arguments;  // Of the oracle.
+};
+void PrintTo(const Build& build, std::ostream* out) { *out << build.name; }
+
+class DebugFileOf : public testing::TestWithParam<Build> {};
+
+TEST_P(DebugFileOf, SaysWhatLlvmSays) {
+  const std::string command = GetParam().command;
+  const std::string compiler = command.substr(0, command.find(' '));
+  for (const std::string& tool : {std::string("llvm-symbolizer"), compiler})
+    if (!HasTool(tool)) GTEST_SKIP() << "no " << tool << " here";
+  const TemporaryDirectory directory;
+  const std::string program = directory.File("program");
+  const std::string source = STACKRAY_SOURCE_DIR "/tests/symbolizer/dwarf/programs/inlines.cc";
+  RunLines(fmt::format("cd '{}' && ", directory.File("")) +
+           fmt::format(fmt::runtime(command), source, program));
+  const auto opened = OpenFile(program);
+  if (!opened) GTEST_SKIP() << "this compiler does not build it: " << command;
+  const std::vector<uint64_t> addresses = RandomTextAddresses(program, 800);
+  const auto expected = AskLlvm(program, addresses, GetParam().arguments);
+  ASSERT_EQ(expected.size(), addresses.size());
+  const auto file = dwarf::DebugFile::Open(*opened->source, SettingsFor(program));
+  ASSERT_NE(file, nullptr);
+  const Comparison result =
+      Compare(addresses, expected, [&](uint64_t address) { return file->Resolve(address); });
+  EXPECT_GT(result.asked, addresses.size() / 2);
+  EXPECT_GT(result.inlined, addresses.size() / 20);
+  EXPECT_EQ(result.functions_differ, 0u) << result.examples;
+  EXPECT_EQ(result.stacks_differ, 0u) << result.examples;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Builds, DebugFileOf,
+    testing::Values(
+        Build{"gcc_dwarf2", "g++ -O2 -g -gdwarf-2 {} -o {}", ""},
+        Build{"gcc_dwarf3", "g++ -O2 -g -gdwarf-3 {} -o {}", ""},
+        Build{"gcc_dwarf4", "g++ -O2 -g -gdwarf-4 {} -o {}", ""},
+        Build{"gcc_dwarf5", "g++ -O2 -g -gdwarf-5 {} -o {}", ""},
+        Build{"gcc_dwarf5_wide", "g++ -O2 -g -gdwarf-5 -gdwarf64 {} -o {}", ""},
+        Build{"gcc_compressed", "g++ -O2 -g -gz {} -o {}", ""},
+        Build{"gcc_compressed_old", "g++ -O2 -g -gz=zlib-gnu {} -o {}", ""},
+        Build{"gcc_sections", "g++ -O2 -g -ffunction-sections -Wl,--gc-sections {} -o {}", ""},
+        Build{"gcc_type_units", "g++ -O2 -g -fdebug-types-section {} -o {}", ""},
+        Build{"gcc_lines_only", "g++ -O2 -g1 {} -o {}", ""},
+        Build{"gcc_lto", "g++ -O2 -g -flto {} -o {}", ""},
+        Build{"gcc_split4", "g++ -O2 -gdwarf-4 -gsplit-dwarf {} -o {}", ""},
+        Build{"gcc_split5", "g++ -O2 -gdwarf-5 -gsplit-dwarf {} -o {}", ""},
+        Build{"clang_dwarf4", "clang++ -O2 -g -gdwarf-4 {} -o {}", ""},
+        Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace stackray::test
