@@ -175,8 +175,8 @@ int32_t BatchBuilder::Impl::DeferFrame(const FrameKey& key, const FrameSymbols& 
   const auto [entry, inserted] = frames_.try_emplace(key, 0);
   if (!inserted) return entry->second;
   const int32_t before = dictionary_.locations();
-  entry->second = dictionary_.InternLateLocation(symbols.type, UseMapping(symbols.mapping),
-                                                 symbols.address);
+  entry->second =
+      dictionary_.InternLateLocation(symbols.type, UseMapping(symbols.mapping), symbols.address);
   new_frames_.push_back(key);
   if (entry->second >= before) deferred_.Add(entry->second, symbols.lines);
   return entry->second;

@@ -20,8 +20,8 @@ size_t TextBytes(std::string_view text) {
 size_t ReservedBytes(const std::vector<SourceLine>& lines) {
   size_t bytes = 0;
   for (const SourceLine& line : lines)
-    bytes += kLineBytes + TextBytes(line.function) + TextBytes(line.system_name) +
-             TextBytes(line.file);
+    bytes +=
+        kLineBytes + TextBytes(line.function) + TextBytes(line.system_name) + TextBytes(line.file);
   return bytes;
 }
 

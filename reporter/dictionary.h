@@ -70,8 +70,8 @@ class Dictionary {
   DictionaryTable mappings_{1}, locations_{2}, functions_{3}, links_{4}, strings_{5},
       attributes_{6}, stacks_{7};
   absl::flat_hash_map<int32_t, LateLines> late_;  // By location.
-  size_t late_bytes_ = 0;  // What their lines add to the message.
-  std::string text_, value_, body_, line_;  // Scratch.
+  size_t late_bytes_ = 0;                         // What their lines add to the message.
+  std::string text_, value_, body_, line_;        // Scratch.
 };
 
 }  // namespace stackray

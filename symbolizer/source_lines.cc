@@ -71,8 +71,8 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
   OpenFile& open = *files_.front();
   const absl::StatusOr<ElfImage> image = ElfImage::Create(*file->source);
   if (!image.ok() || file->identity.inode == 0 || !file->fd.valid()) return open;
-  open.related = std::make_unique<DebugFiles>(
-      fmt::format("{}/{}/root", settings_.proc, pid), settings_.own_root);
+  open.related = std::make_unique<DebugFiles>(fmt::format("{}/{}/root", settings_.proc, pid),
+                                              settings_.own_root);
   const bool has_symbols = HasSection(*image, ".symtab");
   const ByteSource* debug = file->source.get();
   std::string debug_path = file->info.path;
@@ -90,14 +90,13 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
   }
   if (debug == nullptr) return open;
   const DebugFiles* related = open.related.get();
-  open.debug = dwarf::DebugFile::Open(
-      *debug, {.scratch = settings_.scratch,
-               .cache_bytes = settings_.cache_bytes / 2,
-               .open_related =
-                   [related, debug_path](const std::string& path) {
-                     return related->OpenRelated(debug_path, path);
-                   },
-               .packed_units_path = file->info.path + ".dwp"});
+  open.debug = dwarf::DebugFile::Open(*debug, {.scratch = settings_.scratch,
+                                               .cache_bytes = settings_.cache_bytes / 2,
+                                               .open_related =
+                                                   [related, debug_path](const std::string& path) {
+                                                     return related->OpenRelated(debug_path, path);
+                                                   },
+                                               .packed_units_path = file->info.path + ".dwp"});
   return open;
 }
 
@@ -112,15 +111,14 @@ std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFileP
   std::vector<SourceLine> lines;
   if (open.debug != nullptr) lines = open.debug->Resolve(elf_address);
   if (open.symbols != nullptr)
-    lines = WithOwnName(std::move(lines),
-                        open.names.Resolve(file->handle, *open.symbols, elf_address));
+    lines =
+        WithOwnName(std::move(lines), open.names.Resolve(file->handle, *open.symbols, elf_address));
   Evict();
   return lines;
 }
 
 bool SourceLines::IsBare() const {
-  return files_.empty() ||
-         (files_.front()->debug == nullptr && files_.front()->symbols == nullptr);
+  return files_.empty() || (files_.front()->debug == nullptr && files_.front()->symbols == nullptr);
 }
 
 void SourceLines::Wipe() { files_.clear(); }

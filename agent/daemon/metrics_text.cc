@@ -98,14 +98,14 @@ void AddSampling(const AgentSnapshot& s, Families* out) {
 
 void AddSourceLines(const AgentSnapshot& s, Families* out) {
   const FrameResolver::Counts& frames = s.session.counts.frames;
-  out->push_back(
-      Counter("stackray_source_lines_total",
-              "Needed native frames by where their inlined functions and lines came from; deferred: they went out "
-              "with the function's name alone.")
-          .Row(Number(frames.lines.cached), {{"from", "cache"}})
-          .Row(Number(frames.lines.answered), {{"from", "files"}})
-          .Row(Number(frames.lines.deferred), {{"from", "deferred"}})
-          .Take());
+  out->push_back(Counter("stackray_source_lines_total",
+                         "Needed native frames by where their inlined functions and lines came "
+                         "from; deferred: they went out "
+                         "with the function's name alone.")
+                     .Row(Number(frames.lines.cached), {{"from", "cache"}})
+                     .Row(Number(frames.lines.answered), {{"from", "files"}})
+                     .Row(Number(frames.lines.deferred), {{"from", "deferred"}})
+                     .Take());
   out->push_back(Counter("stackray_source_lines_cpu_seconds_total",
                          "CPU time of the thread that looks up inlined functions and lines.")
                      .Row(static_cast<double>(frames.lines_cpu_ns) / 1e9)

@@ -81,9 +81,8 @@ int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uin
   ++counts_.questions;
   if (const int32_t known = batch.FindFrame(key); known != BatchBuilder::kNeeded) return known;
   ++counts_.resolved;
-  FrameSymbols symbols{.type = FrameType::kNative,
-                       .mapping = MappingKeyOf(file, address),
-                       .address = address};
+  FrameSymbols symbols{
+      .type = FrameType::kNative, .mapping = MappingKeyOf(file, address), .address = address};
   if (policy_ != SymbolPolicy::kOff)
     symbols.lines = names_.Resolve(file.handle, *file.source, address);
   if (batch.NeedsMapping(symbols.mapping))

@@ -10,8 +10,7 @@ constexpr size_t kTextOverheadBytes = 64;   // Of the string, its node and its s
 constexpr size_t kPlaceOverheadBytes = 48;  // Of the map's slot, which may be half empty.
 
 uint32_t Narrow(int64_t value) {
-  return static_cast<uint32_t>(
-      std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
+  return static_cast<uint32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t l
   if (waiting == waiting_.end()) return;
   const Waiting frame = std::move(waiting->second);
   waiting_.erase(waiting);
-  const bool fits = batch.CompleteFrame(frame.location, WithOwnName(answer.lines, frame.own),
-                                        limit_bytes);
+  const bool fits =
+      batch.CompleteFrame(frame.location, WithOwnName(answer.lines, frame.own), limit_bytes);
   ++(fits ? counts_.answered : counts_.deferred);
 }
 

@@ -28,8 +28,9 @@ struct NativeLinesSettings {
 class NativeLines {
  public:
   struct Counts {
-    uint64_t cached = 0, answered = 0;  // Frames that got their lines, or the word that there are none.
-    uint64_t deferred = 0;              // Frames that went out without: late, no room in queue or batch.
+    uint64_t cached = 0,
+             answered = 0;  // Frames that got their lines, or the word that there are none.
+    uint64_t deferred = 0;  // Frames that went out without: late, no room in queue or batch.
   };
 
   explicit NativeLines(NativeLinesSettings settings);
@@ -61,7 +62,7 @@ class NativeLines {
   absl::flat_hash_set<uint64_t> bare_;  // Handles of files without debug information.
   absl::flat_hash_map<LineCache::Key, Waiting> waiting_;  // Frames of the open batch.
   absl::flat_hash_set<LineCache::Key> asked_;             // Also those of batches before.
-  std::vector<LineQuestion> questions_;                   // Not handed over yet: the worker wakes once a turn.
+  std::vector<LineQuestion> questions_;  // Not handed over yet: the worker wakes once a turn.
   Counts counts_;
   LineWorker worker_;
 };

@@ -39,8 +39,8 @@ class Abbreviations {
 
   const Abbreviation* Find(uint64_t code) const;  // nullptr: not declared. Lives as long as this.
   std::span<const AttributeForm> AttributesOf(const Abbreviation& abbreviation) const {
-    return std::span(attributes_).subspan(abbreviation.first_attribute,
-                                          abbreviation.attribute_count);
+    return std::span(attributes_)
+        .subspan(abbreviation.first_attribute, abbreviation.attribute_count);
   }
   size_t bytes() const;
 

@@ -65,8 +65,8 @@ void DebugFile::OpenAlternate(const ElfImage& image, WorkBudget& budget) {
   if (!other.ok() || GnuBuildId(*other) != link->build_id) return;
   alternate_sections_ = DebugSections::Open(*other, *alternate_source_, false, settings_.scratch);
   if (alternate_sections_.parts().info.empty()) return;
-  alternate_ = std::make_unique<DebugInfo>(alternate_sections_.parts(), nullptr,
-                                           settings_.cache_bytes / 4);
+  alternate_ =
+      std::make_unique<DebugInfo>(alternate_sections_.parts(), nullptr, settings_.cache_bytes / 4);
   alternate_->Scan(false, budget);
   info_->set_alternate(alternate_.get());
 }
@@ -95,8 +95,7 @@ DebugFile::UnitIndex* DebugFile::IndexOf(uint64_t unit_offset, WorkBudget& budge
   UnitIndex index{.offset = unit_offset, .unit = info_->UnitOf(unit_offset, budget)};
   if (index.unit == nullptr) return nullptr;
   index.split = SplitOf(index.unit, budget);
-  index.functions =
-      UnitFunctions::Read(index.split ? *index.split->unit : *index.unit, budget);
+  index.functions = UnitFunctions::Read(index.split ? *index.split->unit : *index.unit, budget);
   index.lines = LineTable::Read(*index.unit, budget);
   index.bytes = sizeof(UnitIndex) + index.functions.bytes() +
                 (index.lines ? index.lines->bytes() : 0) +
@@ -134,8 +133,8 @@ std::vector<SourceLine> DebugFile::ResolveIn(UnitIndex& index, uint64_t address,
   }
   const std::vector<InlinedCall> calls = InlinedCallsAt(code, *function, address, budget);
   for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-    lines.push_back(MakeLine(FollowReference(info, code, call->origin), position, unit,
-                             index.lines, budget));
+    lines.push_back(
+        MakeLine(FollowReference(info, code, call->origin), position, unit, index.lines, budget));
     position = {call->call_file, call->call_line, call->call_column};
   }
   lines.push_back(MakeLine({&info, *function}, position, unit, index.lines, budget));

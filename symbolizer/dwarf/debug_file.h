@@ -51,8 +51,8 @@ class DebugFile {
   // What is known of one unit.
   struct UnitIndex {
     uint64_t offset = 0;
-    UnitPtr unit;                     // Of this file.
-    std::optional<SplitUnit> split;   // Where its entries are, if not here.
+    UnitPtr unit;                    // Of this file.
+    std::optional<SplitUnit> split;  // Where its entries are, if not here.
     UnitFunctions functions;
     std::optional<LineTable> lines;
     size_t bytes = 0;

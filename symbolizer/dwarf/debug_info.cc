@@ -59,8 +59,7 @@ void DebugInfo::MergeRanges() {
     const uint64_t end = ranges_[i].begin + ranges_[i].size_bytes;
     if (last != nullptr && last->unit == ranges_[i].unit &&
         end - last->begin <= std::numeric_limits<uint32_t>::max()) {
-      last->size_bytes =
-          std::max(last->size_bytes, static_cast<uint32_t>(end - last->begin));
+      last->size_bytes = std::max(last->size_bytes, static_cast<uint32_t>(end - last->begin));
     } else {
       ranges_[kept++] = ranges_[i];
     }
@@ -112,8 +111,8 @@ UnitPtr DebugInfo::UnitOf(uint64_t info_offset, WorkBudget& budget) {
     SectionCursor cursor(parts_.info, budget, offset);
     const std::optional<UnitHeader> header = ReadUnitHeader(cursor, &next);
     if (!header) return nullptr;
-    auto opened = std::make_shared<Unit>(OpenUnit(parts_, *header, AbbreviationsOf(*header, budget),
-                                                  skeleton_.get(), budget));
+    auto opened = std::make_shared<Unit>(
+        OpenUnit(parts_, *header, AbbreviationsOf(*header, budget), skeleton_.get(), budget));
     const size_t bytes = sizeof(Unit) + opened->abbreviations->bytes() + kUnitOverheadBytes;
     open_.push_front({offset, std::move(opened), bytes});
     open_bytes_ += bytes;

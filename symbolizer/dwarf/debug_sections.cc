@@ -12,7 +12,7 @@ namespace {
 
 struct NamedPart {
   std::string_view name;  // Behind ".debug_" or ".zdebug_", without ".dwo".
-  SectionPart SectionParts::* part;
+  SectionPart SectionParts::*part;
 };
 constexpr NamedPart kNames[] = {
     {"info", &SectionParts::info},         {"abbrev", &SectionParts::abbrev},
@@ -22,7 +22,7 @@ constexpr NamedPart kNames[] = {
     {"rnglists", &SectionParts::rnglists}, {"cu_index", &SectionParts::unit_index}};
 
 // The member for a section's name, or nullptr. In a split file only .dwo names count, and the index.
-SectionPart SectionParts::* MemberFor(std::string_view name, bool split, bool* gnu_packed) {
+SectionPart SectionParts::*MemberFor(std::string_view name, bool split, bool* gnu_packed) {
   constexpr std::string_view kPlain = ".debug_", kPacked = ".zdebug_", kSplit = ".dwo";
   *gnu_packed = name.starts_with(kPacked);
   if (!*gnu_packed && !name.starts_with(kPlain)) return nullptr;
@@ -43,7 +43,7 @@ DebugSections DebugSections::Open(const ElfImage& image, const ByteSource& sourc
   uint64_t left_bytes = scratch.max_unpacked_bytes;
   for (const ElfSection& section : image.sections()) {
     bool gnu_packed = false;
-    SectionPart SectionParts::* const member = MemberFor(section.name, split, &gnu_packed);
+    SectionPart SectionParts::*const member = MemberFor(section.name, split, &gnu_packed);
     if (member == nullptr || section.type == SHT_NOBITS) continue;
     SectionPart& part = sections.parts_.*member;
     if (!part.empty() || section.file_offset > source.size_bytes() ||

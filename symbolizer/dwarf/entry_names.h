@@ -22,8 +22,9 @@ EntryPlace FollowReference(DebugInfo& info, const Unit& unit, const FormValue& v
 struct EntryName {
   std::string linkage;  // Mangled; empty: the compiler wrote none.
   std::string plain;    // DW_AT_name.
-  uint64_t declared_file = 0, declared_line = 0;  // 0: unknown. The file is one of `unit`'s line table.
-  uint64_t unit = 0;  // Offset of the unit that declared it.
+  uint64_t declared_file = 0,
+           declared_line = 0;  // 0: unknown. The file is one of `unit`'s line table.
+  uint64_t unit = 0;           // Offset of the unit that declared it.
 };
 
 // At most 16 references are followed; a circle ends there.

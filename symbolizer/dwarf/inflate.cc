@@ -58,15 +58,14 @@ absl::Status InflateZlib(const SectionPart& part, ScratchFile& out) {
     result = inflate(&stream, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END) return Damaged();
     const size_t made = plain.size() - stream.avail_out;
-    if (absl::Status status = out.Append(std::span(plain).first(made)); !status.ok())
-      return status;
+    if (absl::Status status = out.Append(std::span(plain).first(made)); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
 absl::Status InflateZstd(const SectionPart& part, ScratchFile& out) {
   const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
-                                                                       ZSTD_freeDStream);
+                                                                        ZSTD_freeDStream);
   if (stream == nullptr) return absl::ResourceExhaustedError("zstd");
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, kMaxDictionaryLog);
   PackedBytes packed(part);
@@ -134,8 +133,7 @@ absl::Status InflateXz(const SectionPart& part, ScratchFile& out) {
     result = lzma_code(&stream, LZMA_RUN);
     if (result != LZMA_OK && result != LZMA_STREAM_END) return Damaged();
     const size_t made = plain.size() - stream.avail_out;
-    if (absl::Status status = out.Append(std::span(plain).first(made)); !status.ok())
-      return status;
+    if (absl::Status status = out.Append(std::span(plain).first(made)); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

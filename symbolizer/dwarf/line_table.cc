@@ -32,8 +32,10 @@ std::optional<LineTable> LineTable::Read(const Unit& unit, WorkBudget& budget) {
     }
     if (points.size() == kMaxCheckpoints) break;
     // Within a sequence addresses ascend; a row that does not is no place to start from.
-    const bool ascends = points.size() == first || points.back().row.address <= program.row().address;
-    if (rows++ % kRowsBetween == 0 && ascends) points.push_back({program.row(), program.position()});
+    const bool ascends =
+        points.size() == first || points.back().row.address <= program.row().address;
+    if (rows++ % kRowsBetween == 0 && ascends)
+      points.push_back({program.row(), program.position()});
   }
   std::stable_sort(table.sequences_.begin(), table.sequences_.end(),
                    [](const Sequence& a, const Sequence& b) { return a.end < b.end; });
@@ -53,9 +55,8 @@ std::optional<LineRow> LineTable::Find(const Unit& unit, uint64_t address,
   if (sequence == nullptr) return std::nullopt;
   const auto begin = checkpoints_.begin() + static_cast<ptrdiff_t>(sequence->first);
   const auto end = begin + static_cast<ptrdiff_t>(sequence->count);
-  auto point = std::upper_bound(begin, end, address, [](uint64_t a, const Checkpoint& c) {
-    return a < c.row.address;
-  });
+  auto point = std::upper_bound(begin, end, address,
+                                [](uint64_t a, const Checkpoint& c) { return a < c.row.address; });
   if (point == begin) return std::nullopt;
   --point;
   LineRow found = point->row;

@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kOpenUnitBytes = 1 << 20;
 
 // The columns of an index that matter here; 8 is .debug_rnglists from version 5 on only.
-SectionPart SectionParts::* MemberOfColumn(uint32_t id, uint32_t version) {
+SectionPart SectionParts::*MemberOfColumn(uint32_t id, uint32_t version) {
   switch (id) {
     case 1: return &SectionParts::info;
     case 3: return &SectionParts::abbrev;
@@ -53,7 +53,7 @@ std::optional<SectionParts> PartsOfPackedUnit(const SectionParts& whole, uint64_
   SectionParts parts = whole;
   for (uint32_t i = 0; i < columns; ++i) {
     cursor.Seek(names + i * 4);
-    SectionPart SectionParts::* const member = MemberOfColumn(cursor.Read<uint32_t>(), version);
+    SectionPart SectionParts::*const member = MemberOfColumn(cursor.Read<uint32_t>(), version);
     cursor.Seek(names + row * row_bytes + i * 4);
     const auto offset = cursor.Read<uint32_t>();
     cursor.Seek(names + (uint64_t{units} + row) * row_bytes + i * 4);

@@ -8,7 +8,7 @@
 namespace stackray::dwarf {
 namespace {
 
-constexpr uint32_t kWideFormat = 0xffffffff;      // Then comes a length of 64 bits.
+constexpr uint32_t kWideFormat = 0xffffffff;  // Then comes a length of 64 bits.
 constexpr uint32_t kFirstReserved = 0xfffffff0;
 
 bool HasId(uint8_t type) { return type == kUnitSkeleton || type == kUnitSplitCompile; }
@@ -123,8 +123,7 @@ std::optional<uint64_t> AddressOf(const Unit& unit, const FormValue& value, Work
   return cursor.ok() ? std::optional(address) : std::nullopt;
 }
 
-std::optional<TextPlace> TextPlaceOf(const Unit& unit, const FormValue& value,
-                                     WorkBudget& budget) {
+std::optional<TextPlace> TextPlaceOf(const Unit& unit, const FormValue& value, WorkBudget& budget) {
   switch (value.kind) {
     case ValueKind::kInlineString: return TextPlace{unit.parts.info, value.number};
     case ValueKind::kString: return TextPlace{unit.parts.str, value.number};

@@ -53,7 +53,8 @@ struct Unit {
   UnitRoot root;
   uint64_t base_address = 0;  // DW_AT_low_pc of the unit.
   uint64_t addr_base = 0, str_offsets_base = 0, rnglists_base = 0;
-  uint64_t ranges_base = 0;  // Of GNU's split units: what their offsets into .debug_ranges count from.
+  uint64_t ranges_base =
+      0;  // Of GNU's split units: what their offsets into .debug_ranges count from.
   bool is_split = false;
   std::string comp_dir;
 };

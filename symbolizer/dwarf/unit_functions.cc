@@ -14,9 +14,7 @@ struct CodePlace {
     if (name == kAtHighPc) high_pc = value;
     if (name == kAtRanges) ranges = value;
   }
-  bool empty() const {
-    return low_pc.kind == ValueKind::kNone && ranges.kind == ValueKind::kNone;
-  }
+  bool empty() const { return low_pc.kind == ValueKind::kNone && ranges.kind == ValueKind::kNone; }
 };
 
 bool Holds(const Unit& unit, const CodePlace& place, uint64_t address, WorkBudget& budget) {
@@ -40,18 +38,17 @@ UnitFunctions UnitFunctions::Read(const Unit& unit, WorkBudget& budget) {
       continue;
     }
     CodePlace place;
-    reader.ReadAttributes(
-        [&](uint16_t name, const FormValue& value) { place.Take(name, value); });
+    reader.ReadAttributes([&](uint16_t name, const FormValue& value) { place.Take(name, value); });
     if (place.empty()) continue;
     for (const AddressRange& range :
          RangesOf(unit, place.low_pc, place.high_pc, place.ranges, budget))
       table.functions_.push_back({range.begin, range.end, reader.entry_offset()});
   }
   table.functions_.shrink_to_fit();
-  std::stable_sort(
-      table.functions_.begin(), table.functions_.end(), [](const Function& a, const Function& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-      });
+  std::stable_sort(table.functions_.begin(), table.functions_.end(),
+                   [](const Function& a, const Function& b) {
+                     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+                   });
   return table;
 }
 

@@ -1,4 +1,4 @@
-// Writes the fuzz targets' seeds, made from this very machine: make_seeds FOLDER
+// Writes the fuzz targets' seeds, made from this very machine and of further files: make_seeds FOLDER [FILE…]
 // Small real ELF files, the vDSO, kernel text files as /proc has them, unwind pages. Every target
 // gets all of them: what means nothing to one is cheap.
 #include <elf.h>
@@ -70,11 +70,13 @@ void Write(const std::filesystem::path& folder, const std::string& name, const B
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  if (argument_count != 2) return 2;
+  if (argument_count < 2) return 2;
   const std::filesystem::path folder = arguments[1];
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   Write(folder, "vdso.elf", VdsoImage());
+  for (int i = 2; i < argument_count; ++i)
+    Write(folder, "given" + std::to_string(i) + ".elf", ReadPart(arguments[i], kMaxSeedBytes));
   int number = 0;
   for (const char* path : {"/bin/true", "/bin/cat", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
                            "/lib/x86_64-linux-gnu/libdl.so.2"}) {

@@ -96,7 +96,8 @@ TEST(DeferredFrames, LinesThatDidNotComeLeaveTheFunction) {
                  plain.DefineFrame(Key(0x1240), Symbols(0x1240, ""))});
   EXPECT_GE(late.encoded_bytes(), plain.encoded_bytes()) << "room for its lines is reserved";
   const size_t promised = plain.encoded_bytes();
-  const SealedBatchPtr a = std::move(late).Seal(kStart, kEnd), b = std::move(plain).Seal(kStart, kEnd);
+  const SealedBatchPtr a = std::move(late).Seal(kStart, kEnd),
+                       b = std::move(plain).Seal(kStart, kEnd);
   ASSERT_TRUE(a != nullptr && b != nullptr);
   EXPECT_EQ(a->bytes.size(), promised);
   EXPECT_EQ(Violations(a->bytes), "");
@@ -120,8 +121,8 @@ TEST(DeferredFrames, LinesThatDoNotFitAreLeftOut) {
   const int32_t frame = batch.DeferFrame(Key(0x1234), Symbols(0x1234, "outer"));
   AddOne(batch, {frame});
   const size_t limit = batch.encoded_bytes();
-  EXPECT_FALSE(batch.CompleteFrame(frame, {{.function = std::string(500, 'x')}, {.function = "outer"}},
-                                   limit));
+  EXPECT_FALSE(batch.CompleteFrame(
+      frame, {{.function = std::string(500, 'x')}, {.function = "outer"}}, limit));
   EXPECT_FALSE(batch.AwaitsLines(frame));
   EXPECT_LE(batch.encoded_bytes(), limit);
   SealAndCheck(std::move(batch));
@@ -169,7 +170,8 @@ TEST(DeferredFrames, RollbackRestoresTheState) {
     }
     EXPECT_EQ(plain.encoded_bytes(), rolled.encoded_bytes());
   }
-  const SealedBatchPtr a = std::move(plain).Seal(kStart, kEnd), b = std::move(rolled).Seal(kStart, kEnd);
+  const SealedBatchPtr a = std::move(plain).Seal(kStart, kEnd),
+                       b = std::move(rolled).Seal(kStart, kEnd);
   ASSERT_TRUE(a != nullptr && b != nullptr);
   EXPECT_EQ(a->bytes, b->bytes);
   EXPECT_EQ(Violations(a->bytes), "");

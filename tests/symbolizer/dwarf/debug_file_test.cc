@@ -46,22 +46,22 @@ TEST_P(DebugFileOf, SaysWhatLlvmSays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Builds, DebugFileOf,
-    testing::Values(
-        Build{"gcc_dwarf2", "g++ -O2 -g -gdwarf-2 {} -o {}", ""},
-        Build{"gcc_dwarf3", "g++ -O2 -g -gdwarf-3 {} -o {}", ""},
-        Build{"gcc_dwarf4", "g++ -O2 -g -gdwarf-4 {} -o {}", ""},
-        Build{"gcc_dwarf5", "g++ -O2 -g -gdwarf-5 {} -o {}", ""},
-        Build{"gcc_dwarf5_wide", "g++ -O2 -g -gdwarf-5 -gdwarf64 {} -o {}", ""},
-        Build{"gcc_compressed", "g++ -O2 -g -gz {} -o {}", ""},
-        Build{"gcc_compressed_old", "g++ -O2 -g -gz=zlib-gnu {} -o {}", ""},
-        Build{"gcc_sections", "g++ -O2 -g -ffunction-sections -Wl,--gc-sections {} -o {}", ""},
-        Build{"gcc_type_units", "g++ -O2 -g -fdebug-types-section {} -o {}", ""},
-        Build{"gcc_lines_only", "g++ -O2 -g1 {} -o {}", ""},
-        Build{"gcc_lto", "g++ -O2 -g -flto {} -o {}", ""},
-        Build{"gcc_split4", "g++ -O2 -gdwarf-4 -gsplit-dwarf {} -o {}", ""},
-        Build{"gcc_split5", "g++ -O2 -gdwarf-5 -gsplit-dwarf {} -o {}", ""},
-        Build{"clang_dwarf4", "clang++ -O2 -g -gdwarf-4 {} -o {}", ""},
-        Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
+    testing::Values(Build{"gcc_dwarf2", "g++ -O2 -g -gdwarf-2 {} -o {}", ""},
+                    Build{"gcc_dwarf3", "g++ -O2 -g -gdwarf-3 {} -o {}", ""},
+                    Build{"gcc_dwarf4", "g++ -O2 -g -gdwarf-4 {} -o {}", ""},
+                    Build{"gcc_dwarf5", "g++ -O2 -g -gdwarf-5 {} -o {}", ""},
+                    Build{"gcc_dwarf5_wide", "g++ -O2 -g -gdwarf-5 -gdwarf64 {} -o {}", ""},
+                    Build{"gcc_compressed", "g++ -O2 -g -gz {} -o {}", ""},
+                    Build{"gcc_compressed_old", "g++ -O2 -g -gz=zlib-gnu {} -o {}", ""},
+                    Build{"gcc_sections",
+                          "g++ -O2 -g -ffunction-sections -Wl,--gc-sections {} -o {}", ""},
+                    Build{"gcc_type_units", "g++ -O2 -g -fdebug-types-section {} -o {}", ""},
+                    Build{"gcc_lines_only", "g++ -O2 -g1 {} -o {}", ""},
+                    Build{"gcc_lto", "g++ -O2 -g -flto {} -o {}", ""},
+                    Build{"gcc_split4", "g++ -O2 -gdwarf-4 -gsplit-dwarf {} -o {}", ""},
+                    Build{"gcc_split5", "g++ -O2 -gdwarf-5 -gsplit-dwarf {} -o {}", ""},
+                    Build{"clang_dwarf4", "clang++ -O2 -g -gdwarf-4 {} -o {}", ""},
+                    Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -83,9 +83,8 @@ std::vector<std::vector<OracleFrame>> AskLlvm(const std::string& file,
   for (const uint64_t address : addresses) input += fmt::format("0x{:x}\n", address);
   const TemporaryDirectory directory;
   const std::string list = directory.Write("addresses", input);
-  const std::vector<std::string> lines =
-      RunLines(fmt::format("llvm-symbolizer --obj='{}' --inlines --no-demangle {} < '{}'", file,
-                           arguments, list));
+  const std::vector<std::string> lines = RunLines(fmt::format(
+      "llvm-symbolizer --obj='{}' --inlines --no-demangle {} < '{}'", file, arguments, list));
   std::vector<std::vector<OracleFrame>> answers;
   std::vector<OracleFrame> frames;
   for (size_t i = 0; i < lines.size();) {
@@ -115,7 +114,8 @@ std::vector<OracleFrame> AsOracleFrames(const std::vector<SourceLine>& lines) {
 std::string Describe(const std::vector<OracleFrame>& frames) {
   std::string text;
   for (const OracleFrame& frame : frames)
-    text += fmt::format("      {} {}:{}:{}\n", frame.function, frame.file, frame.line, frame.column);
+    text +=
+        fmt::format("      {} {}:{}:{}\n", frame.function, frame.file, frame.line, frame.column);
   return text;
 }
 
@@ -124,8 +124,7 @@ void CompareOne(uint64_t address, const std::vector<OracleFrame>& expected,
   ++result->asked;
   if (expected.size() > 1) ++result->inlined;
   const bool function_differs =
-      found.empty() ||
-      (expected.size() > 1 && found.front().function != expected.front().function);
+      found.empty() || (expected.size() > 1 && found.front().function != expected.front().function);
   bool stack_differs = found.size() != expected.size();
   for (size_t i = 0; i < expected.size() && !stack_differs; ++i)
     stack_differs = !SamePlace(expected[i], found[i]) ||

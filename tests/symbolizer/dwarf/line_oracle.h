@@ -31,7 +31,7 @@ std::vector<std::vector<OracleFrame>> AskLlvm(const std::string& file,
                                               const std::string& arguments = "");
 
 struct Comparison {
-  size_t asked = 0;             // Addresses of which the oracle knows a function with a source file.
+  size_t asked = 0;  // Addresses of which the oracle knows a function with a source file.
   size_t functions_differ = 0;  // The innermost function.
   size_t stacks_differ = 0;     // Any function, file or line of the stack.
   size_t inlined = 0;           // Addresses with more than one frame.

@@ -40,9 +40,13 @@ TEST_P(Lines, AgreeWithLlvmAtRandomAddresses) {
       Compare(addresses, expected, [&](uint64_t address) { return file->Resolve(address); });
   const auto end = std::chrono::steady_clock::now();
   const auto ms = [](auto time) { return std::chrono::duration<double, std::milli>(time).count(); };
-  std::fprintf(stderr, "%s: %zu asked, %zu inlined, functions differ %zu, stacks differ %zu; open %.1f ms, %.1f us each, %zu kB\n%s",
-               GetParam().c_str(), result.asked, result.inlined, result.functions_differ, result.stacks_differ, ms(open - start),
-               ms(end - open) * 1000 / static_cast<double>(result.asked + 1), file->bytes() / 1024, result.examples.c_str());
+  std::fprintf(stderr,
+               "%s: %zu asked, %zu inlined, functions differ %zu, stacks differ %zu; open %.1f ms, "
+               "%.1f us each, %zu kB\n%s",
+               GetParam().c_str(), result.asked, result.inlined, result.functions_differ,
+               result.stacks_differ, ms(open - start),
+               ms(end - open) * 1000 / static_cast<double>(result.asked + 1), file->bytes() / 1024,
+               result.examples.c_str());
   EXPECT_GT(result.asked, addresses.size() / 4);
   EXPECT_LE(result.functions_differ, result.asked / 10000);
   EXPECT_LE(result.stacks_differ, result.asked / 1000);

@@ -101,8 +101,9 @@ TEST_F(SourceLinesOf, AreFoundByLink) {
   for (const char* place : {"bin", "bin/.debug", "usr/lib/debug/bin"}) {
     Shell("rm -rf bin usr; mkdir -p bin/.debug usr/lib/debug/bin; cp whole bin/program");
     Shell("objcopy --remove-section=.note.gnu.build-id bin/program stripped");
-    Shell("objcopy --only-keep-debug stripped named.debug; strip stripped; "
-          "objcopy --add-gnu-debuglink=named.debug stripped; mv stripped bin/program");
+    Shell(
+        "objcopy --only-keep-debug stripped named.debug; strip stripped; "
+        "objcopy --add-gnu-debuglink=named.debug stripped; mv stripped bin/program");
     EXPECT_TRUE(KnowsNothing("/bin/program")) << place;
     Shell(fmt::format("cp named.debug {}/", place));
     EXPECT_EQ(Resolve("/bin/program"), whole_) << place;
@@ -125,7 +126,8 @@ TEST_F(SourceLinesOf, CommonPartsThatDwzMovedAreFound) {
   if (!HasTool("dwz")) GTEST_SKIP() << "no dwz here";
   Shell("g++ -O2 -g -Wl,--build-id '" STACKRAY_SOURCE_DIR
         "/tests/symbolizer/dwarf/programs/inlines.cc' -o whole");
-  Shell("cp whole bin/program && cp whole bin/other && cd bin && dwz -m common.debug program other");
+  Shell(
+      "cp whole bin/program && cp whole bin/other && cd bin && dwz -m common.debug program other");
   if (!std::filesystem::exists(root_.File("bin/common.debug")))
     GTEST_SKIP() << "dwz found nothing to move";
   EXPECT_EQ(Resolve("/bin/program"), whole_);
