@@ -33,8 +33,7 @@ FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
 }  // namespace
 
 FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
-                             size_t name_cache_bytes, const NativeNames& native,
-                             Runtimes* runtimes)
+                             size_t name_cache_bytes, const NativeNames& native, Runtimes* runtimes)
     : files_(files),
       runtimes_(runtimes),
       kernel_(std::move(kernel)),

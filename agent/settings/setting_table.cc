@@ -99,7 +99,8 @@ constexpr SettingRow kSamplingRows[] = {
      "keep the CPU's number (adds 30-170 % to the samples' size)", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.sampling.cpu_attribute); }},
     {"interpreter-loops", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HOW",
-     "native frames that run an interpreter's frames: hidden, folded (a second line of the innermost "
+     "native frames that run an interpreter's frames: hidden, folded (a second line of the "
+     "innermost "
      "of these) or kept",
      "hidden", "hidden, folded or kept",
      [](V& v, Texts t) {

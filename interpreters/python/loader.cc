@@ -111,6 +111,8 @@ struct Accessed {
   uint32_t tls_kind = PYTHON_TLS_NONE;  // enum python_tls; NONE: the variable at `address`, if any.
   uint64_t address = 0;
   int64_t tls_offset = 0;
+  // The variable lies this far inside of a structure whose address is at `address` (a slot of the GOT).
+  std::optional<uint32_t> inside = std::nullopt;
 };
 
 // Encodings: Intel's manual, volume 2, and the x86-64 psABI's section on thread-local storage.
@@ -145,8 +147,11 @@ Accessed ReadAccessor(const PythonFile& file, uint64_t function) {
     }
     if (is_at(at, kLoad)) {
       const size_t end = at + sizeof(kLoad) + 4;
-      return {.tls_kind = is_at(end, kTlsFromRax) ? PYTHON_TLS_SLOT : PYTHON_TLS_NONE,
-              .address = target(end)};
+      Accessed accessed{.tls_kind = is_at(end, kTlsFromRax) ? PYTHON_TLS_SLOT : PYTHON_TLS_NONE,
+                        .address = target(end)};
+      if (is_at(end, kLoadFromRax))
+        accessed.inside = NumberAt<uint32_t>(code, end + sizeof(kLoadFromRax));
+      return accessed;
     }
   }
   return {};
@@ -160,10 +165,10 @@ Accessed ReadAccessor(const PythonFile& file, std::string_view function) {
 // Up to 3.11: the thread that holds the lock.
 uint64_t FindCurrentVariable(const PythonFile& file, const PythonFields& fields) {
   if (const FoundSymbol* alone = file.Find("_PyThreadState_Current")) return alone->address;
-  if (const Accessed found = ReadAccessor(file, "_PyThreadState_UncheckedGet");
-      found.address != 0 && found.tls_kind == PYTHON_TLS_NONE)
-    return found.address;
   const uint64_t runtime = file.runtime_address();
+  const Accessed found = ReadAccessor(file, "_PyThreadState_UncheckedGet");
+  if (runtime != 0 && found.inside) return runtime + *found.inside;
+  if (found.address != 0 && found.tls_kind == PYTHON_TLS_NONE) return found.address;
   return runtime == 0 ? 0 : runtime + fields.runtime_current;
 }
 
@@ -180,8 +185,7 @@ PythonVariables FindVariables(const PythonFile& file, const PythonFields& fields
     return variables;
   }
   Accessed found = ReadAccessor(file, "PyThreadState_GetUnchecked");
-  if (found.tls_kind == PYTHON_TLS_NONE)
-    found = ReadAccessor(file, "_PyThreadState_UncheckedGet");
+  if (found.tls_kind == PYTHON_TLS_NONE) found = ReadAccessor(file, "_PyThreadState_UncheckedGet");
   variables.tls_kind = found.tls_kind;
   variables.tls_at = place(found.address);
   variables.tls_offset = found.tls_offset;

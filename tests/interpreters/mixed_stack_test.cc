@@ -67,8 +67,9 @@ TEST(MixFrames, NoFrames) { EXPECT_EQ(Mixed(""), ""); }
 
 TEST(MixFrames, ALoneFirstWordIsDropped) {
   std::vector<MixedFrame> frames;
-  MixFrames(std::vector<uint64_t>{'a', uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT}, true,
-            [](uint64_t) { return false; }, &frames);
+  MixFrames(
+      std::vector<uint64_t>{'a', uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT}, true,
+      [](uint64_t) { return false; }, &frames);
   EXPECT_EQ(frames.size(), 1u);
 }
 

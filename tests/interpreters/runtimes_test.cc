@@ -45,8 +45,7 @@ class RuntimesTest : public testing::Test {
     file_.fd = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info = {};
     EXPECT_EQ(fstat(file_.fd.get(), &info), 0);
-    file_.source =
-        std::make_unique<FdSource>(file_.fd.get(), static_cast<uint64_t>(info.st_size));
+    file_.source = std::make_unique<FdSource>(file_.fd.get(), static_cast<uint64_t>(info.st_size));
     absl::StatusOr<ElfImage> image = ElfImage::Create(*file_.source);
     EXPECT_TRUE(image.ok());
     if (image.ok()) number_ = runtimes_.Recognise(file_, *image);
@@ -74,21 +73,20 @@ class RuntimesTest : public testing::Test {
     memory_.Put<uint64_t>(at + f.text_length, text.size());
     memory_.Put<uint32_t>(at + f.text_state, 1u << f.text_kind_shift | 1u << f.text_compact_shift |
                                                  1u << f.text_ascii_shift);
-    for (size_t i = 0; i < text.size(); ++i)
-      memory_.Put<char>(at + f.text_ascii_data + i, text[i]);
+    for (size_t i = 0; i < text.size(); ++i) memory_.Put<char>(at + f.text_ascii_data + i, text[i]);
   }
   SourceLine Name(uint64_t at, uint32_t check, uint32_t instruction = 0) {
-    const FrameSymbols symbols =
-        runtimes_.Resolve(kProcess, *runtimes_.DataOf(number_),
-                          uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT | at,
-                          uint64_t{check} << 32 | instruction);
+    const FrameSymbols symbols = runtimes_.Resolve(kProcess, *runtimes_.DataOf(number_),
+                                                   uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT | at,
+                                                   uint64_t{check} << 32 | instruction);
     EXPECT_EQ(symbols.type, FrameType::kPython);
     return symbols.lines.front();
   }
 
   FakeRuntimeMemory bpf_;
   FakeMemory memory_;
-  Runtimes runtimes_{bpf_, 4096, [this](uint32_t) { return std::make_unique<MemoryView>(memory_); }};
+  Runtimes runtimes_{bpf_, 4096,
+                     [this](uint32_t) { return std::make_unique<MemoryView>(memory_); }};
   ExecutableFile file_;
   uint32_t number_ = 0;
 };

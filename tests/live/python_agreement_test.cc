@@ -137,10 +137,10 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
       EXPECT_GE(PythonFramesOf(*ours).size(), kDeepFrames);
     }
   }
-  Measured(fmt::format("python 3.{} {}: {} of {} stops agree with faulthandler, {} whole; {} "
-                       "Python frames among {} native ones",
-                       GetParam().minor, GetParam().kind, sum.equal, sum.stops, sum.whole,
-                       sum.frames, sum.native));
+  Measured(fmt::format(
+      "python 3.{} {}: {} of {} stops agree with faulthandler, {} whole; {} "
+      "Python frames among {} native ones",
+      GetParam().minor, GetParam().kind, sum.equal, sum.stops, sum.whole, sum.frames, sum.native));
   EXPECT_EQ(sum.equal, sum.stops) << sum.first_problem;
   EXPECT_EQ(sum.whole, sum.stops);
 }
@@ -154,9 +154,9 @@ std::vector<Case> Cases() {
 
 INSTANTIATE_TEST_SUITE_P(Versions, PythonAgreement, testing::ValuesIn(Cases()),
                          [](const auto& instance) {
-                           return fmt::format("python3_{}_{}", instance.param.minor,
-                                              *instance.param.kind == '\0' ? "shapes"
-                                                                           : instance.param.kind);
+                           return fmt::format(
+                               "python3_{}_{}", instance.param.minor,
+                               *instance.param.kind == '\0' ? "shapes" : instance.param.kind);
                          });
 
 }  // namespace

@@ -72,8 +72,7 @@ std::vector<std::string> FindPython(int minor) {
   for (const auto& version : std::filesystem::directory_iterator(pyenv / "versions", error))
     places.push_back(version.path() / "bin");
   for (const std::filesystem::path& place : places)
-    if (IsProgram(place / name))
-      return {std::filesystem::canonical(place / name, error).string()};
+    if (IsProgram(place / name)) return {std::filesystem::canonical(place / name, error).string()};
   return {};
 }
 
@@ -116,7 +115,8 @@ std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) 
   std::string text;
   while (!IsWholeDump(text = ReadFrom(dump_file_, read_bytes_))) {
     if (BootTimeNs() > end) {
-      fmt::print("faulthandler's last words: {}\n", text.substr(text.size() - std::min<size_t>(text.size(), 300)));
+      fmt::print("faulthandler's last words: {}\n",
+                 text.substr(text.size() - std::min<size_t>(text.size(), 300)));
       return std::nullopt;
     }
     usleep(1000);

@@ -118,15 +118,15 @@ RawStack RawStacks::Finish(const RawSample& sample) {
   for (const code_range& range : walk.ranges)
     if (data == nullptr) data = runtimes_->DataOf(range.runtime);
   std::vector<MixedFrame> frames;
-  MixFrames(walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return IsLoop(walk, word); },
-            &frames);
+  MixFrames(
+      walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return IsLoop(walk, word); },
+      &frames);
   for (const MixedFrame& frame : frames) {
     if (!frame.is_runtime) {
       stack.frames.push_back(NativeFrame(walk, frame.word));
       stack.frames.back().is_loop = frame.is_loop;
     } else if (data != nullptr) {
-      const FrameSymbols symbols =
-          runtimes_->Resolve(process, *data, frame.word, frame.second);
+      const FrameSymbols symbols = runtimes_->Resolve(process, *data, frame.word, frame.second);
       stack.frames.push_back({.name = symbols.lines.front().function,
                               .is_runtime = true,
                               .file = symbols.lines.front().file,

@@ -1,11 +1,13 @@
 // Records a stopped Python program: python_recorder FOLDER INTERPRETER [ARGUMENT…]
 //
-// Runs INTERPRETER ARGUMENT… program.py in FOLDER's parent. The program stops itself (SIGSTOP); then its chain of frames
-// is walked and named over its live memory, and every word that was read goes into FOLDER/chain.txt. Where
+// Runs INTERPRETER ARGUMENT… - with program.py of FOLDER's parent as its standard input, so that no path gets into
+// the recording. The program stops itself (SIGSTOP); then its chain of frames is walked and named over its live memory, and every word that was read goes into FOLDER/chain.txt. Where
 // FOLDER/expected.txt differs from the frames, they are printed.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +23,6 @@
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
 #include "tests/recorder/recorded_python.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 namespace stackray {
 namespace {
@@ -52,12 +51,13 @@ class RecordingMemory : public ProcessMemory {
 pid_t StartProgram(char** command, const std::filesystem::path& folder) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  std::filesystem::current_path(folder.parent_path());
+  const std::filesystem::path source = folder.parent_path() / "program.py";
+  dup2(open(source.c_str(), O_RDONLY), STDIN_FILENO);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   std::vector<char*> words;
   for (; *command != nullptr; ++command) words.push_back(*command);
-  char program[] = "program.py";
-  words.push_back(program);
+  char standard_input[] = "-";
+  words.push_back(standard_input);
   words.push_back(nullptr);
   execvp(words[0], words.data());
   _exit(127);
@@ -85,8 +85,8 @@ Found FindPython(pid_t pid) {
   for (std::string line; std::getline(maps, line);) {
     uint64_t start = 0, end = 0, offset = 0;
     char flags[5] = {}, path[4096] = {};
-    if (sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %4095s", &start, &end, flags, &offset,
-               path) < 5 ||
+    if (sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %4095s", &start, &end, flags, &offset, path) <
+            5 ||
         flags[2] != 'x' || path[0] != '/')
       continue;
     const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
@@ -133,8 +133,7 @@ int Record(const std::filesystem::path& folder, char** command) {
       std::vector<uint8_t> offsets(kDebugOffsetsBytes);
       memory.Read(found.runtime, offsets);
     }
-    const PythonChain chain =
-        WalkPythonChain(memory, layout, found.base, registers.fs_base);
+    const PythonChain chain = WalkPythonChain(memory, layout, found.base, registers.fs_base);
     const std::string frames = DescribePython(*found.data, chain, memory);
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "chain.txt") << FormatPython(recorded);

@@ -92,8 +92,8 @@ std::string DescribePython(const PythonData& data, const PythonChain& chain,
       continue;
     }
     const uint64_t second = chain.words[i + 1];
-    const auto code = data.ReadCode(memory, FrameWordOffset(chain.words[i]),
-                                    static_cast<uint32_t>(second >> 32));
+    const auto code =
+        data.ReadCode(memory, FrameWordOffset(chain.words[i]), static_cast<uint32_t>(second >> 32));
     if (!code.ok()) {
       text += "[stale]\n";
       continue;

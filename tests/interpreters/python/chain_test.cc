@@ -80,7 +80,9 @@ TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
       switch (random() % 4) {
         case 0: word ^= uint64_t{1} << random() % 64; break;
         case 1: word = random(); break;
-        case 2: word = addresses[random() % addresses.size()]; break;  // Leads elsewhere, or in circles.
+        case 2:
+          word = addresses[random() % addresses.size()];
+          break;  // Leads elsewhere, or in circles.
         default: word = 0;
       }
     }

@@ -15,9 +15,7 @@ using Bytes = std::vector<uint8_t>;
 TEST(PythonLine, Lnotab) {
   // First line 10: byte 0 → 11, byte 8 → 9 (a negative step), byte 8 + 255 + 45 → 209.
   const Bytes table = {0, 1, 8, 0xfe, 255, 0, 45, 127, 0, 73};
-  const auto line = [&](int64_t at) {
-    return PythonLine(LineTableFormat::kLnotab, table, 10, at);
-  };
+  const auto line = [&](int64_t at) { return PythonLine(LineTableFormat::kLnotab, table, 10, at); };
   EXPECT_EQ(line(-1), 10);
   EXPECT_EQ(line(0), 11);
   EXPECT_EQ(line(7), 11);
@@ -30,9 +28,7 @@ TEST(PythonLine, Lnotab) {
 TEST(PythonLine, Ranges) {
   // 0-5: line 21; 6-9: none; 10-13: line 20.
   const Bytes table = {6, 1, 4, 0x80, 4, 0xff};
-  const auto line = [&](int64_t at) {
-    return PythonLine(LineTableFormat::kRanges, table, 20, at);
-  };
+  const auto line = [&](int64_t at) { return PythonLine(LineTableFormat::kRanges, table, 20, at); };
   EXPECT_EQ(line(-2), 20);
   EXPECT_EQ(line(0), 21);
   EXPECT_EQ(line(4), 21);
@@ -45,7 +41,7 @@ TEST(PythonLine, Ranges) {
 TEST(PythonLine, Locations) {
   const Bytes table = {
       0x80 | 15 << 3 | 0,                    // 1 unit, no location
-      0x80 | 11 << 3 | 1, 4, 9,              // 2 units, one line further, columns
+      0x80 | 11 << 3 | 1, 4,    9,           // 2 units, one line further, columns
       0x80 | 3 << 3 | 0,  0x25,              // 1 unit, same line, short form
       0x80 | 14 << 3 | 7, 8,    4,    6, 7,  // 8 units, long form: 4 lines further
       0x80 | 13 << 3 | 0, 0x53, 0x03,        // 1 unit, no columns: 0x13 + 3 * 64 = 211: -105 lines

@@ -35,7 +35,10 @@ TEST_P(PythonText, OneByteACharacter) {
 }
 
 TEST_P(PythonText, Latin1) {
-  PutText<char>(fields_, "gr\xf6\xdf" "e", false, &memory_);
+  PutText<char>(fields_,
+                "gr\xf6\xdf"
+                "e",
+                false, &memory_);
   EXPECT_EQ(ReadPythonText(memory_, fields_, kAt), "größe");
 }
 
@@ -51,7 +54,9 @@ TEST_P(PythonText, FourBytesACharacter) {
 
 TEST_P(PythonText, WhatIsNoCharacterBecomesTheReplacement) {
   PutText<char16_t>(fields_, {u'a', char16_t{0xd800}, u'b'}, false, &memory_);
-  EXPECT_EQ(ReadPythonText(memory_, fields_, kAt), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(ReadPythonText(memory_, fields_, kAt),
+            "a\xef\xbf\xbd"
+            "b");
   PutText<char32_t>(fields_, {char32_t{0x110000}}, false, &memory_);
   EXPECT_EQ(ReadPythonText(memory_, fields_, kAt), "\xef\xbf\xbd");
 }
@@ -73,8 +78,7 @@ TEST_P(PythonText, OtherMemoryIsNone) {
   EXPECT_EQ(ReadPythonText(memory_, fields_, kAt), std::nullopt);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, PythonText,
-                         testing::Values(6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+INSTANTIATE_TEST_SUITE_P(Versions, PythonText, testing::Values(6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 
 TEST(PythonBytes, UpToABound) {
   const PythonFields& fields = FindPythonLayout(11, false)->fields;
