@@ -54,6 +54,8 @@ std::map<std::string_view, Words> BadValues() {
       {"raw-slices", NoValue({"1025GiB", "2TiB", "4MiBs"})},
       {"unwind-tables", NoValue({"1048575", "0", "2TiB", "1 MiB/s"})},
       {"resource-attributes", {"novalue", "=x", "a=%zz", "a=1,b", "a=1=2,%"}},
+      {"interpreter-loops", NoValue({"HIDDEN", "no", "hidden,kept"})},
+      {"symbols", NoValue({"dwarf", "FULL", "on"})},
       {"service-name", NoText({std::string(256, 'x')})},
       {"duration", NoValue({"0", "0ms", "8d", "169h"})},
       {"output", {"x.txt", "page", ".pdf", "a.html/", "a.html\n", "x\x01.html"}},
