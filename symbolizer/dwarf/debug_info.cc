@@ -82,6 +82,7 @@ std::vector<uint64_t> DebugInfo::UnitsAt(uint64_t address) const {
     return a->size_bytes < b->size_bytes;
   });
   std::vector<uint64_t> units;
+  units.reserve(found.size());
   for (const UnitRange* one : found) units.push_back(units_[one->unit]);
   return units;
 }

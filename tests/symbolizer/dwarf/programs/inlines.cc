@@ -55,7 +55,8 @@ void Sort(Number* begin, Number* end, Less less) {
 int main(int argc, char** argv) {
   Number numbers[64];
   for (int i = 0; i < 64; ++i)
-    numbers[i] = Collatz(static_cast<Number>(i * argc)) ^ static_cast<Number>(argv[0][0]);
+    numbers[i] = Collatz(static_cast<Number>(i) * static_cast<Number>(argc)) ^
+                 static_cast<Number>(argv[0][0]);
   Sort(numbers, numbers + 64, [](Number a, Number b) { return Collatz(a) < Collatz(b); });
   const shapes::Box<3> small;
   const shapes::Box<17> large;
