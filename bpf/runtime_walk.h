@@ -154,6 +154,7 @@ static __always_inline int append_staged(struct scratch *s)
 		return END_TOO_DEEP;
 	bpf_probe_read_kernel(&s->body[at], count * 8, s->python.words);
 	s->word_count = at + count;
+	s->extra_words += count / 2;
 	return END_NONE;
 }
 

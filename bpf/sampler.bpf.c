@@ -81,7 +81,7 @@ static __always_inline void send_sample(struct scratch *s)
 		env_count(COUNT_RING_FULL);
 		give_back_raw_budget(record->raw_bytes);
 	}
-	env_add(COUNT_USER_FRAMES, record->user_words);
+	env_add(COUNT_USER_FRAMES, record->user_words - s->extra_words);
 	env_add(COUNT_KERNEL_FRAMES, record->kernel_count);
 	count_end(record->end);
 }

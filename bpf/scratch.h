@@ -112,6 +112,7 @@ struct scratch {
 	u32 first_user_word;
 	u32 max_words;                /* of the user part */
 	u32 runtime;                  /* the runtime of a range that was entered; 0: none */
+	u32 extra_words;              /* words of the user part beyond one a frame */
 	u32 runtime_entered;          /* END_ENTERED_RUNTIME from then on until its frames are walked */
 	u8 runtime_begun, runtime_shipped; /* its frames are being walked; are all in the record */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */

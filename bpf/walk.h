@@ -24,6 +24,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->first_user_word = 0;
 	s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
 	s->runtime = 0;
+	s->extra_words = 0;
 	s->runtime_entered = 0;
 	s->runtime_begun = 0;
 	s->runtime_shipped = 0;

@@ -58,11 +58,11 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const Proces
     entries_.splice(entries_.begin(), entries_, known->second);
     return known->second->code;
   }
-  ++counts_.code_reads;
   const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
       data.ReadCode(*memory, key.address, key.check);
   if (!code.ok()) return code;
+  ++counts_.code_reads;
   entries_.push_front({.key = key, .code = *code});
   by_key_[key] = entries_.begin();
   bytes_ += (*code)->bytes() + kEntryOverheadBytes;

@@ -31,7 +31,7 @@ namespace stackray {
 
 class Runtimes {
  public:
-  struct Counts {
+  struct Counts {                  // Since the start.
     uint64_t code_reads = 0;       // Code objects that were read from processes.
     uint64_t stale = 0, gone = 0;  // Questions that were answered by [stale] and [gone].
   };

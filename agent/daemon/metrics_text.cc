@@ -106,6 +106,13 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Row(Number(frames.lines.answered), {{"from", "files"}})
                      .Row(Number(frames.lines.deferred), {{"from", "deferred"}})
                      .Take());
+  out->push_back(Counter("stackray_runtime_names_total",
+                         "Names of interpreters' code: read from processes; stale: the memory held "
+                         "other code by then; gone: the process had ended.")
+                     .Row(Number(frames.runtimes.code_reads), {{"result", "read"}})
+                     .Row(Number(frames.runtimes.stale), {{"result", "stale"}})
+                     .Row(Number(frames.runtimes.gone), {{"result", "gone"}})
+                     .Take());
   out->push_back(Counter("stackray_source_lines_cpu_seconds_total",
                          "CPU time of the thread that looks up inlined functions and lines.")
                      .Row(static_cast<double>(frames.lines_cpu_ns) / 1e9)

@@ -54,6 +54,9 @@ SessionTotals SessionTotals::With(const SessionCounts& running,
   AddLoop(running.loop, &sum.counts.loop);
   sum.counts.frames.questions += running.frames.questions;
   sum.counts.frames.resolved += running.frames.resolved;
+  sum.counts.frames.runtimes.code_reads += running.frames.runtimes.code_reads;
+  sum.counts.frames.runtimes.stale += running.frames.runtimes.stale;
+  sum.counts.frames.runtimes.gone += running.frames.runtimes.gone;
   sum.counts.frames.lines.cached += running.frames.lines.cached;
   sum.counts.frames.lines.answered += running.frames.lines.answered;
   sum.counts.frames.lines.deferred += running.frames.lines.deferred;

@@ -132,8 +132,8 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* d
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
-  const FrameKey key = FrameKey::Make(data->type(), runtimes_->OwnerOf(stack.process),
-                                      FrameWordOffset(frame.word) | folded, frame.second);
+  const FrameKey key =
+      FrameKey::Make(data->type(), stack.owner, FrameWordOffset(frame.word) | folded, frame.second);
   return FindOrDefine(key, batch, [&] {
     FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second);
     if (loop == nullptr) return symbols;
@@ -194,11 +194,13 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
                                      bool is_whole, std::span<const code_range> ranges,
                                      std::vector<ExecutableFilePtr>* process_files,
                                      BatchBuilder& batch, std::vector<int32_t>* frames) {
-  const UserStack stack{.process = process, .ranges = ranges, .process_files = process_files};
+  UserStack stack{.process = process, .owner = 0, .ranges = ranges, .process_files = process_files};
   range_files_.assign(ranges.size(), {});
-  for (const code_range& range : ranges)
-    if (range.runtime != 0)
-      return AppendMixedFrames(stack, words, is_whole, range.runtime, batch, frames);
+  for (const code_range& range : ranges) {
+    if (range.runtime == 0) continue;
+    if (runtimes_ != nullptr) stack.owner = runtimes_->OwnerOf(process);
+    return AppendMixedFrames(stack, words, is_whole, range.runtime, batch, frames);
+  }
   for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
 }
 
@@ -246,6 +248,7 @@ void FrameResolver::FinishLines(BatchBuilder& batch, size_t limit_bytes) {
 
 FrameResolver::Counts FrameResolver::counts() const {
   Counts counts = counts_;
+  if (runtimes_ != nullptr) counts.runtimes = runtimes_->counts();
   if (lines_) {
     counts.lines = lines_->counts();
     counts.lines_cpu_ns = lines_->worker_cpu_ns();

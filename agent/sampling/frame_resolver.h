@@ -49,6 +49,7 @@ class FrameResolver {
   struct Counts {
     uint64_t questions = 0, resolved = 0;  // Need questions, and those answered "yes".
     NativeLines::Counts lines;
+    Runtimes::Counts runtimes;
     uint64_t lines_cpu_ns = 0;  // Of the thread that looks lines up.
   };
 
@@ -104,6 +105,7 @@ class FrameResolver {
   };
   struct UserStack {
     ProcessId process;
+    uint64_t owner;  // Of a runtime's frames; 0 in a stack without any.
     std::span<const code_range> ranges;
     std::vector<ExecutableFilePtr>* process_files;
   };

@@ -47,12 +47,21 @@ std::optional<PythonFrame> ParseFrame(const std::string& line) {
                      .line = std::atoll(line.c_str() + name_end + middle.size())};
 }
 
-// 3.13 says nothing behind the last frame that it shows.
+constexpr std::string_view kHeader = "Stack (most recent call first):\n";
+constexpr std::string_view kInvalidFrame = "  <invalid frame>\n";
+
+// The last dump in the text, behind its header; "" without one.
+std::string LastDump(const std::string& text) {
+  const size_t header = text.rfind(kHeader);
+  return header == std::string::npos ? "" : text.substr(header + kHeader.size());
+}
+
+// From 3.13 on nothing need follow the last frame that is shown.
 bool IsWholeDump(const std::string& text) {
-  constexpr int kHeaderAndMostFrames = 101;
-  if (std::count(text.begin(), text.end(), '\n') == kHeaderAndMostFrames) return true;
-  return text.ends_with(" in <module>\n") || text.ends_with(" in _bootstrap\n") ||
-         text.ends_with("\n  ...\n");
+  constexpr int kMostFrames = 100;
+  if (std::count(text.begin(), text.end(), '\n') >= kMostFrames) return true;
+  return text.ends_with(kInvalidFrame) || text.ends_with(" in <module>\n") ||
+         text.ends_with(" in _bootstrap\n") || text.ends_with("\n  ...\n");
 }
 
 }  // namespace
@@ -105,6 +114,7 @@ std::unique_ptr<PythonRun> PythonRun::Start(const std::vector<std::string>& inte
 PythonRun::~PythonRun() { unlink(dump_file_.c_str()); }
 
 bool PythonRun::SendDump(uint32_t tid) {
+  read_bytes_ = ReadFrom(dump_file_, 0).size();
   return syscall(SYS_tgkill, static_cast<pid_t>(pid()), static_cast<pid_t>(tid), SIGUSR1) == 0 &&
          kill(static_cast<pid_t>(pid()), SIGCONT) == 0;
 }
@@ -113,19 +123,15 @@ std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) 
   if (!SendDump(tid)) return std::nullopt;
   const uint64_t end = BootTimeNs() + kAskTimeoutNs;
   std::string text;
-  while (!IsWholeDump(text = ReadFrom(dump_file_, read_bytes_))) {
-    if (BootTimeNs() > end) {
-      fmt::print("faulthandler's last words: {}\n",
-                 text.substr(text.size() - std::min<size_t>(text.size(), 300)));
-      return std::nullopt;
-    }
+  while (!IsWholeDump(text = LastDump(ReadFrom(dump_file_, read_bytes_)))) {
+    if (BootTimeNs() > end) return std::nullopt;
     usleep(1000);
   }
-  read_bytes_ += text.size();
   std::vector<PythonFrame> frames;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
     if (std::optional<PythonFrame> frame = ParseFrame(line)) frames.push_back(*std::move(frame));
+  if (text.ends_with(kInvalidFrame)) frames.clear();
   return frames;
 }
 

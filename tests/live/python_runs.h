@@ -38,7 +38,7 @@ class PythonRun {
   uint32_t pid() const { return program_.pid(); }
   // The stack of thread `tid` by Python's own faulthandler, innermost first, where a stopped process goes on:
   // the signal is waiting when it continues, so its handler sees the stack that was stopped. At most 100
-  // frames. nullopt: no answer in 10 s.
+  // frames; none where it lost its way in a frame that was just being made (3.15). nullopt: no answer in 10 s.
   std::optional<std::vector<PythonFrame>> ContinueAndAsk(uint32_t tid);
 
  private:
@@ -48,7 +48,7 @@ class PythonRun {
 
   TargetProgram program_;
   std::string dump_file_;
-  size_t read_bytes_ = 0;  // Of the dump file.
+  size_t read_bytes_ = 0;  // What the dump file held before it was asked.
 };
 
 // The last component of a qualified name.
