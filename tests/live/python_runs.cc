@@ -47,6 +47,9 @@ std::optional<PythonFrame> ParseFrame(const std::string& line) {
                      .line = std::atoll(line.c_str() + name_end + middle.size())};
 }
 
+// faulthandler shows 100 frames; from 3.12 on entry frames are counted among them and not shown.
+constexpr int kLeastDeepFrames = 90, kPollsOfADeepDump = 300;
+constexpr std::string_view kShim = "<shim>";  // 3.12 may show an entry frame, which runs no code.
 constexpr std::string_view kHeader = "Stack (most recent call first):\n";
 constexpr std::string_view kInvalidFrame = "  <invalid frame>\n";
 
@@ -56,10 +59,7 @@ std::string LastDump(const std::string& text) {
   return header == std::string::npos ? "" : text.substr(header + kHeader.size());
 }
 
-// From 3.13 on nothing need follow the last frame that is shown.
 bool IsWholeDump(const std::string& text) {
-  constexpr int kMostFrames = 100;
-  if (std::count(text.begin(), text.end(), '\n') >= kMostFrames) return true;
   return text.ends_with(kInvalidFrame) || text.ends_with(" in <module>\n") ||
          text.ends_with(" in _bootstrap\n") || text.ends_with("\n  ...\n");
 }
@@ -123,14 +123,20 @@ std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) 
   if (!SendDump(tid)) return std::nullopt;
   const uint64_t end = BootTimeNs() + kAskTimeoutNs;
   std::string text;
-  while (!IsWholeDump(text = LastDump(ReadFrom(dump_file_, read_bytes_)))) {
+  // From 3.13 on nothing follows the last frame of a deep stack: then it has to stay as it is for a while.
+  for (int unchanged = 0; unchanged < kPollsOfADeepDump;) {
+    const std::string before = std::exchange(text, LastDump(ReadFrom(dump_file_, read_bytes_)));
+    if (IsWholeDump(text)) break;
+    const bool is_deep = std::count(text.begin(), text.end(), '\n') >= kLeastDeepFrames;
+    unchanged = is_deep && text == before ? unchanged + 1 : 0;
     if (BootTimeNs() > end) return std::nullopt;
     usleep(1000);
   }
   std::vector<PythonFrame> frames;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    if (std::optional<PythonFrame> frame = ParseFrame(line)) frames.push_back(*std::move(frame));
+    if (std::optional<PythonFrame> frame = ParseFrame(line); frame && frame->file != kShim)
+      frames.push_back(*std::move(frame));
   if (text.ends_with(kInvalidFrame)) frames.clear();
   return frames;
 }
