@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace stackray {
@@ -14,7 +15,43 @@ std::string_view NameAt(const std::vector<uint8_t>& strings, uint32_t offset) {
   return {begin, strnlen(begin, strings.size() - offset)};
 }
 
+// The head of .gnu.hash (binutils 2.40, bfd/elflink.c): then come the filter's 64-bit words.
+struct GnuHashHead {
+  uint32_t bucket_count, first_symbol, word_count, shift;
+};
+
+uint32_t GnuHash(std::string_view name) {
+  uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<uint8_t>(c);
+  return hash;
+}
+
+// What lies at `offset` of the section; nullopt: it does not lie inside.
+template <typename T>
+std::optional<T> ReadAt(const ElfSection& section, const ByteSource& source, uint64_t offset) {
+  if (section.size_bytes < sizeof(T) || offset > section.size_bytes - sizeof(T))
+    return std::nullopt;
+  const auto bytes = source.Read(section.file_offset + offset, sizeof(T), sizeof(T));
+  if (!bytes.ok() || bytes->size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes->data(), sizeof(T));
+  return value;
+}
+
 }  // namespace
+
+bool MayHaveDynamicSymbol(const ElfImage& image, const ByteSource& source, std::string_view name) {
+  for (const ElfSection& section : image.sections()) {
+    if (section.type != SHT_GNU_HASH) continue;
+    const auto head = ReadAt<GnuHashHead>(section, source, 0);
+    if (!head || head->word_count == 0 || head->shift > 31) return true;
+    const uint32_t hash = GnuHash(name);
+    const uint64_t word = hash / 64 % head->word_count;
+    const auto bits = ReadAt<uint64_t>(section, source, sizeof(GnuHashHead) + word * 8);
+    return !bits || (*bits >> hash % 64 & *bits >> (hash >> head->shift) % 64 & 1) != 0;
+  }
+  return true;
+}
 
 SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, SymbolSection which,
                           const std::function<bool(std::string_view)>& wanted) {

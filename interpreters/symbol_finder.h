@@ -33,6 +33,10 @@ enum class SymbolSection { kDynamic, kAll };  // .dynsym; .symtab.
 SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, SymbolSection section,
                           const std::function<bool(std::string_view)>& wanted);
 
+// Can `name` be among the file's dynamic symbols? Asked of the filter in .gnu.hash, in two small reads; true where there is
+// none that can be read. A false no needs a file that lies about itself, and costs that file's frames only.
+bool MayHaveDynamicSymbol(const ElfImage& image, const ByteSource& source, std::string_view name);
+
 }  // namespace stackray
 
 #endif  // STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_
