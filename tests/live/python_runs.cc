@@ -130,6 +130,8 @@ std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) 
     const bool is_deep = std::count(text.begin(), text.end(), '\n') >= kLeastDeepFrames;
     unchanged = is_deep && text == before ? unchanged + 1 : 0;
     if (BootTimeNs() > end) return std::nullopt;
+    // A stop signal that arrives behind SIGCONT would keep it waiting for ever.
+    kill(static_cast<pid_t>(pid()), SIGCONT);
     usleep(1000);
   }
   std::vector<PythonFrame> frames;
