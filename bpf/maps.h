@@ -75,13 +75,13 @@ struct {
 	__type(key, u32);
 	__type(value, struct code_trace);
 } code_traces SEC(".maps");
-/* struct file_entry.runtime → the layout of that file's CPython. User space writes, before the file's entry. */
+/* struct file_entry.runtime → the layout of that file's interpreter. User space writes, before the file's entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_RUNTIME_FILES);
 	__type(key, u32);
-	__type(value, struct python_layout);
-} python_files SEC(".maps");
+	__type(value, struct runtime_layout);
+} runtime_files SEC(".maps");
 
 /* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once more. */
 #define SEEN_CODES_BITS 13

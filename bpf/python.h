@@ -15,9 +15,8 @@
 #ifndef STACKRAY_BPF_PYTHON_H
 #define STACKRAY_BPF_PYTHON_H
 
-#include "bpf/scratch.h"
+#include "bpf/runtime_frames.h"
 
-#define NO_ENTRY (~0ULL)
 #define PYTHON_TAG_MASK 7ULL /* 3.14: references carry tag bits */
 
 /* A field of a structure that was read into `bytes`: fields are aligned and end inside. */
@@ -36,61 +35,41 @@ static __always_inline u32 python_byte(const u8 *bytes, u32 offset)
 	return bytes[offset & (PYTHON_FRAME_BYTES - 1)];
 }
 
-/* The chain cannot be followed any further. */
-static __always_inline void cut_python_chain(struct python_walk *p)
-{
-	p->frame = 0;
-	p->cframe = 0;
-	p->is_staging = 0;
-	p->is_cut = 1;
-}
-
 /* Where the frames of p->thread_state begin. */
 static __always_inline void begin_python_chain(struct scratch *s)
 {
-	struct python_walk *p = &s->python;
+	struct runtime_walk *p = &s->run;
 	u64 first = 0;
 
 	p->entry = NO_ENTRY;
 	p->is_staging = 1;
-	if (env_read(s, &first, sizeof(first), p->thread_state + p->layout.tstate_frame)) {
-		cut_python_chain(p);
+	if (env_read(s, &first, sizeof(first), p->thread_state + p->layout.python.tstate_frame)) {
+		cut_chain(p);
 		return;
 	}
 	p->frame = first;
-	if (p->layout.chain == PYTHON_CFRAMES || p->layout.chain == PYTHON_CFRAME_ENTRIES) {
-		p->cframe = first;
+	if (p->layout.python.chain == PYTHON_CFRAMES || p->layout.python.chain == PYTHON_CFRAME_ENTRIES) {
+		p->owner = first;
 		p->frame = 0;
 		if (first && env_read(s, &p->frame, sizeof(p->frame),
-				      first + p->layout.cframe_current_frame))
-			cut_python_chain(p);
+				      first + p->layout.python.cframe_current_frame))
+			cut_chain(p);
 	}
 }
 
 /* The frame at p->frame ends its run: its native frame is the one that holds `entry`. */
-static __always_inline void end_python_run(struct python_walk *p, u64 entry, u64 next)
+static __always_inline void end_python_run(struct runtime_walk *p, u64 entry, u64 next)
 {
 	p->entry = entry;
 	p->frame = next;
 	p->is_staging = 0;
 }
 
-static __always_inline int stage_word(struct python_walk *p, u64 word)
-{
-	u32 i = p->word_count;
-
-	if (i >= STAGED_WORDS)
-		return END_TOO_DEEP;
-	p->words[i] = word;
-	p->word_count = i + 1;
-	return END_NONE;
-}
-
 /* Says which code it is and what it was then. */
 static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 instruction)
 {
-	struct python_walk *p = &s->python;
-	const struct python_layout *l = &p->layout;
+	struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
 	u32 check = 0;
 
 	if (code && !env_read(s, p->code_bytes, PYTHON_CODE_BYTES, code + l->code_check))
@@ -99,18 +78,14 @@ static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 in
 					  python_word(p->code_bytes, l->check_words[1]),
 					  python_word(p->code_bytes, l->check_words[2]),
 					  python_word(p->code_bytes, l->check_words[3]));
-	if (stage_word(p, (u64)FRAME_PYTHON << FRAME_KIND_SHIFT | (code & FRAME_OFFSET_MASK)) ||
-	    stage_word(p, (u64)check << 32 | instruction))
-		return END_TOO_DEEP;
-	env_see_code(s, code, check);
-	return END_NONE;
+	return stage_code(s, code, check, instruction);
 }
 
 /* Up to 3.10: f_lasti says the instruction itself. */
 static __always_inline int stage_frame_object(struct scratch *s)
 {
-	struct python_walk *p = &s->python;
-	const struct python_layout *l = &p->layout;
+	struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
 	int end = stage_python_code(s, python_word(p->frame_bytes, l->frame_code),
 				    python_half(p->frame_bytes, l->frame_instruction));
 
@@ -120,8 +95,8 @@ static __always_inline int stage_frame_object(struct scratch *s)
 
 static __always_inline int stage_interpreter_frame(struct scratch *s)
 {
-	struct python_walk *p = &s->python;
-	const struct python_layout *l = &p->layout;
+	struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
 	u64 frame = p->frame, previous = python_word(p->frame_bytes, l->frame_previous), code;
 	int end;
 
@@ -136,11 +111,11 @@ static __always_inline int stage_interpreter_frame(struct scratch *s)
 				      l->code_instructions));
 	p->frame = previous;
 	if (l->chain == PYTHON_CFRAMES && python_byte(p->frame_bytes, l->frame_is_entry)) {
-		u64 cframe = p->cframe, outer = 0;
+		u64 cframe = p->owner, outer = 0;
 
 		if (env_read(s, &outer, sizeof(outer), cframe + l->cframe_previous))
 			outer = 0;
-		p->cframe = outer;
+		p->owner = outer;
 		end_python_run(p, cframe, outer ? previous : 0);
 	}
 	return end;
@@ -149,8 +124,8 @@ static __always_inline int stage_interpreter_frame(struct scratch *s)
 /* One frame more of the run that is being staged. END_TOO_DEEP: no room for it. */
 static __always_inline int stage_python_frame(struct scratch *s)
 {
-	struct python_walk *p = &s->python;
-	u32 bytes = p->layout.frame_bytes;
+	struct runtime_walk *p = &s->run;
+	u32 bytes = p->layout.python.frame_bytes;
 
 	if (!p->frame) {
 		p->is_staging = 0;
@@ -158,10 +133,10 @@ static __always_inline int stage_python_frame(struct scratch *s)
 	}
 	barrier_var(bytes);
 	if (bytes > PYTHON_FRAME_BYTES || env_read(s, p->frame_bytes, bytes, p->frame)) {
-		cut_python_chain(p);
+		cut_chain(p);
 		return END_NONE;
 	}
-	if (p->layout.chain == PYTHON_FRAME_OBJECTS)
+	if (p->layout.python.chain == PYTHON_FRAME_OBJECTS)
 		return stage_frame_object(s);
 	return stage_interpreter_frame(s);
 }
@@ -172,15 +147,15 @@ static __always_inline int is_own_thread_state(struct scratch *s, u64 state)
 	u64 thread_id = 0;
 
 	return state &&
-	       !env_read(s, &thread_id, sizeof(thread_id), state + s->python.layout.tstate_thread_id) &&
-	       thread_id == s->python.thread_pointer;
+	       !env_read(s, &thread_id, sizeof(thread_id), state + s->run.layout.python.tstate_thread_id) &&
+	       thread_id == s->run.thread_pointer;
 }
 
 /* The thread state that the runtime itself would take for the thread's, or 0. */
 static __always_inline u64 python_current_state(struct scratch *s)
 {
-	const struct python_walk *p = &s->python;
-	const struct python_layout *l = &p->layout;
+	const struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
 	u64 at = p->base + l->current_at, index[2] = {}, block = 0, state = 0;
 
 	if (l->tls_kind == PYTHON_TLS_STATIC) {

@@ -28,83 +28,7 @@ static __always_inline void env_see_code(struct scratch *s, u64 code, u32 check)
 	s->wake_reader = 1;
 }
 
-#include "bpf/python.h"
-
-struct thread_search {
-	u64 interpreter, state;
-	u32 slot, found;
-};
-
-/* One thread state of the lists of all interpreters. */
-static long search_thread_callback(u32 i, struct thread_search *search)
-{
-	struct scratch *s = scratch_at(search->slot);
-
-	if (!s)
-		return 1;
-	if (!search->state) {
-		u64 interpreter = search->interpreter;
-
-		if (!interpreter ||
-		    env_read(s, &search->state, sizeof(search->state),
-			     interpreter + s->python.layout.interpreter_threads) ||
-		    env_read(s, &search->interpreter, sizeof(search->interpreter),
-			     interpreter + s->python.layout.interpreter_next))
-			return 1;
-		return 0;
-	}
-	if (is_own_thread_state(s, search->state)) {
-		search->found = 1;
-		return 1;
-	}
-	return env_read(s, &search->state, sizeof(search->state),
-			search->state + s->python.layout.tstate_next) != 0;
-}
-
-/* The lists of threads, when nothing quicker answers: `hint` is some thread state, or 0. */
-static __always_inline u64 search_thread_state(struct scratch *s, u32 slot, u64 hint)
-{
-	struct thread_search search = { .slot = slot };
-	const struct python_layout *l = &s->python.layout;
-
-	if (l->interpreters_at)
-		env_read(s, &search.interpreter, sizeof(u64), s->python.base + l->interpreters_at);
-	else if (hint)
-		env_read(s, &search.interpreter, sizeof(u64), hint + l->tstate_interpreter);
-	bpf_loop(MAX_SEARCHED_THREADS, search_thread_callback, &search, 0);
-	return search.found ? search.state : 0;
-}
-
-/* s->python.thread_state := the sampled thread's. 0: it has none (yet). The runtime's own answer is missing
- * while the thread has let go of the lock (to 3.11); then what was found for it before, or the lists, say it. */
-__noinline int find_python_thread(u32 slot)
-{
-	struct scratch *s = scratch_at(slot);
-	u32 index = s ? s->record.tid & (SEEN_THREADS - 1) : 0;
-	struct seen_thread *seen = bpf_map_lookup_elem(&seen_threads, &index);
-	u64 state, remembered = 0;
-
-	if (!s || !seen)
-		return 0;
-	s->python.thread_state = 0;
-	if (seen->tid == s->record.tid && seen->pid == s->record.process.pid)
-		remembered = seen->state;
-	state = python_current_state(s);
-	if (!is_own_thread_state(s, state))
-		state = is_own_thread_state(s, remembered) ? remembered :
-							     search_thread_state(s, slot, state);
-	if (!state) {
-		env_count(COUNT_PYTHON_NO_THREAD);
-		return 0;
-	}
-	s->python.thread_state = state;
-	if (state != remembered) {
-		seen->tid = s->record.tid;
-		seen->pid = s->record.process.pid;
-		seen->state = state;
-	}
-	return 1;
-}
+#include "bpf/python_thread.h"
 
 /* A range of a file with a runtime was entered: gets ready to walk its frames. Without any, the walk below is a
  * native one. */
@@ -112,47 +36,54 @@ __noinline int begin_runtime(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 	u32 runtime = s ? s->runtime : 0;
-	struct python_layout *layout = bpf_map_lookup_elem(&python_files, &runtime);
+	struct runtime_layout *layout = bpf_map_lookup_elem(&runtime_files, &runtime);
+	int found = 0;
 
 	if (!s)
 		return 0;
 	s->runtime_begun = 1;
 	s->runtime_entered = 0;
-	s->python.entry = NO_ENTRY;
-	s->python.frame = 0;
-	s->python.is_staging = 0;
-	s->python.is_cut = 0;
-	s->python.word_count = 0;
-	if (!layout || !runtime || !layout->chain)
+	s->run.entry = NO_ENTRY;
+	s->run.frame = 0;
+	s->run.is_staging = 0;
+	s->run.is_cut = 0;
+	s->run.word_count = 0;
+	if (!layout || !runtime || layout->kind == RUNTIME_NONE)
 		return 0;
-	s->python.layout = *layout;
-	if (!find_python_thread(slot))
+	s->run.layout = *layout;
+	if (layout->kind == RUNTIME_PYTHON)
+		found = begin_python(slot);
+	if (!found) {
+		env_count(COUNT_RUNTIME_NO_THREAD);
 		return 0;
-	begin_python_chain(s);
+	}
 	s->max_words = SAMPLE_MAX_USER_WORDS;
-	env_count(COUNT_PYTHON_STACKS);
+	env_count(COUNT_RUNTIME_STACKS);
 	return 1;
 }
 
+/* One frame more of the run that is being staged. END_TOO_DEEP: no room for it. */
 __noinline int stage_runtime_frame(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
-	return s ? stage_python_frame(s) : END_BAD_TABLE;
+	if (!s)
+		return END_BAD_TABLE;
+	return stage_python_frame(s);
 }
 
 /* Appends the staged words. */
 static __always_inline int append_staged(struct scratch *s)
 {
-	u64 at = s->word_count, count = s->python.word_count;
+	u64 at = s->word_count, count = s->run.word_count;
 
-	s->python.word_count = 0;
+	s->run.word_count = 0;
 	barrier_var(at);
 	barrier_var(count);
 	if (at > SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS || count > STAGED_WORDS ||
 	    at + count > s->first_user_word + SAMPLE_MAX_USER_WORDS - 2)
 		return END_TOO_DEEP;
-	bpf_probe_read_kernel(&s->body[at], count * 8, s->python.words);
+	bpf_probe_read_kernel(&s->body[at], count * 8, s->run.words);
 	s->word_count = at + count;
 	s->extra_words += count / 2;
 	return END_NONE;
@@ -174,8 +105,8 @@ __noinline int place_run(u32 slot)
 	native = s->body[last];
 	s->word_count = last;
 	end = append_staged(s);
-	s->python.entry = NO_ENTRY;
-	s->python.is_staging = s->python.frame != 0;
+	s->run.entry = NO_ENTRY;
+	s->run.is_staging = s->run.frame != 0;
 	return append_word(s, native | (u64)FRAME_OF_RUNTIME << FRAME_KIND_SHIFT) ?: end;
 }
 
@@ -187,14 +118,14 @@ static long mixed_callback(u32 i, struct walk_context *walk)
 
 	if (!s)
 		return 1;
-	if (s->python.is_staging) {
+	if (s->run.is_staging) {
 		walk->end = stage_runtime_frame(walk->slot);
 		return walk->end != END_NONE;
 	}
-	entry = s->python.entry;
+	entry = s->run.entry;
 	if (walk->entered) { /* the step that led here was this driver's first */
 		walk->entered = 0;
-		below = 0;
+		below = RUN_OF_ONE_LOOP + 1;
 	} else {
 		below = s->regs.r[DWARF_RSP];
 		walk->end = step_frame(walk->slot);
@@ -214,17 +145,17 @@ static long drain_callback(u32 i, struct walk_context *walk)
 
 	if (!s)
 		return 1;
-	if (s->python.is_staging)
+	if (s->run.is_staging)
 		return stage_runtime_frame(walk->slot) != END_NONE;
-	entry = s->python.entry == NO_ENTRY ? 0 : s->python.entry;
-	if (!s->python.word_count && !s->python.frame)
+	entry = s->run.entry == NO_ENTRY ? 0 : s->run.entry;
+	if (!s->run.word_count && !s->run.frame)
 		return 1;
-	if (s->python.word_count &&
+	if (s->run.word_count &&
 	    (append_staged(s) || append_word(s, (u64)FRAME_RUN_END << FRAME_KIND_SHIFT |
 						       (entry & FRAME_OFFSET_MASK))))
 		return 1;
-	s->python.entry = NO_ENTRY;
-	s->python.is_staging = s->python.frame != 0;
+	s->run.entry = NO_ENTRY;
+	s->run.is_staging = s->run.frame != 0;
 	return 0;
 }
 
@@ -250,8 +181,8 @@ __noinline int ship_runtime_frames(u32 slot)
 	if (!s->runtime_begun)
 		begin_runtime(slot);
 	bpf_loop(2 * STAGED_WORDS, drain_callback, &walk, 0);
-	if (s->python.is_cut)
-		env_count(COUNT_PYTHON_CUT);
+	if (s->run.is_cut)
+		env_count(COUNT_RUNTIME_CUT);
 	return 1;
 }
 

@@ -6,8 +6,8 @@
 #ifndef STACKRAY_BPF_SCRATCH_H
 #define STACKRAY_BPF_SCRATCH_H
 
-#include "bpf/shared/python.h"
 #include "bpf/shared/records.h"
+#include "bpf/shared/runtime.h"
 #include "bpf/shared/unwind_table.h"
 
 /* One read serves many frames: 512 bytes measured best (256 and 1,024 are slower). */
@@ -74,21 +74,23 @@ struct code_trace {
 	struct traced_code frames[2][TRACE_FRAMES];
 };
 
-/* CPython's frames of one sample (bpf/python.h). */
+/* An interpreter's frames of one sample (bpf/runtime_walk.h, bpf/python.h). */
 #define STAGED_WORDS 2304 /* 1,152 frames of one run */
-struct python_walk {
-	struct python_layout layout;
+#define RUNTIME_FRAME_BYTES 128 /* what is read of a frame, and of its code */
+#define RUNTIME_CODE_BYTES 128
+struct runtime_walk {
+	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
-	u64 thread_pointer; /* fs: also what CPython calls the thread's id */
-	u64 thread_state;   /* PyThreadState * */
+	u64 thread_pointer; /* fs */
+	u64 thread_state;   /* what the runtime knows of the thread: CPython's PyThreadState */
 	u64 frame;          /* to be staged next; 0: none */
-	u64 cframe;         /* 3.11: whose frames these are */
+	u64 owner;          /* whose frames these are: 3.11's _PyCFrame */
 	u64 entry;          /* the marker on the C stack of the staged run; NO_ENTRY: not known, or none */
 	u32 is_staging;     /* the run at hand is not complete */
 	u32 is_cut;         /* a frame could not be read */
 	u32 word_count, reserved;
-	u8 frame_bytes[PYTHON_FRAME_BYTES];
-	u8 code_bytes[PYTHON_CODE_BYTES];
+	u8 frame_bytes[RUNTIME_FRAME_BYTES];
+	u8 code_bytes[RUNTIME_CODE_BYTES];
 	u64 words[STAGED_WORDS];
 };
 
@@ -136,7 +138,7 @@ struct scratch {
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	u8 window[WINDOW_BYTES];
-	struct python_walk python;
+	struct runtime_walk run;
 	/* The record. */
 	struct sample_record record;
 	u64 body[BODY_WORDS];

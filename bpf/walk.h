@@ -116,7 +116,7 @@ static __always_inline int add_range(struct scratch *s, const struct code_range 
 	if (range->runtime && !s->runtime) {
 		s->runtime = range->runtime;
 		s->runtime_entered = END_ENTERED_RUNTIME;
-		s->python.base = range->start - range->file_offset;
+		s->run.base = range->start - range->file_offset;
 	}
 	return END_NONE;
 }
@@ -311,7 +311,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = !(bpf_get_prandom_u32() & 63);
-		s->python.thread_pointer = task->thread.fsbase;
+		s->run.thread_pointer = task->thread.fsbase;
 		begin_trace(s);
 		bpf_loop(SAMPLE_MAX_NATIVE_FRAMES + 1, walk_callback, &walk, 0);
 		if (walk.end == END_ENTERED_RUNTIME)

@@ -13,9 +13,18 @@ constexpr uint64_t kLoopBit = uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
 
 // Frames that wait for native frames of their own, or for none.
 struct Waiting {
-  std::vector<MixedFrame> own;   // FRAME_RUN_END 0.
+  std::vector<MixedFrame> own;
+  std::vector<size_t> counts;    // How many of `own` each native frame runs, leaf first.
   std::vector<MixedFrame> lost;  // Their native frame was never reached.
 };
+
+void Append(uint64_t place, std::span<const MixedFrame> run, Waiting* waiting) {
+  const bool has_loops = place == RUN_OF_MANY_LOOPS || place == RUN_OF_ONE_LOOP;
+  auto& list = has_loops ? waiting->own : waiting->lost;
+  list.insert(list.end(), run.begin(), run.end());
+  if (place == RUN_OF_MANY_LOOPS) waiting->counts.insert(waiting->counts.end(), run.size(), 1);
+  if (place == RUN_OF_ONE_LOOP && !run.empty()) waiting->counts.push_back(run.size());
+}
 
 // What the record has in place, with the runs behind it taken apart.
 Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* frames) {
@@ -23,14 +32,13 @@ Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* fram
   size_t run_begin = 0;  // Of the frames at the end that no native frame follows.
   for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
     const uint64_t kind = FrameWordKind(words[i]);
-    if (kind == FRAME_PYTHON && i + 1 < words.size()) {
+    if (kind == FRAME_RUNTIME && i + 1 < words.size()) {
       frames->push_back({.word = words[i], .second = words[i + 1], .is_runtime = true});
     } else if (kind == FRAME_RUN_END) {
       const auto begin = frames->begin() + static_cast<ptrdiff_t>(run_begin);
-      auto& list = FrameWordOffset(words[i]) == 0 ? waiting.own : waiting.lost;
-      list.insert(list.end(), begin, frames->end());
+      Append(FrameWordOffset(words[i]), {begin, frames->end()}, &waiting);
       frames->erase(begin, frames->end());
-    } else if (kind != FRAME_PYTHON) {
+    } else if (kind != FRAME_RUNTIME) {
       const bool is_loop = IsNativeKind(kind) && (words[i] & kLoopBit) != 0;
       frames->push_back({.word = is_loop ? words[i] & ~kLoopBit : words[i], .is_loop = is_loop});
       run_begin = frames->size();
@@ -39,7 +47,7 @@ Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* fram
   return waiting;
 }
 
-// Marks the native frames that run `count` frames, from the root or from the leaf on.
+// Marks `count` native frames that run frames, from the root or from the leaf on.
 void MarkLoops(size_t count, bool from_root, const IsLoopFrame& is_loop,
                std::vector<MixedFrame>* frames) {
   const size_t size = frames->size();
@@ -59,21 +67,23 @@ void MixFrames(std::span<const uint64_t> words, bool is_whole, const IsLoopFrame
   frames->clear();
   Waiting waiting = TakeApart(words, frames);
   if (!waiting.own.empty()) {
-    MarkLoops(waiting.own.size(), is_whole, is_loop, frames);
+    MarkLoops(waiting.counts.size(), is_whole, is_loop, frames);
     std::vector<MixedFrame> mixed;
     mixed.reserve(frames->size() + waiting.own.size());
     const auto loops = static_cast<size_t>(std::count_if(
         frames->begin(), frames->end(), [](const MixedFrame& frame) { return frame.is_loop; }));
-    // More frames than native ones for them: the innermost have lost theirs, if the root is there.
-    size_t next = 0;
-    if (is_whole)
-      for (; next + loops < waiting.own.size(); ++next) mixed.push_back(waiting.own[next]);
+    size_t next = 0, group = 0;
+    const auto take_group = [&] {
+      for (size_t i = 0; i < waiting.counts[group]; ++i) mixed.push_back(waiting.own[next++]);
+      ++group;
+    };
+    // More groups than native frames for them: the innermost have lost theirs, if the root is there.
+    while (is_whole && group + loops < waiting.counts.size()) take_group();
     for (const MixedFrame& frame : *frames) {
-      if (frame.is_loop && next < waiting.own.size()) mixed.push_back(waiting.own[next++]);
+      if (frame.is_loop && group < waiting.counts.size()) take_group();
       mixed.push_back(frame);
     }
-    mixed.insert(mixed.end(), waiting.own.begin() + static_cast<ptrdiff_t>(next),
-                 waiting.own.end());
+    while (group < waiting.counts.size()) take_group();
     *frames = std::move(mixed);
   }
   frames->insert(frames->end(), waiting.lost.begin(), waiting.lost.end());

@@ -1,9 +1,9 @@
 // From a record's words to the frames of one stack in their order: native frames and those of a runtime.
 //
 // BPF places nearly all runs of a runtime's frames itself (bpf/runtime_walk.h). What it could not place is
-// placed here: where each frame has a native frame of its own (CPython to 3.10), the n-th from the
-// root belongs to the n-th from the root, because a native frame that was just entered has no frame of the
-// runtime yet. A stack that was cut at its root is matched from the leaf.
+// placed here: where each frame, or each run, has a native frame of its own (CPython to 3.10; enum run_place),
+// the n-th from the root belongs to the n-th from the root, because a native frame that was just entered has no
+// frame of the runtime yet. A stack that was cut at its root is matched from the leaf.
 //
 // Input:   words and ranges of a checked record or walk.
 // Threads: a function without state.

@@ -9,10 +9,10 @@
 
 namespace stackray {
 
-absl::Status BpfRuntimeMemory::PutPython(uint32_t runtime, const python_layout& layout) {
+absl::Status BpfRuntimeMemory::Put(uint32_t runtime, const runtime_layout& layout) {
   if (runtime == 0 || runtime >= MAX_RUNTIME_FILES)
     return absl::InvalidArgumentError("no such entry for a runtime");
-  if (bpf_map_update_elem(python_files_fd_, &runtime, &layout, BPF_ANY) == 0)
+  if (bpf_map_update_elem(runtime_files_fd_, &runtime, &layout, BPF_ANY) == 0)
     return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("cannot write the layout of a runtime: ", strerror(errno)));

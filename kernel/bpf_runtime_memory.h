@@ -9,11 +9,11 @@ namespace stackray {
 class BpfRuntimeMemory : public RuntimeMemory {
  public:
   // The fd stays the caller's and outlives this.
-  explicit BpfRuntimeMemory(int python_files_fd) : python_files_fd_(python_files_fd) {}
-  absl::Status PutPython(uint32_t runtime, const python_layout& layout) override;
+  explicit BpfRuntimeMemory(int runtime_files_fd) : runtime_files_fd_(runtime_files_fd) {}
+  absl::Status Put(uint32_t runtime, const runtime_layout& layout) override;
 
  private:
-  const int python_files_fd_;
+  const int runtime_files_fd_;
 };
 
 }  // namespace stackray

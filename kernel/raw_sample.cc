@@ -22,7 +22,7 @@ bool WordsAreSane(std::span<const uint64_t> words, size_t range_count) {
     if (FrameWordCount(words[i]) > words.size() - i) return false;
     if (IsNativeKind(kind)
             ? FrameWordRange(words[i]) >= range_count
-            : kind != FRAME_NO_RANGE && kind != FRAME_PYTHON && kind != FRAME_RUN_END)
+            : kind != FRAME_NO_RANGE && kind != FRAME_RUNTIME && kind != FRAME_RUN_END)
       return false;
   }
   return true;

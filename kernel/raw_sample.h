@@ -56,7 +56,7 @@ constexpr bool IsNativeKind(uint64_t kind) {
   return plain == FRAME_RETURN || plain == FRAME_EXACT;
 }
 constexpr size_t FrameWordCount(uint64_t word) {
-  return FrameWordKind(word) == FRAME_PYTHON ? 2 : 1;
+  return FrameWordKind(word) == FRAME_RUNTIME ? 2 : 1;
 }
 constexpr uint32_t FrameWordRange(uint64_t word) {
   return static_cast<uint32_t>(word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK);

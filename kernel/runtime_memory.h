@@ -1,4 +1,4 @@
-// Where BPF finds the layouts of interpreters (bpf/shared/python.h).
+// Where BPF finds the layouts of interpreters (bpf/shared/runtime.h).
 // Threads: any.
 #ifndef STACKRAY_KERNEL_RUNTIME_MEMORY_H_
 #define STACKRAY_KERNEL_RUNTIME_MEMORY_H_
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "bpf/shared/python.h"
+#include "bpf/shared/runtime.h"
 
 namespace stackray {
 
@@ -15,7 +15,7 @@ class RuntimeMemory {
   virtual ~RuntimeMemory() = default;
   // `runtime` is 1 … MAX_RUNTIME_FILES - 1, the number that file entries will name.
   // Errors: InvalidArgument (another number), Internal (the kernel refuses).
-  virtual absl::Status PutPython(uint32_t runtime, const python_layout& layout) = 0;
+  virtual absl::Status Put(uint32_t runtime, const runtime_layout& layout) = 0;
 };
 
 }  // namespace stackray

@@ -167,7 +167,7 @@ absl::Status Sampler::Impl::Load() {
                                          bpf_map__fd(skeleton_->maps.files),
                                          bpf_map__max_entries(skeleton_->maps.files),
                                          reinterpret_cast<uint64_t*>(&control_->file_generation));
-  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.python_files));
+  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
   clocks_ = std::make_unique<ClockEvents>(skeleton_->progs.on_cpu_clock, settings_.frequency_hz);
   return OpenRings();
 }

@@ -21,9 +21,9 @@ enum counter {
 	COUNT_TREE_RETRY,      /* a mapping changed under the walk: tried again */
 	COUNT_TABLE_RETRY,     /* a table page changed under the look-up: tried again */
 	COUNT_EVENT_RING_FULL, /* an exec, fork or exit event was lost: reconcile */
-	COUNT_PYTHON_STACKS,   /* samples whose thread has frames of CPython */
-	COUNT_PYTHON_NO_THREAD, /* code of CPython in a thread that it does not know (yet) */
-	COUNT_PYTHON_CUT,      /* a chain of frames that could not be read to its end */
+	COUNT_RUNTIME_STACKS,  /* samples whose thread has frames of an interpreter */
+	COUNT_RUNTIME_NO_THREAD, /* code of an interpreter in a thread that it does not know (yet) */
+	COUNT_RUNTIME_CUT,     /* a chain of frames that could not be read to its end */
 	COUNT_COUNTERS = 24,
 };
 

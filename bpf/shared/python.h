@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* What the kernel side knows of one executable that holds a CPython interpreter. User space finds it out
- * (interpreters/python/) and writes it into the BPF array "python_files"; struct file_entry.runtime names
- * the entry.
+ * (interpreters/python/) and hands it over as a struct runtime_layout (bpf/shared/runtime.h).
  *
  * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to it
  * (code_range.start - code_range.file_offset), so that they are the same in every process. All others are
@@ -10,8 +9,6 @@
 #define STACKRAY_BPF_SHARED_PYTHON_H
 
 #include "bpf/shared/types.h"
-
-#define MAX_RUNTIME_FILES 256 /* entry 0 stays unused: file_entry.runtime 0 means none */
 
 /* How the interpreter's frames hang together. */
 enum python_chain {

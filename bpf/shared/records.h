@@ -71,22 +71,29 @@ struct code_range {
 	u32 file_mtime_ns;      /* nanoseconds part of the time above */
 	u8 kind;                /* enum range_kind */
 	u8 reserved;            /* zero */
-	u16 runtime;            /* the file holds an interpreter: its entry in "python_files"; 0: none */
+	u16 runtime;            /* the file holds an interpreter: its entry in "runtime_files"; 0: none */
 };
 static_assert(sizeof(struct code_range) == 64, "no hidden padding");
 
 /* User frames are a run of 64-bit words, leaf first. The first word of a frame:
  *   bits 60-63 enum frame_kind · 48-59 index into the record's ranges · 0-47 offset.
  * offset = pc - range.start + range.file_offset. Runtimes' frames take more words:
- *   FRAME_PYTHON: bits 0-47 address of the code object; a second word: bits 0-31 byte offset of the
- *     instruction (signed), bits 32-63 python_code_check() of the object at that moment. */
+ *   FRAME_RUNTIME: bits 0-47 address of the code (CPython: the code object), bits 48-59 as the runtime likes;
+ *     a second word: bits 0-31 the instruction (CPython: its signed byte offset), bits 32-63 a check of the code's
+ *     content at that moment (CPython: python_code_check()), which tells it from what follows at its address. */
 enum frame_kind {
 	FRAME_RETURN = 0, /* offset is a return address: the call is in the byte before it */
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
 	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
-	FRAME_PYTHON = 3,
-	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet (bpf/runtime_walk.h) */
+	FRAME_RUNTIME = 3,
+	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet; offset: enum run_place, or a marker */
 	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the runtime's frames before it */
+};
+/* Offset of FRAME_RUN_END: to whom the frames before it belong. Anything else is the address of a marker on the C
+ * stack that the native walk did not reach. */
+enum run_place {
+	RUN_OF_MANY_LOOPS = 0, /* each frame has a native frame of the runtime's loop */
+	RUN_OF_ONE_LOOP = 1,   /* all have one and the same */
 };
 #define FRAME_KIND_SHIFT 60
 #define FRAME_RANGE_SHIFT 48

@@ -115,7 +115,7 @@ struct file_entry {
 	u32 directory;       /* handle of the directory's first entry; 0 = the file has no tables */
 	u32 first_page;
 	u32 page_count;      /* 0: no unwind tables in this file, use frame pointers */
-	u32 runtime;         /* the interpreter in this file (bpf/shared/python.h); 0: none */
+	u32 runtime;         /* the interpreter in this file (bpf/shared/runtime.h); 0: none */
 	u32 reserved;        /* zero */
 };
 static_assert(sizeof(struct file_entry) == 40, "no hidden padding");

@@ -114,7 +114,10 @@ std::shared_ptr<const PythonData> PythonData::MakeUnsupported(const std::string&
 }
 
 absl::Status PythonData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
-  return memory.PutPython(runtime, layout_);
+  runtime_layout layout{};
+  layout.kind = layout_.chain == PYTHON_NO_CHAIN ? RUNTIME_NONE : RUNTIME_PYTHON;
+  layout.python = layout_;
+  return memory.Put(runtime, layout);
 }
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> PythonData::ReadCode(ProcessMemory& memory,

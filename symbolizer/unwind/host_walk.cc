@@ -63,7 +63,7 @@ bool IsNative(u64 word) {
   return (word >> FRAME_KIND_SHIFT & ~u64{FRAME_OF_RUNTIME}) <= FRAME_EXACT;
 }
 
-size_t WordCount(u64 word) { return word >> FRAME_KIND_SHIFT == FRAME_PYTHON ? 2 : 1; }
+size_t WordCount(u64 word) { return word >> FRAME_KIND_SHIFT == FRAME_RUNTIME ? 2 : 1; }
 
 }  // namespace
 

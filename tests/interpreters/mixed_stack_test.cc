@@ -10,16 +10,18 @@ namespace stackray::test {
 namespace {
 
 // Stacks as text: a letter is a native frame, upper case a loop's; a digit is a Python frame; `*` marks the
-// native frame before it as placed by BPF; `|` closes a run with marker 0, `/` with another one.
+// native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
+// with a marker.
 std::vector<uint64_t> Words(const std::string& text) {
   std::vector<uint64_t> words;
   for (const char c : text) {
     if (c == '*') {
       words.back() |= uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
-    } else if (c == '|' || c == '/') {
-      words.push_back(uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | (c == '/' ? 0x1000 : 0));
+    } else if (c == '|' || c == '/' || c == '!') {
+      const uint64_t place = c == '/' ? 0x1000 : c == '!' ? RUN_OF_ONE_LOOP : RUN_OF_MANY_LOOPS;
+      words.push_back(uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | place);
     } else if (c >= '0' && c <= '9') {
-      words.push_back(uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT | static_cast<uint64_t>(c));
+      words.push_back(uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT | static_cast<uint64_t>(c));
       words.push_back(static_cast<uint64_t>(c));
     } else {
       words.push_back(static_cast<uint64_t>(c));
@@ -59,6 +61,13 @@ TEST(MixFrames, AStackCutAtTheRootIsMatchedFromTheLeaf) {
   EXPECT_EQ(Mixed("aLbMc12|", false), "a1L*b2M*c");
 }
 
+TEST(MixFrames, OneNativeFrameForEachRun) {
+  EXPECT_EQ(Mixed("aLbMc12!3!"), "a12L*b3M*c");
+  EXPECT_EQ(Mixed("aLbMc12!"), "aLb12M*c");
+  EXPECT_EQ(Mixed("abMc12!345!"), "12ab345M*c");
+  EXPECT_EQ(Mixed("aLb1!23!", false), "a1L*b23");
+}
+
 TEST(MixFrames, RunsThatWereNeverReachedComeLast) {
   EXPECT_EQ(Mixed("a1L*b23/4/", false), "a1L*b234");
 }
@@ -68,7 +77,7 @@ TEST(MixFrames, NoFrames) { EXPECT_EQ(Mixed(""), ""); }
 TEST(MixFrames, ALoneFirstWordIsDropped) {
   std::vector<MixedFrame> frames;
   MixFrames(
-      std::vector<uint64_t>{'a', uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT}, true,
+      std::vector<uint64_t>{'a', uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT}, true,
       [](uint64_t) { return false; }, &frames);
   EXPECT_EQ(frames.size(), 1u);
 }

@@ -16,11 +16,11 @@ namespace {
 
 class FakeRuntimeMemory : public RuntimeMemory {
  public:
-  absl::Status PutPython(uint32_t runtime, const python_layout& layout) override {
+  absl::Status Put(uint32_t runtime, const runtime_layout& layout) override {
     put_[runtime] = layout;
     return absl::OkStatus();
   }
-  std::map<uint32_t, python_layout> put_;
+  std::map<uint32_t, runtime_layout> put_;
 };
 
 // The reader that Runtimes opens is a view of the test's memory.
@@ -77,7 +77,7 @@ class RuntimesTest : public testing::Test {
   }
   SourceLine Name(uint64_t at, uint32_t check, uint32_t instruction = 0) {
     const FrameSymbols symbols = runtimes_.Resolve(kProcess, *runtimes_.DataOf(number_),
-                                                   uint64_t{FRAME_PYTHON} << FRAME_KIND_SHIFT | at,
+                                                   uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT | at,
                                                    uint64_t{check} << 32 | instruction);
     EXPECT_EQ(symbols.type, FrameType::kPython);
     return symbols.lines.front();
@@ -95,7 +95,7 @@ TEST_F(RuntimesTest, AFileIsTheSameRuntimeEveryTime) {
   EXPECT_EQ(number_, 1u);
   EXPECT_EQ(runtimes_.Recognise(file_, *ElfImage::Create(*file_.source)), 1u);
   EXPECT_EQ(bpf_.put_.size(), 1u);
-  EXPECT_EQ(bpf_.put_[1].chain, PYTHON_CFRAMES);
+  EXPECT_EQ(bpf_.put_[1].python.chain, PYTHON_CFRAMES);
   EXPECT_EQ(runtimes_.DataOf(0), nullptr);
   EXPECT_EQ(runtimes_.DataOf(2), nullptr);
 }

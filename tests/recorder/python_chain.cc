@@ -27,9 +27,9 @@ constexpr int kMostSteps = 4 * STAGED_WORDS;
 PythonChain WalkPythonChain(ProcessMemory& memory, const python_layout& layout, uint64_t base,
                             uint64_t thread_pointer) {
   const auto s = std::make_unique<scratch>();
-  python_walk& p = s->python;
+  runtime_walk& p = s->run;
   s->host = reinterpret_cast<u64>(&memory);
-  p.layout = layout;
+  p.layout.python = layout;
   p.base = base;
   p.thread_pointer = thread_pointer;
   PythonChain chain;

@@ -87,7 +87,7 @@ std::string DescribePython(const PythonData& data, const PythonChain& chain,
                            ProcessMemory& memory) {
   std::string text;
   for (size_t i = 0; i < chain.words.size(); i += FrameWordCount(chain.words[i])) {
-    if (FrameWordKind(chain.words[i]) != FRAME_PYTHON || i + 1 >= chain.words.size()) {
+    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME || i + 1 >= chain.words.size()) {
       text += "--\n";
       continue;
     }

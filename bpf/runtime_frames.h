@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What every runtime's frame reader shares: the run that is being staged in s->run, and its words.
+ *
+ * A run is what one native frame runs: the frames between two markers. A reader (bpf/python.h) appends a frame at a
+ * time and says where the run ends; the driver (bpf/runtime_walk.h) puts the run into its place.
+ *
+ * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h, and env_see_code(). */
+#ifndef STACKRAY_BPF_RUNTIME_FRAMES_H
+#define STACKRAY_BPF_RUNTIME_FRAMES_H
+
+#include "bpf/scratch.h"
+
+#define NO_ENTRY (~0ULL)
+
+/* The chain cannot be followed any further. */
+static __always_inline void cut_chain(struct runtime_walk *run)
+{
+	run->frame = 0;
+	run->owner = 0;
+	run->is_staging = 0;
+	run->is_cut = 1;
+}
+
+static __always_inline int stage_word(struct runtime_walk *run, u64 word)
+{
+	u32 i = run->word_count;
+
+	if (i >= STAGED_WORDS)
+		return END_TOO_DEEP;
+	run->words[i] = word;
+	run->word_count = i + 1;
+	return END_NONE;
+}
+
+/* Stages one frame: the address of its code, a check of that code's content, and the instruction. */
+static __always_inline int stage_code(struct scratch *s, u64 code, u32 check, u32 instruction)
+{
+	struct runtime_walk *run = &s->run;
+
+	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | (code & FRAME_OFFSET_MASK)) ||
+	    stage_word(run, (u64)check << 32 | instruction))
+		return END_TOO_DEEP;
+	env_see_code(s, code, check);
+	return END_NONE;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What the kernel side knows of one executable that holds an interpreter: one entry of the BPF array
+ * "runtime_files", which struct file_entry.runtime names. User space finds it out (interpreters/) and writes it
+ * before the file's own entry. */
+#ifndef STACKRAY_BPF_SHARED_RUNTIME_H
+#define STACKRAY_BPF_SHARED_RUNTIME_H
+
+#include "bpf/shared/python.h"
+#include "bpf/shared/types.h"
+
+#define MAX_RUNTIME_FILES 256 /* entry 0 stays unused: file_entry.runtime 0 means none */
+
+enum runtime_kind {
+	RUNTIME_NONE = 0, /* also: recognised, but this version's frames are not known */
+	RUNTIME_PYTHON = 1,
+};
+
+struct runtime_layout {
+	u32 kind; /* enum runtime_kind */
+	u32 reserved;
+	union {
+		struct python_layout python;
+	};
+};
+
+#endif
