@@ -103,7 +103,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         source = os.path.join(directory, "large.cc")
         subprocess.run([sys.executable, f"{HERE}/loads/make_large_source.py", source], check=True)
-        measure("clang++ -O2 of 15,000 lines", args.build, args.runs, COMPILER, ["-d", seconds],
+        # The whole run, which takes some 20 s: what is looked at for the first time is a part of it, as in life.
+        measure("clang++ -O2 of 15,000 lines", args.build, args.runs, COMPILER, ["-d", "60"],
                 ["clang++", "-std=c++17", "-O2", "-c", source, "-o", "/dev/null"])
     idle = str(args.idle_seconds)
     measure("idle", args.build, 1, IDLE, ["-d", idle, "-w", "1"], ["sleep", idle])

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,9 +34,11 @@ enum class SymbolSection { kDynamic, kAll };  // .dynsym; .symtab.
 SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, SymbolSection section,
                           const std::function<bool(std::string_view)>& wanted);
 
-// Can `name` be among the file's dynamic symbols? Asked of the filter in .gnu.hash, in two small reads; true where there is
-// none that can be read. A false no needs a file that lies about itself, and costs that file's frames only.
-bool MayHaveDynamicSymbol(const ElfImage& image, const ByteSource& source, std::string_view name);
+// Is `name` among the file's dynamic symbols? Asked of .gnu.hash, in a few small reads, whatever the file's size; nullopt
+// where there is none that can be read: FindSymbols() knows. A false answer needs a file that lies about itself,
+// and costs that file's frames only.
+std::optional<bool> HasDynamicSymbol(const ElfImage& image, const ByteSource& source,
+                                     std::string_view name);
 
 }  // namespace stackray
 

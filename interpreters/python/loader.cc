@@ -220,8 +220,9 @@ std::string VersionText(const PythonFile& file, const PythonBuild& build) {
 std::shared_ptr<const RuntimeData> PythonLoader::Recognise(const ElfImage& image,
                                                            const ByteSource& source) const {
   // Nearly every file: no symbol table is read for it.
-  if (image.FindSection(".PyRuntime") == nullptr && !MayHaveDynamicSymbol(image, source, kLoop) &&
-      !MayHaveDynamicSymbol(image, source, kOldLoop))
+  if (image.FindSection(".PyRuntime") == nullptr &&
+      !HasDynamicSymbol(image, source, kLoop).value_or(true) &&
+      !HasDynamicSymbol(image, source, kOldLoop).value_or(true))
     return nullptr;
   const PythonFile file(image, source);
   const bool is_python = file.Find(kLoop) != nullptr || file.Find(kOldLoop) != nullptr ||

@@ -1,6 +1,7 @@
 #include "symbolizer/dwarf/inflate.h"
 
 #include <elf.h>
+#include <libdeflate.h>
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -63,6 +64,21 @@ absl::Status InflateZlib(const SectionPart& part, ScratchFile& out) {
   return absl::OkStatus();
 }
 
+// All at once. `plain_bytes` is what the section says of itself.
+absl::Status InflateWhole(const SectionPart& part, uint64_t plain_bytes, ScratchFile& out) {
+  const auto packed = std::make_unique_for_overwrite<uint8_t[]>(part.size_bytes);
+  const auto plain = std::make_unique_for_overwrite<uint8_t[]>(plain_bytes);
+  const std::span<uint8_t> bytes(packed.get(), part.size_bytes);
+  if (absl::Status status = part.source->ReadAt(part.offset, bytes); !status.ok()) return status;
+  const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> unpacker(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (unpacker == nullptr) return absl::ResourceExhaustedError("libdeflate");
+  if (libdeflate_zlib_decompress(unpacker.get(), packed.get(), part.size_bytes, plain.get(),
+                                 plain_bytes, nullptr) != LIBDEFLATE_SUCCESS)
+    return Damaged();
+  return out.Append({plain.get(), plain_bytes});
+}
+
 absl::Status InflateZstd(const SectionPart& part, ScratchFile& out) {
   const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
                                                                         ZSTD_freeDStream);
@@ -96,7 +112,10 @@ absl::Status InflateSection(const SectionPart& part, ScratchFile& out) {
   if (absl::Status status = part.source->ReadAt(part.offset, bytes); !status.ok()) return status;
   const SectionPart packed = part.Slice(sizeof(header), part.size_bytes);
   absl::Status status;
-  if (header.ch_type == ELFCOMPRESS_ZLIB) {
+  if (header.ch_type == ELFCOMPRESS_ZLIB && packed.size_bytes <= kMaxWholeBytes &&
+      header.ch_size <= kMaxWholeBytes) {
+    status = InflateWhole(packed, header.ch_size, out);
+  } else if (header.ch_type == ELFCOMPRESS_ZLIB) {
     status = InflateZlib(packed, out);
   } else if (header.ch_type == kElfCompressZstd) {
     status = InflateZstd(packed, out);
