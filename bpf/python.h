@@ -65,6 +65,26 @@ static __always_inline void end_python_run(struct runtime_walk *p, u64 entry, u6
 	p->is_staging = 0;
 }
 
+/* What interpreters/python/code_object.cc reads: the object itself, its name and file, and its line table as far as
+ * that fits. */
+static __always_inline void send_python_code(struct scratch *s, u64 code, u32 check)
+{
+	struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
+	u64 lines = python_word(p->code_bytes, l->check_words[PYTHON_CHECK_LINES]), size = 0;
+
+	env_read(s, &size, sizeof(size), lines + l->bytes_size);
+	size += l->bytes_data;
+	if (size > CODE_PIECE_MAX_BYTES)
+		size = CODE_PIECE_MAX_BYTES;
+	begin_code_record(s, code, check);
+	add_code_piece(s, code + l->code_check, PYTHON_CODE_BYTES);
+	add_code_piece(s, python_word(p->code_bytes, l->check_words[PYTHON_CHECK_NAME]), PYTHON_NAME_BYTES);
+	add_code_piece(s, python_word(p->code_bytes, l->check_words[PYTHON_CHECK_FILE]), PYTHON_FILE_BYTES);
+	add_code_piece(s, lines, size);
+	env_send_code(s);
+}
+
 /* Says which code it is and what it was then. */
 static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 instruction)
 {
@@ -78,7 +98,11 @@ static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 in
 					  python_word(p->code_bytes, l->check_words[1]),
 					  python_word(p->code_bytes, l->check_words[2]),
 					  python_word(p->code_bytes, l->check_words[3]));
-	return stage_code(s, code, check, instruction);
+	if (stage_code(s, code, check, instruction))
+		return END_TOO_DEEP;
+	if (env_is_new_code(s, code, check))
+		send_python_code(s, code, check);
+	return END_NONE;
 }
 
 /* Up to 3.10: f_lasti says the instruction itself. */

@@ -4,7 +4,11 @@
  * A run is what one native frame runs: the frames between two markers. A reader (bpf/python.h) appends a frame at a
  * time and says where the run ends; the driver (bpf/runtime_walk.h) puts the run into its place.
  *
- * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h, and env_see_code(). */
+ * Code whose memory can be freed is sent along when it is met for the first time: the reader says which pieces
+ * of memory its name is read from.
+ *
+ * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h, env_is_new_code() and
+ * env_send_code(). */
 #ifndef STACKRAY_BPF_RUNTIME_FRAMES_H
 #define STACKRAY_BPF_RUNTIME_FRAMES_H
 
@@ -40,8 +44,26 @@ static __always_inline int stage_code(struct scratch *s, u64 code, u32 check, u3
 	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | (code & FRAME_OFFSET_MASK)) ||
 	    stage_word(run, (u64)check << 32 | instruction))
 		return END_TOO_DEEP;
-	env_see_code(s, code, check);
 	return END_NONE;
+}
+
+static __always_inline void begin_code_record(struct scratch *s, u64 code, u32 check)
+{
+	s->code_record.code = code & FRAME_OFFSET_MASK;
+	s->code_record.check = check;
+	s->code_record.piece_count = 0;
+}
+
+/* Bytes of user memory that the code's name is read from. */
+static __always_inline void add_code_piece(struct scratch *s, u64 address, u32 bytes)
+{
+	u32 i = s->code_record.piece_count;
+
+	if (i >= CODE_MAX_PIECES)
+		return;
+	s->code_record.pieces[i].address = address;
+	s->code_record.pieces[i].bytes = bytes;
+	s->code_record.piece_count = i + 1;
 }
 
 #endif

@@ -12,22 +12,8 @@
 #ifndef STACKRAY_BPF_RUNTIME_WALK_H
 #define STACKRAY_BPF_RUNTIME_WALK_H
 
+#include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
-
-/* Tells whether this code object was seen before. If not, the reader is woken: it has to read the names
- * while the process is alive. */
-static __always_inline void env_see_code(struct scratch *s, u64 code, u32 check)
-{
-	u64 what = code ^ (u64)check << 20 ^ (u64)s->record.process.pid << 48;
-	u32 index = (u32)(what * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_CODES_BITS));
-	u64 *seen = bpf_map_lookup_elem(&seen_codes, &index);
-
-	if (!seen || *seen == what)
-		return;
-	*seen = what;
-	s->wake_reader = 1;
-}
-
 #include "bpf/python_thread.h"
 
 /* A range of a file with a runtime was entered: gets ready to walk its frames. Without any, the walk below is a
@@ -48,6 +34,7 @@ __noinline int begin_runtime(u32 slot)
 	s->run.is_staging = 0;
 	s->run.is_cut = 0;
 	s->run.word_count = 0;
+	s->run.code_records = 0;
 	if (!layout || !runtime || layout->kind == RUNTIME_NONE)
 		return 0;
 	s->run.layout = *layout;

@@ -88,7 +88,8 @@ struct runtime_walk {
 	u64 entry;          /* the marker on the C stack of the staged run; NO_ENTRY: not known, or none */
 	u32 is_staging;     /* the run at hand is not complete */
 	u32 is_cut;         /* a frame could not be read */
-	u32 word_count, reserved;
+	u32 word_count;
+	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];
 	u64 words[STAGED_WORDS];
@@ -139,6 +140,8 @@ struct scratch {
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	u8 window[WINDOW_BYTES];
 	struct runtime_walk run;
+	struct code_record code_record; /* and right behind it: */
+	u8 code_memory[CODE_MAX_PIECES * CODE_PIECE_MAX_BYTES];
 	/* The record. */
 	struct sample_record record;
 	u64 body[BODY_WORDS];

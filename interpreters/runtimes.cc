@@ -51,6 +51,54 @@ uint64_t Runtimes::OwnerOf(const ProcessId& process) {
   return owner->second;
 }
 
+void Runtimes::Remember(const ProcessId& process, const CodeMemory& code) {
+  const CodeKey key{
+      .owner = OwnerOf(process), .address = code.record->code, .check = code.record->check};
+  if (by_key_.contains(key)) return;
+  ForgetCaptured(key);
+  auto memory = std::make_unique<CapturedMemory>(code);
+  captured_bytes_ += memory->bytes() + kEntryOverheadBytes;
+  captured_[key] = std::move(memory);
+  captured_order_.push_back(key);
+  while (captured_bytes_ > cache_bytes_ / 2 && captured_order_.size() > 1) {
+    const CodeKey oldest = captured_order_.front();
+    captured_order_.pop_front();
+    ForgetCaptured(oldest);
+  }
+  // Keys of what was taken are dropped when they are the oldest, or by the many here.
+  while (captured_order_.size() > 2 * captured_.size() + 1024) {
+    const CodeKey oldest = captured_order_.front();
+    captured_order_.pop_front();
+    if (captured_.contains(oldest)) captured_order_.push_back(oldest);
+  }
+}
+
+void Runtimes::ForgetCaptured(const CodeKey& key) {
+  const auto found = captured_.find(key);
+  if (found == captured_.end()) return;
+  captured_bytes_ -= found->second->bytes() + kEntryOverheadBytes;
+  captured_.erase(found);
+}
+
+// From what BPF sent if that says it all; else from the process as it is now; else, from a process that has freed the
+// object, what was sent (a long line table is cut off).
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessId& process,
+                                                                  const RuntimeData& data,
+                                                                  const CodeKey& key) {
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> sent = absl::NotFoundError("not sent");
+  if (const auto found = captured_.find(key); found != captured_.end()) {
+    sent = data.ReadCode(*found->second, key.address, key.check);
+    const bool is_whole = !found->second->TakeMissed();
+    ForgetCaptured(key);
+    if (sent.ok()) ++counts_.captured_reads;
+    if (sent.ok() && is_whole) return sent;
+  }
+  const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
+      data.ReadCode(*memory, key.address, key.check);
+  return code.ok() || !sent.ok() ? code : sent;
+}
+
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const ProcessId& process,
                                                                     const RuntimeData& data,
                                                                     const CodeKey& key) {
@@ -58,9 +106,7 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const Proces
     entries_.splice(entries_.begin(), entries_, known->second);
     return known->second->code;
   }
-  const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
-      data.ReadCode(*memory, key.address, key.check);
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = Read(process, data, key);
   if (!code.ok()) return code;
   ++counts_.code_reads;
   entries_.push_front({.key = key, .code = *code});
@@ -100,6 +146,9 @@ void Runtimes::Wipe() {
   by_key_.clear();
   entries_.clear();
   bytes_ = 0;
+  captured_.clear();
+  captured_order_.clear();
+  captured_bytes_ = 0;
 }
 
 void Runtimes::ForgetBatch() {

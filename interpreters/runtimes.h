@@ -2,15 +2,19 @@
 //
 // Names are read from the process's memory when a batch needs them (design: the need question comes first),
 // and what was read is kept, bounded in bytes, so that frames of a process that is gone meanwhile are still
-// named. A code object whose memory is another one's by now is told by the check word that BPF took with
-// the frame: it is named `[stale]`; `[gone]` where the process ended before anybody could look.
+// named. BPF sends the memory that names a code object when it meets it first (RECORD_CODE): that is read before the
+// process's own, because the object may be freed by now. A code object whose memory is another one's is told by the
+// check word that BPF took with the frame: it is named `[stale]`; `[gone]` where the process ended before anybody
+// could look.
 //
-// Memory:  what was read, up to `cache_bytes`, the least recently used first to go.
+// Memory:  what was read, up to `cache_bytes`, the least recently used first to go; what BPF sent and nobody has asked for
+//          yet, up to half as much, the oldest first to go.
 // Threads: Recognise() and DataOf() any; everything else one (the sample loop's).
 #ifndef STACKRAY_INTERPRETERS_RUNTIMES_H_
 #define STACKRAY_INTERPRETERS_RUNTIMES_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -21,6 +25,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "interpreters/captured_memory.h"
 #include "interpreters/runtime.h"
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
@@ -32,7 +37,8 @@ namespace stackray {
 class Runtimes {
  public:
   struct Counts {                  // Since the start.
-    uint64_t code_reads = 0;       // Code objects that were read from processes.
+    uint64_t code_reads = 0;       // Code objects that were read.
+    uint64_t captured_reads = 0;   // Of them, from what BPF sent along.
     uint64_t stale = 0, gone = 0;  // Questions that were answered by [stale] and [gone].
   };
   using OpenMemory = std::function<std::unique_ptr<ProcessMemory>(uint32_t pid)>;
@@ -51,10 +57,13 @@ class Runtimes {
   FrameSymbols Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
                        uint64_t second);
 
+  // What BPF sent of code that the next sample may be in.
+  void Remember(const ProcessId& process, const CodeMemory& code);
+
   void Wipe();
   // Forgets processes that were not asked for lately.
   void ForgetBatch();
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return bytes_ + captured_bytes_; }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -73,10 +82,14 @@ class Runtimes {
   };
   using Entries = std::list<Entry>;  // Most recently used first.
 
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> Read(const ProcessId& process,
+                                                          const RuntimeData& data,
+                                                          const CodeKey& key);
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> CodeOf(const ProcessId& process,
                                                             const RuntimeData& data,
                                                             const CodeKey& key);
   void Evict();
+  void ForgetCaptured(const CodeKey& key);
 
   RuntimeMemory& memory_;
   const size_t cache_bytes_;
@@ -92,6 +105,9 @@ class Runtimes {
   Entries entries_;
   absl::flat_hash_map<CodeKey, Entries::iterator> by_key_;
   size_t bytes_ = 0;
+  absl::flat_hash_map<CodeKey, std::unique_ptr<CapturedMemory>> captured_;
+  std::deque<CodeKey> captured_order_;  // Oldest first; also of what was taken since.
+  size_t captured_bytes_ = 0;
   Counts counts_;
 };
 

@@ -76,6 +76,23 @@ absl::StatusOr<Record> DecodeEvent(std::span<const uint8_t> bytes) {
   return event;
 }
 
+absl::StatusOr<Record> DecodeCode(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(code_record)) return Damaged("code shorter than its fixed part");
+  const auto* record = reinterpret_cast<const code_record*>(bytes.data());
+  if (record->piece_count > CODE_MAX_PIECES) return Damaged("a count over its bound");
+  CodeMemory code{.record = record, .pieces = {record->pieces, record->piece_count}};
+  size_t at = sizeof(code_record);
+  for (size_t i = 0; i < code.pieces.size(); ++i) {
+    const size_t size = code.pieces[i].bytes, padded = (size + 7) / 8 * 8;
+    if (size > CODE_PIECE_MAX_BYTES || padded > bytes.size() - at)
+      return Damaged("code's pieces do not add up to its size");
+    code.bytes[i] = bytes.subspan(at, size);
+    at += padded;
+  }
+  if (at != bytes.size()) return Damaged("code's pieces do not add up to its size");
+  return code;
+}
+
 }  // namespace
 
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
@@ -92,6 +109,7 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     case RECORD_EXIT:
     case RECORD_EXISTING:
     case RECORD_MOVED: return DecodeEvent(bytes);
+    case RECORD_CODE: return DecodeCode(bytes);
     case RECORD_MISS: {
       if (bytes.size() != sizeof(miss_record)) return Damaged("table miss of a wrong size");
       const auto* miss = reinterpret_cast<const miss_record*>(bytes.data());

@@ -5,6 +5,7 @@
 #ifndef STACKRAY_KERNEL_RAW_SAMPLE_H_
 #define STACKRAY_KERNEL_RAW_SAMPLE_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -35,7 +36,14 @@ struct TableMiss {
   const miss_record* record;
 };
 
-using Record = std::variant<RawSample, ProcessEvent, TableMiss>;
+struct CodeMemory {
+  const code_record* record;
+  // What could be read, by address; an empty piece could not.
+  std::span<const code_piece> pieces;
+  std::array<std::span<const uint8_t>, CODE_MAX_PIECES> bytes;  // As many as pieces.
+};
+
+using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory>;
 
 // `bytes` must be 8-byte aligned, as the ring's records are.
 // Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),

@@ -107,9 +107,11 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Row(Number(frames.lines.deferred), {{"from", "deferred"}})
                      .Take());
   out->push_back(Counter("stackray_runtime_names_total",
-                         "Names of interpreters' code: read from processes; stale: the memory held "
+                         "Names of interpreters' code: read; captured: of these, from what was "
+                         "sampled along with the stack; stale: the memory held "
                          "other code by then; gone: the process had ended.")
                      .Row(Number(frames.runtimes.code_reads), {{"result", "read"}})
+                     .Row(Number(frames.runtimes.captured_reads), {{"result", "captured"}})
                      .Row(Number(frames.runtimes.stale), {{"result", "stale"}})
                      .Row(Number(frames.runtimes.gone), {{"result", "gone"}})
                      .Take());

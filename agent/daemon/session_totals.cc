@@ -55,6 +55,7 @@ SessionTotals SessionTotals::With(const SessionCounts& running,
   sum.counts.frames.questions += running.frames.questions;
   sum.counts.frames.resolved += running.frames.resolved;
   sum.counts.frames.runtimes.code_reads += running.frames.runtimes.code_reads;
+  sum.counts.frames.runtimes.captured_reads += running.frames.runtimes.captured_reads;
   sum.counts.frames.runtimes.stale += running.frames.runtimes.stale;
   sum.counts.frames.runtimes.gone += running.frames.runtimes.gone;
   sum.counts.frames.lines.cached += running.frames.lines.cached;

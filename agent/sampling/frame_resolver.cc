@@ -147,6 +147,10 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* d
   });
 }
 
+void FrameResolver::TakeCode(const ProcessId& process, const CodeMemory& code) {
+  if (runtimes_ != nullptr) runtimes_->Remember(process, code);
+}
+
 // The native frame that runs a run of frames, for the first of them.
 const MixedFrame* FrameResolver::LoopToFold(size_t frame) const {
   if (loop_frames_ != LoopFrames::kFolded || (frame > 0 && mixed_[frame - 1].is_runtime))

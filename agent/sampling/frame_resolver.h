@@ -72,6 +72,8 @@ class FrameResolver {
                         std::span<const code_range> ranges,
                         std::vector<ExecutableFilePtr>* process_files, BatchBuilder& batch,
                         std::vector<int32_t>* frames);
+  // What names a runtime's code that the next sample may be in.
+  void TakeCode(const ProcessId& process, const CodeMemory& code);
   void AppendMarker(const FrameKey& marker, BatchBuilder& batch, std::vector<int32_t>* frames);
 
   // Gives the batch the source lines that were looked up meanwhile, within its size; FinishLines() waits for

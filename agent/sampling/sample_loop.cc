@@ -47,6 +47,10 @@ uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
     TakeSample(*sample);
     return sample->raw_stack.size();
   }
+  if (const auto* code = std::get_if<CodeMemory>(&*record)) {
+    resolver_.TakeCode(IdOf(code->record->process), *code);
+    return 0;
+  }
   ++counts_.events;
   if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
     processes_.Advance(event->record->header.time_ns);

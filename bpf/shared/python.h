@@ -44,11 +44,22 @@ struct python_layout {
 	/* What identifies a code object's content: words within PYTHON_CODE_BYTES of code_check. */
 	u32 code_check;
 	u32 check_line; /* a u32 */
-	u32 check_words[4];
+	u32 check_words[4]; /* enum python_check */
+	u32 bytes_size, bytes_data; /* of a bytes object: its length, its first byte */
+};
+
+/* The words of a code object that are checked, and what they point to. */
+enum python_check {
+	PYTHON_CHECK_FILE = 0,
+	PYTHON_CHECK_PLAIN_NAME = 1,
+	PYTHON_CHECK_NAME = 2, /* the qualified one where there is one */
+	PYTHON_CHECK_LINES = 3,
 };
 
 #define PYTHON_FRAME_BYTES 128
 #define PYTHON_CODE_BYTES 128
+#define PYTHON_NAME_BYTES 192 /* of the objects that name a code object: text and its head */
+#define PYTHON_FILE_BYTES 320
 
 /* A number that changes when a code object's memory becomes another code object: its line, name, file and
  * line table. The same in BPF, when the frame is seen, and in user space, when it is named. */

@@ -28,6 +28,7 @@ enum record_type {
 	RECORD_MISS = 5, /* only in the ring "misses": a table page or file is wanted */
 	RECORD_EXISTING = 6, /* only from the task iterator: a process that is there */
 	RECORD_MOVED = 7,    /* a process is in another cgroup */
+	RECORD_CODE = 8,     /* before the sample that met it: what names a runtime's code */
 };
 
 struct record_header {
@@ -178,5 +179,25 @@ struct miss_record {
 	struct code_range range;
 };
 static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
+
+/* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled for the first
+ * time. The object may be freed and its memory be another's by the time user space looks. */
+#define CODE_MAX_PIECES 4
+#define CODE_PIECE_MAX_BYTES 1024
+struct code_piece {
+	u64 address; /* user address of its first byte */
+	u32 bytes;   /* 0: could not be read. In the record it takes the next multiple of 8. */
+	u32 reserved;
+};
+struct code_record {
+	struct record_header header;
+	struct process_key process;
+	u64 code;   /* as in the frame's first word */
+	u32 check;  /* as in its second */
+	u32 piece_count;
+	struct code_piece pieces[CODE_MAX_PIECES];
+	/* then: the pieces' bytes, in their order */
+};
+static_assert(sizeof(struct code_record) == 112, "no hidden padding");
 
 #endif

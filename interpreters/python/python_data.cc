@@ -43,7 +43,10 @@ uint32_t FrameBytes(const PythonFields& fields) {
 bool SetCodeCheck(const PythonFields& fields, python_layout* layout) {
   const uint32_t name =
       fields.code_qualified_name == kAbsent ? fields.code_name : fields.code_qualified_name;
+  // In the order of enum python_check.
   const uint32_t words[] = {fields.code_filename, fields.code_name, name, fields.code_line_table};
+  layout->bytes_size = fields.bytes_size;
+  layout->bytes_data = fields.bytes_data;
   layout->code_check = std::min(fields.code_first_line & ~7u, *std::min_element(words, words + 4));
   layout->check_line = fields.code_first_line - layout->code_check;
   bool fits = layout->check_line <= PYTHON_CODE_BYTES - 8;

@@ -24,6 +24,10 @@ void ExpectInside(std::span<const uint8_t> record, std::span<const T> part) {
 void Check(std::span<const uint8_t> bytes) {
   const absl::StatusOr<stackray::Record> record = stackray::DecodeRecord(bytes);
   if (!record.ok()) return;
+  if (const auto* code = std::get_if<stackray::CodeMemory>(&*record)) {
+    if (code->pieces.size() > code->bytes.size()) std::abort();
+    for (size_t i = 0; i < code->pieces.size(); ++i) ExpectInside(bytes, code->bytes[i]);
+  }
   const auto* sample = std::get_if<stackray::RawSample>(&*record);
   if (sample == nullptr) return;
   ExpectInside(bytes, sample->kernel);

@@ -75,6 +75,19 @@ class RuntimesTest : public testing::Test {
                                                  1u << f.text_ascii_shift);
     for (size_t i = 0; i < text.size(); ++i) memory_.Put<char>(at + f.text_ascii_data + i, text[i]);
   }
+  // As BPF does it, with what the memory holds now.
+  void Send(uint64_t at, uint32_t check, const std::vector<code_piece>& pieces) {
+    code_record record{.code = at, .check = check};
+    CodeMemory code{.record = &record, .pieces = pieces};
+    std::vector<std::vector<uint8_t>> bytes;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      bytes.emplace_back(pieces[i].bytes);
+      for (size_t j = 0; j < bytes[i].size(); ++j)
+        memory_.Read(pieces[i].address + j, std::span(bytes[i]).subspan(j, 1));
+      code.bytes[i] = bytes[i];
+    }
+    runtimes_.Remember(kProcess, code);
+  }
   SourceLine Name(uint64_t at, uint32_t check, uint32_t instruction = 0) {
     const FrameSymbols symbols = runtimes_.Resolve(kProcess, *runtimes_.DataOf(number_),
                                                    uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT | at,
@@ -123,6 +136,44 @@ TEST_F(RuntimesTest, AProcessThatEndedIsNamedByWhatWasRead) {
   EXPECT_EQ(Name(kCode, check).function, "known");
   EXPECT_EQ(Name(kCode + 0x8000, other).function, "[gone]");
   EXPECT_EQ(runtimes_.counts().gone, 1u);
+}
+
+TEST_F(RuntimesTest, CodeThatIsFreedIsNamedByWhatWasSentAlong) {
+  const uint32_t check = PutCode(kCode, "first", 40);
+  Send(kCode, check,
+       {{kCode, 256}, {kCode + 0x1000, 128}, {kCode + 0x2000, 128}, {kCode + 0x3000, 64}});
+  PutCode(kCode, "second", 2);
+  const SourceLine line = Name(kCode, check);
+  EXPECT_EQ(line.function, "first");
+  EXPECT_EQ(line.file, "/a/file.py");
+  EXPECT_EQ(line.line, 41);
+  EXPECT_EQ(runtimes_.counts().captured_reads, 1u);
+  EXPECT_EQ(runtimes_.counts().stale, 0u);
+  memory_.SetGone(true);
+  EXPECT_EQ(Name(kCode, check).function, "first");
+}
+
+TEST_F(RuntimesTest, WhatWasNotSentIsReadFromTheProcessOrLeftOut) {
+  const uint32_t check = PutCode(kCode, "known", 40);
+  const std::vector<code_piece> no_lines = {
+      {kCode, 256, 0}, {kCode + 0x1000, 128, 0}, {kCode + 0x2000, 128, 0}};
+  Send(kCode, check, no_lines);
+  EXPECT_EQ(Name(kCode, check).line, 41);  // The process still has the line table.
+  runtimes_.Wipe();
+  Send(kCode, check, no_lines);
+  PutCode(kCode, "second", 2);
+  const SourceLine line = Name(kCode, check);
+  EXPECT_EQ(line.function, "known");
+  EXPECT_EQ(line.start_line, 40);
+  Send(kCode, check + 1, {{kCode, 256, 0}});  // Of something else than it says.
+  EXPECT_EQ(Name(kCode, check + 1).function, "[stale]");
+}
+
+TEST_F(RuntimesTest, WhatIsSentStaysBelowItsBound) {
+  for (uint32_t i = 0; i < 10'000; ++i) {
+    Send(kCode + i % 3000 * 16, i, {{kCode, 512, 0}});
+    ASSERT_LE(runtimes_.bytes(), 4096u);
+  }
 }
 
 TEST_F(RuntimesTest, MemoryStaysBelowItsBound) {

@@ -218,6 +218,37 @@ TEST(DecodeRecord, CountsOverTheirBounds) {
   }
 }
 
+TEST(DecodeRecord, CodeOfARuntime) {
+  const auto make = [](std::vector<u32> sizes, size_t tail) {
+    Bytes bytes(sizeof(code_record) + tail);
+    FillHeader(bytes, RECORD_CODE);
+    auto* record = bytes.As<code_record>();
+    record->code = 0x1234;
+    record->piece_count = static_cast<u32>(sizes.size());
+    for (size_t i = 0; i < sizes.size() && i < CODE_MAX_PIECES; ++i)
+      record->pieces[i] = {.address = 0x1000 * (i + 1), .bytes = sizes[i], .reserved = 0};
+    return bytes;
+  };
+  Bytes good = make({5, 0, 16}, 24);
+  good.data()[sizeof(code_record) + 8] = 77;
+  const absl::StatusOr<Record> record = good.Decode();
+  ASSERT_TRUE(record.ok());
+  const auto* code = std::get_if<CodeMemory>(&*record);
+  ASSERT_NE(code, nullptr);
+  ASSERT_EQ(code->pieces.size(), 3u);
+  EXPECT_EQ(code->bytes[0].size(), 5u);
+  EXPECT_TRUE(code->bytes[1].empty());
+  ASSERT_EQ(code->bytes[2].size(), 16u);
+  EXPECT_EQ(code->bytes[2][0], 77);
+  EXPECT_TRUE(make({}, 0).Decode().ok());
+  EXPECT_TRUE(make({CODE_PIECE_MAX_BYTES}, CODE_PIECE_MAX_BYTES).Decode().ok());
+  EXPECT_EQ(make({5, 0, 16}, 16).Code(), kDataLoss);
+  EXPECT_EQ(make({5, 0, 16}, 32).Code(), kDataLoss);
+  EXPECT_EQ(make({~0u}, 24).Code(), kDataLoss);
+  EXPECT_EQ(make({CODE_PIECE_MAX_BYTES + 8}, CODE_PIECE_MAX_BYTES + 8).Code(), kDataLoss);
+  EXPECT_EQ(make({8, 8, 8, 8, 8}, 40).Code(), kDataLoss);
+}
+
 TEST(DecodeRecord, ProcessEventsAndMisses) {
   for (const record_type type :
        {RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED}) {

@@ -16,7 +16,8 @@ int env_read(scratch* s, void* to, u32 bytes, u64 from) {
   auto& memory = *reinterpret_cast<ProcessMemory*>(s->host);
   return memory.Read(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
-void env_see_code(scratch*, u64, u32) {}
+int env_is_new_code(scratch*, u64, u32) { return 1; }
+void env_send_code(scratch*) {}
 
 #include "bpf/python.h"
 
