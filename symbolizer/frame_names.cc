@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kEntryOverheadBytes = 64;
 // What one name costs beside its text: the map's slot.
 constexpr size_t kLineOverheadBytes = 48;
+// In a name's key: the number is that of a function of Go's table, not of a symbol's range.
+constexpr size_t kGoFunctions = size_t{1} << 63;
 
 SourceLine LineOfSymbol(std::string symbol) {
   SourceLine line;
@@ -24,14 +26,18 @@ SourceLine LineOfSymbol(std::string symbol) {
 
 std::vector<SourceLine> FrameNames::Resolve(uint64_t handle, const ByteSource& source,
                                             uint64_t elf_address) {
-  const SymbolTable* table = TableOf(handle, source);
-  if (table == nullptr) return {};
-  const std::optional<size_t> range = table->FindRange(elf_address);
-  if (!range) return {};
-  const SourceLine* line = LineOf(handle, *table, *range, source);
+  Entry* entry = EntryOf(handle, source);
+  if (entry == nullptr) return {};
+  const SourceLine* line = nullptr;
+  if (entry->table) {
+    if (const std::optional<size_t> range = entry->table->FindRange(elf_address))
+      line = LineOf(handle, *entry->table, *range, source);
+  }
+  if (line == nullptr) {
+    if (const GoTable* go = GoTableOf(*entry, source))
+      line = LineOfGo(handle, *go, elf_address, source);
+  }
   if (line == nullptr) return {};
-  // Inlined functions come before this line, innermost first; the symbol's function is the
-  // outermost.
   return {*line};
 }
 
@@ -43,8 +49,22 @@ const SourceLine* FrameNames::LineOf(uint64_t handle, const SymbolTable& table, 
   if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
   std::optional<std::string> symbol = table.NameOfRange(source, range);
   if (!symbol) return nullptr;
+  return Keep(key, LineOfSymbol(*std::move(symbol)));
+}
+
+const SourceLine* FrameNames::LineOfGo(uint64_t handle, const GoTable& table, uint64_t elf_address,
+                                       const ByteSource& source) {
+  const std::optional<uint64_t> function = table.FindFunction(source, elf_address);
+  if (!function) return nullptr;
+  const std::pair<uint64_t, size_t> key(handle, kGoFunctions | *function);
+  if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
+  std::optional<std::string> name = table.NameOf(source, *function);
+  if (!name) return nullptr;
+  return Keep(key, {.function = *std::move(name)});
+}
+
+const SourceLine* FrameNames::Keep(const std::pair<uint64_t, size_t>& key, SourceLine&& line) {
   if (line_bytes_ > cache_bytes_ / 2) WipeLines();
-  SourceLine line = LineOfSymbol(*std::move(symbol));
   line_bytes_ += sizeof(line) + kLineOverheadBytes + line.function.size() + line.system_name.size();
   return &lines_.emplace(key, std::move(line)).first->second;
 }
@@ -54,10 +74,10 @@ void FrameNames::WipeLines() {
   line_bytes_ = 0;
 }
 
-const SymbolTable* FrameNames::TableOf(uint64_t handle, const ByteSource& source) {
+FrameNames::Entry* FrameNames::EntryOf(uint64_t handle, const ByteSource& source) {
   if (const auto found = by_handle_.find(handle); found != by_handle_.end()) {
     entries_.splice(entries_.begin(), entries_, found->second);
-    return entries_.front().table ? &*entries_.front().table : nullptr;
+    return &entries_.front();
   }
   Entry entry{handle};
   const absl::StatusOr<ElfImage> image = ElfImage::Create(source);
@@ -66,6 +86,7 @@ const SymbolTable* FrameNames::TableOf(uint64_t handle, const ByteSource& source
     absl::StatusOr<SymbolTable> table = SymbolTable::Create(*image, source);
     if (absl::IsUnavailable(table.status())) return nullptr;
     if (table.ok() && table->range_count() > 0) entry.table = *std::move(table);
+    entry.is_go_known = !LooksLikeGo(*image);
   }
   entry.bytes = sizeof(Entry) + kEntryOverheadBytes;
   if (entry.table) entry.bytes += entry.table->bytes() - sizeof(SymbolTable);
@@ -73,7 +94,22 @@ const SymbolTable* FrameNames::TableOf(uint64_t handle, const ByteSource& source
   entries_.push_front(std::move(entry));
   by_handle_[handle] = entries_.begin();
   Evict();
-  return entries_.front().table ? &*entries_.front().table : nullptr;
+  return &entries_.front();
+}
+
+// Looked for only when the symbols leave an address without a name.
+const GoTable* FrameNames::GoTableOf(Entry& entry, const ByteSource& source) {
+  if (!entry.is_go_known) {
+    const absl::StatusOr<ElfImage> image = ElfImage::Create(source);
+    if (absl::IsUnavailable(image.status())) return nullptr;
+    if (image.ok()) {
+      const absl::StatusOr<GoTable> go = GoTable::Open(*image, source);
+      if (absl::IsUnavailable(go.status())) return nullptr;
+      if (go.ok()) entry.go.emplace(*go);
+    }
+    entry.is_go_known = true;
+  }
+  return entry.go ? &*entry.go : nullptr;
 }
 
 void FrameNames::Evict() {

@@ -1,4 +1,5 @@
-// Names of native code: (executable, ELF address) → functions, as the symbol tables have them.
+// Names of native code: (executable, ELF address) → functions, as the symbol tables have them or, where these know
+// nothing of the address, Go's own table of functions.
 //
 // The resolver of design.md §3: repeatable, never "already sent". Its cache is bounded in bytes and
 // may be wiped between any two calls; that costs CPU only. Half of it is for tables, half for names
@@ -16,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/frame.h"
 #include "symbolizer/byte_source.h"
+#include "symbolizer/go/go_table.h"
 #include "symbolizer/symbol_table.h"
 
 namespace stackray {
@@ -25,7 +27,7 @@ class FrameNames {
  public:
   explicit FrameNames(size_t cache_bytes) : cache_bytes_(cache_bytes) {}
 
-  // Lines (innermost inline first) of the code at `elf_address`; empty when no symbol's own range
+  // The function of the code at `elf_address`, one line; empty when no symbol's own range
   // covers it. `handle` names the content of `source` and is never reused for other content.
   // A file that is no ELF or is damaged has no names. A table that was read while the file could
   // not be is not kept, so a later call asks again.
@@ -39,12 +41,18 @@ class FrameNames {
   struct Entry {
     uint64_t handle = 0;
     std::optional<SymbolTable> table;  // nullopt: a file without any.
+    std::optional<GoTable> go;         // nullopt: none, or not looked for.
+    bool is_go_known = true;           // False: it is worth looking.
     size_t bytes = 0;
   };
-  const SymbolTable* TableOf(uint64_t handle,
-                             const ByteSource& source);  // Lives until the next call.
+  // These live until the next call.
+  Entry* EntryOf(uint64_t handle, const ByteSource& source);
+  const GoTable* GoTableOf(Entry& entry, const ByteSource& source);
   const SourceLine* LineOf(uint64_t handle, const SymbolTable& table, size_t range,
-                           const ByteSource& source);  // Lives until the next call.
+                           const ByteSource& source);
+  const SourceLine* LineOfGo(uint64_t handle, const GoTable& table, uint64_t elf_address,
+                             const ByteSource& source);
+  const SourceLine* Keep(const std::pair<uint64_t, size_t>& key, SourceLine&& line);
   void Evict();
   void WipeLines();
 

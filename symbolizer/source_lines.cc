@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "symbolizer/dwarf/inflate.h"
+#include "symbolizer/go/go_table.h"
 
 namespace stackray {
 namespace {
@@ -44,6 +46,8 @@ struct SourceLines::OpenFile {
       : file(std::move(executable)), names(kNameCacheBytes) {}
 
   ExecutableFilePtr file;
+  std::optional<GoTable> go;
+  bool is_debug_known = false;  // What follows was looked for.
   std::unique_ptr<DebugFiles> related;
   FoundFile separate;                          // The debug file, when it is not the executable.
   std::unique_ptr<ByteSource> packed_symbols;  // .gnu_debugdata.
@@ -70,25 +74,39 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
   files_.push_front(std::make_unique<OpenFile>(file));
   OpenFile& open = *files_.front();
   const absl::StatusOr<ElfImage> image = ElfImage::Create(*file->source);
-  if (!image.ok() || file->identity.inode == 0 || !file->fd.valid()) return open;
+  if (!image.ok() || file->identity.inode == 0 || !file->fd.valid()) {
+    open.is_debug_known = true;
+    return open;
+  }
+  if (absl::StatusOr<GoTable> go = GoTable::Open(*image, *file->source); go.ok()) {
+    open.go.emplace(*go);
+  } else {
+    OpenDebug(pid, *image, open);
+  }
+  return open;
+}
+
+void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const {
+  open.is_debug_known = true;
+  const ExecutableFilePtr& file = open.file;
   open.related = std::make_unique<DebugFiles>(fmt::format("{}/{}/root", settings_.proc, pid),
                                               settings_.own_root);
-  const bool has_symbols = HasSection(*image, ".symtab");
+  const bool has_symbols = HasSection(image, ".symtab");
   const ByteSource* debug = file->source.get();
   std::string debug_path = file->info.path;
-  if (!HasDebugInfo(*image)) {
-    open.separate = open.related->FindSeparate(*image, *file->source, file->info);
+  if (!HasDebugInfo(image)) {
+    open.separate = open.related->FindSeparate(image, *file->source, file->info);
     debug = open.separate.source.get();
     debug_path = open.separate.path;
   }
   if (!has_symbols) {
     open.symbols = open.separate.source.get();
     if (open.symbols == nullptr) {
-      open.packed_symbols = UnpackSymbols(*image, *file->source, settings_.scratch);
+      open.packed_symbols = UnpackSymbols(image, *file->source, settings_.scratch);
       open.symbols = open.packed_symbols.get();
     }
   }
-  if (debug == nullptr) return open;
+  if (debug == nullptr) return;
   const DebugFiles* related = open.related.get();
   open.debug = dwarf::DebugFile::Open(*debug, {.scratch = settings_.scratch,
                                                .cache_bytes = settings_.cache_bytes / 2,
@@ -97,7 +115,6 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
                                                      return related->OpenRelated(debug_path, path);
                                                    },
                                                .packed_units_path = file->info.path + ".dwp"});
-  return open;
 }
 
 void SourceLines::Evict() {
@@ -109,7 +126,12 @@ std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFileP
                                              uint64_t elf_address) {
   OpenFile& open = Find(pid, file);
   std::vector<SourceLine> lines;
-  if (open.debug != nullptr) lines = open.debug->Resolve(elf_address);
+  if (open.go) lines = open.go->Resolve(*file->source, elf_address);
+  if (lines.empty() && !open.is_debug_known) {
+    const absl::StatusOr<ElfImage> image = ElfImage::Create(*file->source);
+    if (image.ok()) OpenDebug(pid, *image, open);
+  }
+  if (lines.empty() && open.debug != nullptr) lines = open.debug->Resolve(elf_address);
   if (open.symbols != nullptr)
     lines =
         WithOwnName(std::move(lines), open.names.Resolve(file->handle, *open.symbols, elf_address));
@@ -118,7 +140,8 @@ std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFileP
 }
 
 bool SourceLines::IsBare() const {
-  return files_.empty() || (files_.front()->debug == nullptr && files_.front()->symbols == nullptr);
+  return files_.empty() || (!files_.front()->go && files_.front()->debug == nullptr &&
+                            files_.front()->symbols == nullptr);
 }
 
 void SourceLines::Wipe() { files_.clear(); }

@@ -1,5 +1,7 @@
 // Inlined functions and source lines of native code, from debug information wherever it is: in the executable, in a
-// separate debug file, and for stripped executables the names of that file's symbol table or of .gnu_debugdata.
+// separate debug file, and for stripped executables the names of that file's symbol table or of .gnu_debugdata. Go
+// programs have a table of their own, which the runtime uses: it is asked first, and debug information only where it
+// does not know the address (C code in a Go program).
 //
 // This is the slow half of a native name; frame_names.h is the fast one. A function of (executable, address) as long as
 // the files stay what they are; what is kept here only saves work.
@@ -56,6 +58,7 @@ class SourceLines {
  private:
   struct OpenFile;
   OpenFile& Find(uint32_t pid, const ExecutableFilePtr& file);
+  void OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const;
   void Evict();
 
   const SourceLinesSettings settings_;

@@ -1,5 +1,5 @@
 // Writes the fuzz targets' seeds, made from this very machine and of further files: make_seeds FOLDER [FILE…]
-// Small real ELF files, the vDSO, kernel text files as /proc has them, unwind pages. Every target
+// Small real ELF files, the vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages. Every target
 // gets all of them: what means nothing to one is cheap.
 #include <elf.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "symbolizer/cfi/cfi_source.h"
+#include "tests/symbolizer/go/made_go_file.h"
 
 namespace {
 
@@ -77,6 +78,8 @@ int main(int argument_count, char** arguments) {
   Write(folder, "vdso.elf", VdsoImage());
   for (int i = 2; i < argument_count; ++i)
     Write(folder, "given" + std::to_string(i) + ".elf", ReadPart(arguments[i], kMaxSeedBytes));
+  uint64_t text_address = 0;
+  Write(folder, "go.elf", stackray::test::MadeGoFile().Build(&text_address));
   int number = 0;
   for (const char* path : {"/bin/true", "/bin/cat", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
                            "/lib/x86_64-linux-gnu/libdl.so.2"}) {
