@@ -4,9 +4,25 @@
 #define STACKRAY_BPF_FILTER_H
 
 #include "bpf/env_bpf.h"
+#include "bpf/task.h"
 
 #define CGROUP_MAX_DEPTH 16
 #define CGROUP_MAX_HIERARCHIES 16
+
+/* kernfs id of the cgroup's ancestor at `depth`. */
+static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 depth)
+{
+	struct cgroup___5_10 *cgroup_5_10 = (void *)cgroup;
+	struct cgroup *ancestor = 0;
+	u64 id = 0;
+
+	if (bpf_core_field_exists(cgroup_5_10->ancestor_ids)) { /* until 7f203bc89eb6, 6.1 */
+		bpf_core_read(&id, sizeof(id), &cgroup_5_10->ancestor_ids[depth]);
+		return id;
+	}
+	bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[depth]);
+	return BPF_CORE_READ(ancestor, kn, id);
+}
 
 /* Is `cgroup` or one of its ancestors wanted? */
 static __always_inline int is_under_target_cgroup(struct cgroup *cgroup)
@@ -15,13 +31,11 @@ static __always_inline int is_under_target_cgroup(struct cgroup *cgroup)
 	int level = BPF_CORE_READ(cgroup, level);
 
 	for (depth = 0; depth < CGROUP_MAX_DEPTH; depth++) {
-		struct cgroup *ancestor;
 		u64 id;
 
 		if ((int)depth > level)
 			break;
-		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[depth]);
-		id = BPF_CORE_READ(ancestor, kn, id);
+		id = ancestor_id(cgroup, depth);
 		if (bpf_map_lookup_elem(&target_cgroups, &id))
 			return 1;
 	}
@@ -32,11 +46,11 @@ static __always_inline int is_under_target_cgroup(struct cgroup *cgroup)
  * once, apart from the walk. */
 __noinline int current_is_in_target_cgroup(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct css_set *sets = task->cgroups;
+	struct task_struct *task = current_task();
+	struct css_set *sets = READ_TASK(task, cgroups);
 	u32 i;
 
-	if (is_under_target_cgroup(sets->dfl_cgrp))
+	if (is_under_target_cgroup(READ_TASK(sets, dfl_cgrp)))
 		return 1;
 	for (i = 0; i < CGROUP_MAX_HIERARCHIES; i++) {
 		struct cgroup_subsys_state *state = 0;
@@ -56,7 +70,7 @@ static __always_inline int leader_is_named(struct task_struct *task, struct cont
 {
 	char command[COMMAND_BYTES] = {};
 	u64 *a = (u64 *)command, *b = (u64 *)control->command;
-	struct task_struct *leader = task->group_leader;
+	struct task_struct *leader = READ_TASK(task, group_leader);
 	u32 i, ended = 0;
 
 	bpf_probe_read_kernel(command, sizeof(command), leader->comm);
@@ -71,7 +85,7 @@ static __always_inline int leader_is_named(struct task_struct *task, struct cont
 static __always_inline int is_target(struct task_struct *task)
 {
 	struct control *control = control_block();
-	u32 pid = task->tgid;
+	u32 pid = READ_TASK(task, tgid);
 
 	if (!control || !control->enabled || (control->self_pid && pid == control->self_pid))
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The kernel's structs, as far as we read them. CO-RE relocates every access to the running kernel, so
- * only names and types matter here, not offsets. Field names: Linux 6.1 to 6.18; `___` flavours are the
+ * only names and types matter here, not offsets. Field names: Linux 5.10 to 6.18; `___` flavours are the
  * other spellings, with the release that brought them. */
 #ifndef STACKRAY_BPF_KERNEL_TYPES_H
 #define STACKRAY_BPF_KERNEL_TYPES_H
@@ -62,6 +62,19 @@ struct maple_tree {
 	void *ma_root;
 };
 
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+struct rb_root {
+	struct rb_node *rb_node;
+};
+typedef struct {
+	s64 counter;
+} atomic_long_t;
+struct rw_semaphore {
+	atomic_long_t count;
+};
+
 typedef struct {
 	void *vdso;
 } mm_context_t;
@@ -74,6 +87,11 @@ struct mm_struct {
 typedef struct seqcount {
 	unsigned int sequence;
 } seqcount_t;
+struct mm_struct___5_10 { /* 5.10 … 6.0 */
+	struct vm_area_struct *mmap;
+	struct rb_root mm_rb;
+	struct rw_semaphore mmap_lock;
+};
 struct mm_struct___6_4 { /* 6.4 … 6.12 */
 	int mm_lock_seq;
 };
@@ -88,6 +106,10 @@ struct vm_area_struct {
 	unsigned long vm_flags; /* inside an anonymous union since 6.3 */
 	unsigned long vm_pgoff;
 	struct file *vm_file;
+};
+struct vm_area_struct___5_10 { /* 5.10 … 6.0 */
+	struct vm_area_struct *vm_next;
+	struct rb_node vm_rb;
 };
 struct vm_area_struct___6_4 {
 	int vm_lock_seq; /* only with CONFIG_PER_VMA_LOCK */
@@ -112,6 +134,9 @@ struct cgroup {
 	int level;
 	struct cgroup *ancestors[0]; /* 6.1 */
 };
+struct cgroup___5_10 { /* 5.10 … 6.0 */
+	u64 ancestor_ids[0];
+};
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
@@ -128,6 +153,7 @@ struct thread_struct { /* x86-64 */
 
 struct task_struct {
 	unsigned int flags;
+	void *stack;
 	int pid;
 	int tgid;
 	struct mm_struct *mm;

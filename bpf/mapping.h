@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Finding the mapping behind an address without a lock, inside the sampling program.
  *
- * A process's VMAs are kept in a maple tree (6.1). Its nodes are 256 bytes and freed by RCU, so a copy
+ * A process's VMAs are kept in a maple tree (6.1; bpf/mapping_rb.h has the tree before that). Its nodes are 256 bytes and freed by RCU, so a copy
  * of a node is always memory that was a node; a dead one says so by pointing at itself. We descend from
  * the root one copied node a level, take the VMA, and accept it only if it says that it belongs to this
  * mm and covers the address. Layout: include/linux/maple_tree.h and lib/maple_tree.c of 6.1 to 6.18.
@@ -10,6 +10,7 @@
 #ifndef STACKRAY_BPF_MAPPING_H
 #define STACKRAY_BPF_MAPPING_H
 
+#include "bpf/mapping_rb.h"
 #include "bpf/scratch.h"
 
 #define MAPLE_NODE_BYTES 256
@@ -80,6 +81,13 @@ static __always_inline int maple_walk_once(struct scratch *s, u32 scratch_slot, 
 	return END_BUSY;
 }
 
+static __always_inline int maple_find(struct scratch *s, u32 slot, u64 address)
+{
+	struct mm_struct *mm = (void *)s->task_mm;
+
+	return maple_walk_once(s, slot, (u64)BPF_CORE_READ(mm, mm_mt.ma_root), address);
+}
+
 static __always_inline u64 read_mtime(struct inode *inode, u32 *nanoseconds)
 {
 	struct inode___6_6 *inode_6_6 = (void *)inode;
@@ -98,14 +106,18 @@ static __always_inline u64 read_mtime(struct inode *inode, u32 *nanoseconds)
 	return time.tv_sec;
 }
 
-/* A writer holds this VMA: what it says about its file may be half changed (6.4 and later). */
-static __always_inline int vma_is_write_locked(struct vm_area_struct *vma, struct mm_struct *mm)
+/* A writer holds this VMA: what it says about its file may be half changed (6.4 and later). Before 6.1 we
+ * know only that somebody changes some mapping. */
+static __always_inline int vma_is_write_locked(const struct scratch *s, struct vm_area_struct *vma,
+					       struct mm_struct *mm)
 {
 	struct vm_area_struct___6_4 *vma_6_4 = (void *)vma;
 	struct mm_struct___6_4 *mm_6_4 = (void *)mm;
 	struct mm_struct___6_13 *mm_6_13 = (void *)mm;
 	u32 of_vma = 0, of_mm = 0;
 
+	if (HAS_RB_TREE)
+		return mm_is_write_locked(s);
 	if (!bpf_core_field_exists(vma_6_4->vm_lock_seq))
 		return 0;
 	bpf_core_read(&of_vma, sizeof(of_vma), &vma_6_4->vm_lock_seq);
@@ -175,7 +187,7 @@ static __always_inline int read_vma(struct scratch *s, u64 address)
 		range->kind = RANGE_ANON;
 		range->file_offset = range->start;
 	}
-	s->found_unsure = vma_is_write_locked(vma, mm);
+	s->found_unsure = vma_is_write_locked(s, vma, mm);
 	return END_NONE;
 }
 
@@ -190,12 +202,12 @@ __noinline int find_mapping(u32 slot, u64 address)
 	if (!s)
 		return END_BAD_TABLE;
 	for (attempt = 0; attempt < 3; attempt++) {
-		struct mm_struct *mm = (void *)s->task_mm;
-		u64 root = (u64)BPF_CORE_READ(mm, mm_mt.ma_root);
-
 		if (attempt)
 			env_count(COUNT_TREE_RETRY);
-		end = maple_walk_once(s, slot, root, address);
+		if (HAS_RB_TREE)
+			end = rb_find(slot, address);
+		else
+			end = maple_find(s, slot, address);
 		if (end)
 			continue;
 		if (!s->vma)

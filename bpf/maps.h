@@ -140,4 +140,11 @@ struct {
 	__type(value, u32);
 } target_cgroups SEC(".maps");
 
+/* For tests alone: an order to stop the next sample's process, given by user space and taken by one tick. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__type(value, u32);
+} stop_orders SEC(".maps");
+
 #endif

@@ -95,7 +95,7 @@ int BPF_PROG(on_exec, struct task_struct *task, const char *command)
 {
 	struct event_scratch *s;
 
-	if (task != bpf_get_current_task_btf() || !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+	if ((u64)task != bpf_get_current_task() || !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
 	if (!wants_events(control_block(), task->tgid))
 		return 0;

@@ -66,7 +66,7 @@ static __always_inline int append_name(struct event_scratch *s, const void *name
 }
 
 /* One component up, or from a mount's root to the place where it is mounted. */
-static int path_step(u32 index, void *context)
+__noinline int path_step(void)
 {
 	struct event_scratch *s = event_scratch();
 	struct dentry *dentry, *up = 0;
@@ -93,7 +93,7 @@ static int path_step(u32 index, void *context)
 	return !up || up == dentry; /* a memfd hangs below nothing */
 }
 
-static int cgroup_step(u32 index, void *context)
+__noinline int cgroup_step(void)
 {
 	struct event_scratch *s = event_scratch();
 	struct kernfs_node *node, *up;
@@ -114,7 +114,7 @@ static int cgroup_step(u32 index, void *context)
 }
 
 /* Looks at one controller: is its v1 cgroup the deepest so far? */
-static int controller_step(u32 index, void *context)
+__noinline int controller_step(u32 index)
 {
 	struct event_scratch *s = event_scratch();
 	struct cgroup_subsys_state *state = 0;
@@ -139,22 +139,27 @@ static int controller_step(u32 index, void *context)
 
 static __always_inline u16 append_cgroup(struct event_scratch *s, struct cgroup *cgroup)
 {
-	u32 before = s->used;
+	u32 before = s->used, i;
 
 	s->at = (u64)BPF_CORE_READ(cgroup, kn);
-	bpf_loop(CGROUP_MAX_COMPONENTS, cgroup_step, 0, 0);
+	for (i = 0; i < CGROUP_MAX_COMPONENTS; i++)
+		if (cgroup_step())
+			break;
 	return s->used - before;
 }
 
 static __always_inline void append_cgroups(struct event_scratch *s, struct task_struct *task)
 {
 	struct css_set *sets = BPF_CORE_READ(task, cgroups);
+	u32 i;
 
 	s->record.cgroup_bytes = append_cgroup(s, BPF_CORE_READ(sets, dfl_cgrp));
 	s->sets = (u64)sets;
 	s->cgroup = 0;
 	s->level = 0;
-	bpf_loop(CGROUP_MAX_CONTROLLERS, controller_step, 0, 0);
+	for (i = 0; i < CGROUP_MAX_CONTROLLERS; i++)
+		if (controller_step(i))
+			break;
 	if (s->cgroup)
 		s->record.cgroup_v1_bytes = append_cgroup(s, (void *)s->cgroup);
 }
@@ -164,6 +169,7 @@ static __always_inline void append_executable(struct event_scratch *s, struct ta
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct file *file = mm ? BPF_CORE_READ(mm, exe_file) : 0;
 	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : 0;
+	u32 i;
 
 	if (!inode) /* a kernel thread, or past exit_mm() */
 		return;
@@ -172,7 +178,9 @@ static __always_inline void append_executable(struct event_scratch *s, struct ta
 	s->record.executable.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	s->at = (u64)BPF_CORE_READ(file, f_path.dentry);
 	s->mount = (u64)BPF_CORE_READ(file, f_path.mnt);
-	bpf_loop(PATH_MAX_COMPONENTS, path_step, 0, 0);
+	for (i = 0; i < PATH_MAX_COMPONENTS; i++)
+		if (path_step())
+			break;
 	if (BPF_CORE_READ(task, mm) != mm) { /* it ended meanwhile: this was somebody's memory */
 		s->used = 0;
 		s->record.executable = (struct file_key){};

@@ -6,18 +6,15 @@
 #include "bpf/env_bpf.h"
 #include "bpf/python.h"
 
-struct thread_search {
-	u64 interpreter, state;
-	u32 slot, found;
-};
-
-/* One thread state of the lists of all interpreters. */
-static long search_thread_callback(u32 i, struct thread_search *search)
+/* One thread state of the lists of all interpreters. 1: found, or the lists end. */
+__noinline int search_thread_step(u32 slot)
 {
-	struct scratch *s = scratch_at(search->slot);
+	struct scratch *s = scratch_at(slot);
+	struct thread_search *search;
 
 	if (!s)
 		return 1;
+	search = &s->search;
 	if (!search->state) {
 		u64 interpreter = search->interpreter;
 
@@ -40,15 +37,19 @@ static long search_thread_callback(u32 i, struct thread_search *search)
 /* The lists of threads, when nothing quicker answers: `hint` is some thread state, or 0. */
 static __always_inline u64 search_thread_state(struct scratch *s, u32 slot, u64 hint)
 {
-	struct thread_search search = { .slot = slot };
 	const struct python_layout *l = &s->run.layout.python;
+	struct thread_search *search = &s->search;
+	u32 i;
 
+	*search = (struct thread_search){};
 	if (l->interpreters_at)
-		env_read(s, &search.interpreter, sizeof(u64), s->run.base + l->interpreters_at);
+		env_read(s, &search->interpreter, sizeof(u64), s->run.base + l->interpreters_at);
 	else if (hint)
-		env_read(s, &search.interpreter, sizeof(u64), hint + l->tstate_interpreter);
-	bpf_loop(MAX_SEARCHED_THREADS, search_thread_callback, &search, 0);
-	return search.found ? search.state : 0;
+		env_read(s, &search->interpreter, sizeof(u64), hint + l->tstate_interpreter);
+	for (i = 0; i < MAX_SEARCHED_THREADS; i++)
+		if (search_thread_step(slot))
+			break;
+	return search->found ? search->state : 0;
 }
 
 /* Finds the thread state and the first frame of the sampled thread. 0: it has none (yet). The runtime's own answer is missing

@@ -42,86 +42,121 @@ __noinline int is_known_range(u32 slot)
 	return 0;
 }
 
-/* Adds the VMA in slot `i` of the leaf s->node, which begins at `start`, if code can lie there. 1: enough. */
+/* Adds s->vma, which begins at `start`, if code can lie there and the sample does not name it already. */
+static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 start)
+{
+	struct vm_area_struct *vma = (void *)s->vma;
+
+	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return;
+	if (read_vma(s, start) || !s->found_executable || is_known_range(slot))
+		return;
+	describe_table(s);
+	add_range(s, &s->found, &s->found_table);
+}
+
+/* The VMA in slot `i` of the leaf s->node. 1: enough. */
 __noinline int add_leaf_range(u32 slot, u32 i, u64 start)
 {
 	struct scratch *s = scratch_at(slot);
-	struct vm_area_struct *vma;
 
 	if (!s || s->range_count >= SAMPLE_MAX_RANGES)
 		return 1;
 	s->vma = s->node[16 + (i & 15)];
-	vma = (void *)s->vma;
-	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
-		return 0;
-	if (read_vma(s, start) || !s->found_executable || is_known_range(slot))
-		return 0;
-	describe_table(s);
-	add_range(s, &s->found, &s->found_table);
+	add_extra_range(s, slot, start);
 	return 0;
 }
 
-struct leaf_context {
-	u64 next; /* first address that has not been looked at */
-	u32 slot;
-};
-
 /* One leaf of the tree: up to 16 mappings for one descent. Its pivots say where each ends; the first that
  * is zero or reaches the leaf's end is the last. */
-static long leaf_callback(u32 n, struct leaf_context *leaf)
+__noinline int add_leaf(u32 slot)
 {
-	struct scratch *s = scratch_at(leaf->slot);
-	int end = find_mapping(leaf->slot, leaf->next);
-	u64 start = leaf->next, last, pivot;
+	struct scratch *s = scratch_at(slot);
+	u64 start, last, pivot;
 	u32 i;
+	int end;
 
-	if (!s || (end && end != END_NO_MAPPING))
+	if (!s)
+		return 1;
+	start = s->listing.next;
+	end = find_mapping(slot, start);
+	if (end && end != END_NO_MAPPING)
 		return 1;
 	last = s->leaf_end - 1;
-	leaf->next = s->leaf_end;
+	s->listing.next = s->leaf_end;
 	for (i = 0; i < 16; i++) {
 		pivot = i < 15 ? s->node[1 + i] : last;
 		if (!pivot && i)
 			pivot = last;
-		if (add_leaf_range(leaf->slot, i, start))
+		if (add_leaf_range(slot, i, start))
 			return 1;
 		if (pivot >= last)
 			break;
 		start = pivot + 1;
 	}
-	return !leaf->next;
+	return !s->listing.next;
+}
+
+/* Before 6.1: one VMA of the list that they are in. */
+__noinline int add_listed_range(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+	struct vm_area_struct___5_10 *vma_5_10;
+	struct vm_area_struct *vma;
+
+	if (!s || !HAS_RB_TREE || s->range_count >= SAMPLE_MAX_RANGES || !s->listing.next)
+		return 1;
+	s->vma = s->listing.next;
+	vma = (void *)s->vma;
+	vma_5_10 = (void *)s->vma;
+	s->listing.next = (u64)BPF_CORE_READ(vma_5_10, vm_next);
+	if ((u64)BPF_CORE_READ(vma, vm_mm) != s->task_mm) /* it was freed: its neighbour is nobody's */
+		return 1;
+	add_extra_range(s, slot, BPF_CORE_READ(vma, vm_start));
+	return 0;
 }
 
 /* The process's other executable mappings: user space needs them to finish the walk, and the process
- * may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more, and only for
- * samples with a raw slice. */
+ * may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more (before 6.1, 2,048
+ * mappings), and only for samples with a raw slice. */
 static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 {
-	struct leaf_context leaf = { .next = 0, .slot = slot };
-	u32 current = s->current_range;
+	struct mm_struct___5_10 *mm = (void *)s->task_mm;
+	u32 current = s->current_range, i;
 
-	bpf_loop(192, leaf_callback, &leaf, 0);
+	s->listing.next = 0;
+	if (HAS_RB_TREE) {
+		s->listing.next = (u64)BPF_CORE_READ(mm, mmap);
+		for (i = 0; i < 2048; i++)
+			if (add_listed_range(slot))
+				break;
+	} else {
+		for (i = 0; i < 192; i++)
+			if (add_leaf(slot))
+				break;
+	}
 	s->current_range = current;
 }
 
-struct raw_context {
-	u64 sp;
-	u32 slot, at, wanted, done; /* at: word of the body that the slice begins at; the others bytes */
-	u32 end;                    /* of the last piece that could be read */
-};
-
 /* One piece of the slice, up to the next page's start. A page that is absent becomes zeros (the helper
  * fills them in): user space takes such a page for absent. */
-static long copy_raw_page(u32 i, struct raw_context *raw)
+__noinline int copy_raw_page(u32 slot)
 {
-	struct scratch *s = scratch_at(raw->slot);
-	u64 from = raw->sp + raw->done, at = raw->at * 8ULL + raw->done, bytes = 4096 - (from & 4095);
+	struct scratch *s = scratch_at(slot);
+	struct raw_copy *raw;
+	u64 from, at, bytes;
 
+	if (!s)
+		return 1;
+	raw = &s->raw;
+	from = raw->sp + raw->done;
+	at = raw->at * 8ULL + raw->done;
+	bytes = 4096 - (from & 4095);
 	if (bytes > raw->wanted - raw->done)
 		bytes = raw->wanted - raw->done;
 	barrier_var(bytes);
 	barrier_var(at);
-	if (!s || !bytes || bytes > 4096 || at > BODY_WORDS * 8 - 4096)
+	if (!bytes || bytes > 4096 || at > BODY_WORDS * 8 - 4096)
 		return 1;
 	raw->done += bytes;
 	if (!env_read(s, (u8 *)s->body + at, bytes, from))
@@ -134,30 +169,34 @@ static long copy_raw_page(u32 i, struct raw_context *raw)
  * touched, a large frame may have such pages inside, and a read across them would fail as a whole. */
 __noinline int attach_raw_stack(u32 slot)
 {
-	struct raw_context raw = { .slot = slot, .wanted = RAW_STACK_MAX_BYTES };
 	struct scratch *s = scratch_at(slot);
+	struct raw_copy *raw;
+	u32 i;
 
 	if (!s)
 		return 0;
-	raw.sp = s->regs.r[DWARF_RSP];
+	raw = &s->raw;
+	*raw = (struct raw_copy){ .sp = s->regs.r[DWARF_RSP], .wanted = RAW_STACK_MAX_BYTES };
 	if (!take_raw_budget(RAW_STACK_MAX_BYTES)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;
 	}
-	if (!find_mapping(slot, raw.sp)) {
-		u64 room = (s->found.end - raw.sp) & ~7ULL;
+	if (!find_mapping(slot, raw->sp)) {
+		u64 room = (s->found.end - raw->sp) & ~7ULL;
 
-		if (room < raw.wanted)
-			raw.wanted = room;
+		if (room < raw->wanted)
+			raw->wanted = room;
 	}
 	add_extra_ranges(s, slot);
 	ship_runtime_frames(slot);
-	raw.at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
-	bpf_loop(RAW_STACK_MAX_BYTES / 4096 + 1, copy_raw_page, &raw, 0);
-	raw.end &= ~7u;
-	give_back_raw_budget(RAW_STACK_MAX_BYTES - raw.end);
-	s->record.raw_bytes = raw.end;
-	return raw.end;
+	raw->at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
+	for (i = 0; i < RAW_STACK_MAX_BYTES / 4096 + 1; i++)
+		if (copy_raw_page(slot))
+			break;
+	raw->end &= ~7u;
+	give_back_raw_budget(RAW_STACK_MAX_BYTES - raw->end);
+	s->record.raw_bytes = raw->end;
+	return raw->end;
 }
 
 #endif

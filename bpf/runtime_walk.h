@@ -16,6 +16,8 @@
 #include "bpf/env_bpf.h"
 #include "bpf/python_thread.h"
 
+#define STEPS_AT_ONCE 64
+
 /* A range of a file with a runtime was entered: gets ready to walk its frames. Without any, the walk below is a
  * native one. */
 __noinline int begin_runtime(u32 slot)
@@ -98,42 +100,52 @@ __noinline int place_run(u32 slot)
 }
 
 /* One step: a frame of the runtime while a run is being staged, else a native one. */
-static long mixed_callback(u32 i, struct walk_context *walk)
+static __always_inline int mixed_step(struct scratch *s, u32 slot)
 {
-	struct scratch *s = scratch_at(walk->slot);
 	u64 below, entry;
+	int end;
 
-	if (!s)
-		return 1;
-	if (s->run.is_staging) {
-		walk->end = stage_runtime_frame(walk->slot);
-		return walk->end != END_NONE;
-	}
+	if (s->run.is_staging)
+		return stage_runtime_frame(slot);
 	entry = s->run.entry;
-	if (walk->entered) { /* the step that led here was this driver's first */
-		walk->entered = 0;
+	if (s->step_taken) { /* the step that led here was this driver's first */
+		s->step_taken = 0;
 		below = RUN_OF_ONE_LOOP + 1;
 	} else {
 		below = s->regs.r[DWARF_RSP];
-		walk->end = step_frame(walk->slot);
-		if (walk->end)
-			return 1;
+		end = step_frame(slot);
+		if (end)
+			return end;
 	}
 	if (entry >= below && entry < s->regs.r[DWARF_RSP])
-		walk->end = place_run(walk->slot);
-	return walk->end != END_NONE;
+		return place_run(slot);
+	return END_NONE;
 }
 
-/* The runs that have no place yet: the rest of this one, its end, and so on. */
-static long drain_callback(u32 i, struct walk_context *walk)
+/* Some steps: a function of its own, so that the verifier follows a few rounds and not 10,000. */
+__noinline int mixed_steps(u32 slot)
 {
-	struct scratch *s = scratch_at(walk->slot);
-	u64 entry;
+	struct scratch *s = scratch_at(slot);
+	u32 i;
+	int end;
 
 	if (!s)
-		return 1;
+		return END_BAD_TABLE;
+	for (i = 0; i < STEPS_AT_ONCE; i++) {
+		end = mixed_step(s, slot);
+		if (end)
+			return end;
+	}
+	return END_NONE;
+}
+
+/* The runs that have no place yet: the rest of this one, its end, and so on. 1: that was all. */
+static __always_inline int drain_step(struct scratch *s, u32 slot)
+{
+	u64 entry;
+
 	if (s->run.is_staging)
-		return stage_runtime_frame(walk->slot) != END_NONE;
+		return stage_runtime_frame(slot) != END_NONE;
 	entry = s->run.entry == NO_ENTRY ? 0 : s->run.entry;
 	if (!s->run.word_count && !s->run.frame)
 		return 1;
@@ -146,28 +158,48 @@ static long drain_callback(u32 i, struct walk_context *walk)
 	return 0;
 }
 
-/* Goes on with a walk that has met a runtime. */
-static __always_inline void walk_mixed(struct walk_context *walk)
+__noinline int drain_steps(u32 slot)
 {
-	begin_runtime(walk->slot);
-	walk->end = END_NONE;
-	walk->entered = 1;
-	bpf_loop(SAMPLE_MAX_USER_WORDS + 2 * STAGED_WORDS, mixed_callback, walk, 0);
+	struct scratch *s = scratch_at(slot);
+	u32 i;
+
+	for (i = 0; i < STEPS_AT_ONCE; i++)
+		if (!s || drain_step(s, slot))
+			return 1;
+	return 0;
+}
+
+/* Goes on with a walk that has met a runtime: why it ended. */
+static __always_inline int walk_mixed(struct scratch *s, u32 slot)
+{
+	u32 i;
+	int end;
+
+	begin_runtime(slot);
+	s->step_taken = 1;
+	for (i = 0; i < (SAMPLE_MAX_USER_WORDS + 2 * STAGED_WORDS) / STEPS_AT_ONCE; i++) {
+		end = mixed_steps(slot);
+		if (end)
+			return end;
+	}
+	return END_NONE;
 }
 
 /* The native walk is over: what the runtime has beyond it. A walk that met a missing table may have ended
  * before it came to the runtime's file. */
 __noinline int ship_runtime_frames(u32 slot)
 {
-	struct walk_context walk = { .slot = slot };
 	struct scratch *s = scratch_at(slot);
+	u32 i;
 
 	if (!s || !s->runtime || s->runtime_shipped)
 		return 0;
 	s->runtime_shipped = 1;
 	if (!s->runtime_begun)
 		begin_runtime(slot);
-	bpf_loop(2 * STAGED_WORDS, drain_callback, &walk, 0);
+	for (i = 0; i < 2 * STAGED_WORDS / STEPS_AT_ONCE; i++)
+		if (drain_steps(slot))
+			break;
 	if (s->run.is_cut)
 		env_count(COUNT_RUNTIME_CUT);
 	return 1;

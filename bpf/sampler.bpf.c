@@ -29,12 +29,12 @@ const volatile u32 scratch_slots_per_cpu = 2;
 static __always_inline void describe_task(struct scratch *s, struct task_struct *task)
 {
 	struct sample_record *record = &s->record;
-	struct task_struct *leader = task->group_leader;
+	struct task_struct *leader = READ_TASK(task, group_leader);
 
-	record->process.pid = task->tgid;
-	record->process.exec_id = leader->self_exec_id;
-	record->process.start_time_ns = leader->start_boottime;
-	record->tid = task->pid;
+	record->process.pid = READ_TASK(task, tgid);
+	record->process.exec_id = READ_TASK(leader, self_exec_id);
+	record->process.start_time_ns = READ_TASK(leader, start_boottime);
+	record->tid = READ_TASK(task, pid);
 	record->cpu = bpf_get_smp_processor_id();
 	record->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(record->thread_command, sizeof(record->thread_command));
@@ -91,23 +91,24 @@ static __always_inline void send_sample(struct scratch *s)
 static __always_inline void stop_if_armed(u64 cs)
 {
 	struct control *control = control_block();
+	u32 order;
 
 	if (!(cs & 3) || !control || !control->stop_signal)
 		return;
-	if (__sync_val_compare_and_swap(&control->stop_armed, 1, 0) == 1)
+	if (!bpf_map_pop_elem(&stop_orders, &order))
 		bpf_send_signal(control->stop_signal);
 }
 
 SEC("perf_event")
 int on_cpu_clock(struct tick_context *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	struct unwind_registers *regs;
 	struct scratch *s;
 	u64 cs = ctx->cs;
 	u32 slot;
 
-	if (!task->tgid)
+	if (!READ_TASK(task, tgid))
 		return 0;
 	env_count(COUNT_TICKS);
 	if (!is_target(task)) {

@@ -95,6 +95,20 @@ struct runtime_walk {
 	u64 words[STAGED_WORDS];
 };
 
+/* State of loops whose step is a function of its own: such a function takes numbers only. */
+struct thread_search {
+	u64 interpreter, state;
+	u64 found;
+};
+struct range_listing {
+	u64 next; /* first address that has not been looked at; before 6.1 the VMA */
+};
+struct raw_copy {
+	u64 sp;
+	u32 at, wanted, done; /* at: word of the body that the slice begins at; the others bytes */
+	u32 end;              /* of the last piece that could be read */
+};
+
 struct scratch {
 	/* Walk state. */
 	struct unwind_registers regs; /* of the frame that is looked at next */
@@ -118,6 +132,7 @@ struct scratch {
 	u32 extra_words;              /* words of the user part beyond one a frame */
 	u32 runtime_entered;          /* END_ENTERED_RUNTIME from then on until its frames are walked */
 	u8 runtime_begun, runtime_shipped; /* its frames are being walked; are all in the record */
+	u8 step_taken;                /* BPF only: the frame that met the runtime was left already */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */
@@ -136,6 +151,9 @@ struct scratch {
 	struct range_table found_table; /* what the row store has for it */
 	u64 file_generation;          /* of the row store, when found_table was looked up */
 	u32 busy;                     /* BPF only: this slot is in use */
+	struct thread_search search;  /* BPF only: bpf/python_thread.h */
+	struct range_listing listing; /* BPF only: bpf/raw_stack.h */
+	struct raw_copy raw;          /* BPF only: the same */
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	u8 window[WINDOW_BYTES];

@@ -111,13 +111,19 @@ static __always_inline int find_code_in_blob(struct scratch *s, const u8 *chunk,
 	return END_NONE;
 }
 
+/* Two walks may both be the first to set a mark: then a page is asked for twice. */
+static __always_inline void mark_entry(u32 *slot, u32 mark)
+{
+	*((volatile u8 *)slot + ENTRY_MARKS_BYTE) = mark >> ENTRY_MARKS_SHIFT;
+}
+
 /* One attempt. END_BUSY: the page was taken away meanwhile. */
 static __always_inline int find_code_once(struct scratch *s, const struct range_table *table, u32 page,
 					  u32 in_page)
 {
 	u64 at = (table->directory & HANDLE_OFFSET_MASK) * HANDLE_UNIT + (u64)page * 4;
 	u8 *directory = env_chunk(s, table->directory >> HANDLE_CHUNK_SHIFT & HANDLE_CHUNK_MASK);
-	u32 *slot, entry, base;
+	u32 *slot, entry, handle, base;
 	u8 *chunk;
 	int end;
 
@@ -126,22 +132,22 @@ static __always_inline int find_code_once(struct scratch *s, const struct range_
 		return END_BAD_TABLE;
 	slot = (u32 *)(directory + at);
 	entry = *(volatile u32 *)slot;
-	if (entry == DIRECTORY_ABSENT) {
-		if (__sync_val_compare_and_swap(slot, DIRECTORY_ABSENT, DIRECTORY_REQUESTED) ==
-		    DIRECTORY_ABSENT)
+	handle = entry & HANDLE_MASK;
+	if (!handle) {
+		if (!(entry & ENTRY_REQUESTED)) {
+			mark_entry(slot, ENTRY_REQUESTED);
 			s->miss = 1;
+		}
 		return END_MISSING_PAGE;
 	}
-	if (entry == DIRECTORY_REQUESTED)
-		return END_MISSING_PAGE;
-	if (!(entry & HANDLE_USED))
-		__sync_val_compare_and_swap(slot, entry, entry | HANDLE_USED);
-	chunk = env_chunk(s, entry >> HANDLE_CHUNK_SHIFT & HANDLE_CHUNK_MASK);
+	if (!(entry & ENTRY_USED))
+		mark_entry(slot, ENTRY_USED);
+	chunk = env_chunk(s, handle >> HANDLE_CHUNK_SHIFT);
 	if (!chunk)
 		return END_BAD_TABLE;
-	base = (entry & HANDLE_OFFSET_MASK) * HANDLE_UNIT;
+	base = (handle & HANDLE_OFFSET_MASK) * HANDLE_UNIT;
 	end = find_code_in_blob(s, chunk, base, in_page);
-	if ((*(volatile u32 *)slot | HANDLE_USED) != (entry | HANDLE_USED))
+	if ((*(volatile u32 *)slot & HANDLE_MASK) != handle)
 		return END_BUSY;
 	return end;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The driver: frame after frame until a reason to stop, and what a stopped walk leaves for user space.
  *
- * From 5.17 on one bpf_loop() does it. Older kernels need a chain of tail calls around the same step
- * function, which belongs beside this file (walk_tail_calls.h). Where the walk enters a file with an
- * interpreter, bpf/runtime_walk.h goes on with a loop of its own around step_frame(). */
+ * A loop around a global function is cheap to verify: the function is verified once, and a round is the call
+ * and a compare. So one form serves every kernel from 5.10 on, where bpf_loop() needs 5.17. Where the walk enters
+ * a file with an interpreter, bpf/runtime_walk.h goes on with a loop of its own around step_frame(). */
 #ifndef STACKRAY_BPF_WALK_H
 #define STACKRAY_BPF_WALK_H
 
@@ -13,6 +13,7 @@
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/range_cache.h"
+#include "bpf/task.h"
 
 static __always_inline void begin_walk(struct scratch *s)
 {
@@ -43,12 +44,12 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 	void *at;
 
 	_Static_assert(sizeof(*saved) <= sizeof(s->node), "a maple node holds the registers");
-	if (task->flags & PF_KTHREAD)
+	if (READ_TASK(task, flags) & PF_KTHREAD)
 		return END_KERNEL_THREAD;
 	/* Past the point of no return in exec the registers are the old image's, the mm the new one's. */
-	if (!task->mm || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+	if (!READ_TASK(task, mm) || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return END_NO_ADDRESS_SPACE;
-	at = (void *)bpf_task_pt_regs(task);
+	at = registers_at(task);
 	if (!at || bpf_probe_read_kernel(saved, sizeof(*saved), at))
 		return END_NO_ADDRESS_SPACE;
 	s->regs.pc = saved->rip;
@@ -222,16 +223,18 @@ __noinline int step_frame(u32 slot)
 	return end ? end : s->runtime_entered;
 }
 
-struct walk_context {
-	u32 slot;
-	u32 end;
-	u32 entered; /* bpf/runtime_walk.h: the frame that met the runtime was left already */
-};
-
-static long walk_callback(u32 i, struct walk_context *walk)
+/* The native walk: why it ended. END_NONE: there is room for no more frames. */
+__noinline int walk_native(u32 slot)
 {
-	walk->end = step_frame(walk->slot);
-	return walk->end != END_NONE;
+	u32 i;
+	int end;
+
+	for (i = 0; i <= SAMPLE_MAX_NATIVE_FRAMES; i++) {
+		end = step_frame(slot);
+		if (end)
+			return end;
+	}
+	return END_NONE;
 }
 
 #include "bpf/runtime_walk.h"
@@ -264,17 +267,26 @@ static __always_inline void send_miss(struct scratch *s)
 
 /* No table and no raw slice: frame pointers, each frame marked as a guess. However that ends, the stack
  * ends for the reason that there was no table: code without frame pointers has 0 in rbp as well. */
-static long guess_callback(u32 i, struct walk_context *walk)
+__noinline int guess_frame(u32 slot)
 {
-	struct scratch *s = scratch_at(walk->slot);
+	struct scratch *s = scratch_at(slot);
 	u64 file_offset;
+	int end;
 
 	if (!s)
-		return 1;
-	walk->end = step_frame_pointer(s);
-	if (!walk->end)
-		walk->end = enter_native_frame(s, &file_offset);
-	return walk->end != END_NONE;
+		return END_BAD_TABLE;
+	end = step_frame_pointer(s);
+	return end ? end : enter_native_frame(s, &file_offset);
+}
+
+__noinline int guess_frames(u32 slot)
+{
+	u32 i;
+
+	for (i = 0; i < SAMPLE_MAX_NATIVE_FRAMES; i++)
+		if (guess_frame(slot))
+			return 1;
+	return 0;
 }
 
 static __always_inline int is_miss(u32 end)
@@ -298,45 +310,42 @@ static __always_inline void copy_ranges(struct scratch *s)
 /* Fills in the user part of the record. */
 static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task)
 {
-	struct walk_context walk = { .slot = slot, .end = s->end };
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = READ_TASK(task, mm);
+	u32 end = s->end;
 
 	s->host = slot;
 	s->word_count = s->first_user_word = s->record.kernel_count;
-	if (!walk.end && !mm)
-		walk.end = END_NO_ADDRESS_SPACE;
-	if (!walk.end) {
+	if (!end && !mm)
+		end = END_NO_ADDRESS_SPACE;
+	if (!end) {
 		s->task_mm = (u64)mm;
 		s->mm_seq = read_mm_seq(mm);
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = !(bpf_get_prandom_u32() & 63);
-		s->run.thread_pointer = task->thread.fsbase;
+		s->run.thread_pointer = READ_TASK(task, thread.fsbase);
 		begin_trace(s);
-		bpf_loop(SAMPLE_MAX_NATIVE_FRAMES + 1, walk_callback, &walk, 0);
-		if (walk.end == END_ENTERED_RUNTIME)
-			walk_mixed(&walk);
+		end = walk_native(slot);
+		if (end == END_ENTERED_RUNTIME)
+			end = walk_mixed(s, slot);
 		end_trace(s);
-		if (is_miss(walk.end)) {
+		if (is_miss(end)) {
 			send_miss(s);
 			s->record.resume = s->regs;
 			if (attach_raw_stack(slot)) {
 				s->flags |= SAMPLE_HAS_RAW;
 				env_count(COUNT_RAW_STACKS);
 			} else {
-				u32 missed = walk.end;
-
-				bpf_loop(SAMPLE_MAX_NATIVE_FRAMES, guess_callback, &walk, 0);
-				walk.end = missed;
+				guess_frames(slot);
 			}
 		}
 	}
-	if (!walk.end)
-		walk.end = END_TOO_DEEP;
+	if (!end)
+		end = END_TOO_DEEP;
 	if (s->runtime)
 		ship_runtime_frames(slot);
 	copy_ranges(s);
-	s->record.end = walk.end;
+	s->record.end = end;
 	s->record.flags |= s->flags;
 	s->record.user_words = s->word_count - s->first_user_word;
 	s->record.range_count = s->range_count;

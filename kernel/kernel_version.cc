@@ -61,7 +61,7 @@ KernelJudgement JudgeKernel(const KernelVersion& version) {
   if (is(5, 19) || is(6, 0) || is(6, 2)) return KernelJudgement::kRefused;
   if (is(6, 1) && version.patch < 36) return KernelJudgement::kRefused;
   if (is(6, 3) && version.patch < 10) return KernelJudgement::kRefused;
-  if (version < KernelVersion{6, 1, 0}) return KernelJudgement::kTooOld;
+  if (version < KernelVersion{5, 10, 0}) return KernelJudgement::kTooOld;
   return KernelJudgement::kSupported;
 }
 

@@ -28,7 +28,7 @@ std::optional<KernelVersion> UpstreamVersion(std::string_view release, std::stri
 
 enum class KernelJudgement {
   kSupported,
-  kTooOld,   // Before 6.1: not supported yet.
+  kTooOld,   // Before 5.10: its BPF lacks too much.
   kRefused,  // Reading user memory from an interrupt can hang it: 5.19, 6.0, 6.1 before .36,
              // 6.2, 6.3 before .10.
 };

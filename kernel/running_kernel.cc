@@ -16,7 +16,7 @@ absl::Status CheckKernel(const KernelVersion& version) {
     case KernelJudgement::kSupported: return absl::OkStatus();
     case KernelJudgement::kTooOld:
       return absl::FailedPreconditionError(fmt::format(
-          "Linux {} is older than 6.1, the oldest that stackray samples.", version.ToString()));
+          "Linux {} is older than 5.10, the oldest that stackray samples.", version.ToString()));
     case KernelJudgement::kRefused:
       return absl::FailedPreconditionError(fmt::format(
           "Linux {} can hang when a profiler reads user memory from an interrupt; it was fixed in "

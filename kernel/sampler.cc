@@ -260,7 +260,8 @@ void Sampler::AllowSlices(bool allow) {
 
 void Sampler::StopOnNextSample() {
   impl_->control_->stop_signal = SIGSTOP;
-  __atomic_store_n(&impl_->control_->stop_armed, 1, __ATOMIC_RELEASE);
+  const uint32_t order = 1;  // One that is still there is as good: the queue holds one.
+  bpf_map_update_elem(bpf_map__fd(impl_->skeleton_->maps.stop_orders), nullptr, &order, BPF_ANY);
 }
 
 void Sampler::Stop() {

@@ -45,8 +45,6 @@ class HostProbe {
   // Loads and attaches an empty program at sched_process_exec, for a moment.
   virtual Attempt AttachProcessEvents() const = 0;
   virtual Attempt CreateRingBuffer() const = 0;
-  // Does the kernel know the helper bpf_loop?
-  virtual Attempt LoadLoopHelper() const = 0;
   // Binds 127.0.0.1:port for a moment.
   virtual Attempt ListenOn(uint16_t port) const = 0;
   // Makes and removes a file in that folder, or in the nearest parent that exists.

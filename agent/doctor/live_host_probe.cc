@@ -167,13 +167,6 @@ Attempt LiveHostProbe::CreateRingBuffer() const {
   return {};
 }
 
-Attempt LiveHostProbe::LoadLoopHelper() const {
-  const QuietLibbpf quiet;
-  const int known = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, nullptr);
-  if (known < 0) return {-known, ""};
-  return {known == 1 ? 0 : EOPNOTSUPP, ""};
-}
-
 Attempt LiveHostProbe::ListenOn(uint16_t port) const {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return {errno, ""};

@@ -25,7 +25,6 @@ class LiveHostProbe : public HostProbe {
   Attempt AttachPerfProgram() const override;
   Attempt AttachProcessEvents() const override;
   Attempt CreateRingBuffer() const override;
-  Attempt LoadLoopHelper() const override;
   Attempt ListenOn(uint16_t port) const override;
   Attempt WriteBelow(const std::string& folder) const override;
 };

@@ -52,7 +52,7 @@ Findings CheckKernel(const HostProbe& host) {
       UpstreamVersion(release, host.KernelBuild(), ReadSetting(host, "/proc/version_signature"));
   if (!version) {
     findings.push_back(Warning("kernel", fmt::format("unknown kernel version '{}'", release),
-                               "unknown whether sampling is safe on it", "use Linux 6.1 or newer"));
+                               "unknown whether sampling is safe on it", "use Linux 5.10 or newer"));
     return findings;
   }
   const std::string name = release.starts_with(version->ToString())
@@ -61,9 +61,9 @@ Findings CheckKernel(const HostProbe& host) {
   switch (JudgeKernel(*version)) {
     case KernelJudgement::kSupported: findings.push_back(Good("kernel", name)); break;
     case KernelJudgement::kTooOld:
-      findings.push_back(Blocking("kernel", name + " is older than 6.1",
+      findings.push_back(Blocking("kernel", name + " is older than 5.10",
                                   "its BPF lacks what the unwinder needs",
-                                  "use Linux 6.1.36 or newer (Debian 12 has it)"));
+                                  "use Linux 5.10 (Debian 11), or 6.1.36 or newer (Debian 12)"));
       break;
     case KernelJudgement::kRefused:
       findings.push_back(Blocking("kernel", name + " can hang when a sampler reads user memory",
@@ -91,8 +91,6 @@ Findings CheckPrograms(const HostProbe& host) {
   findings.push_back(Essential("ring_buffer", host.CreateRingBuffer(),
                                "ring buffers can be created", "creating a ring buffer fails",
                                "samples have no way out of the kernel"));
-  findings.push_back(Essential("bpf_loop", host.LoadLoopHelper(), "bpf_loop is there",
-                               "the kernel has no bpf_loop", "stacks cannot be walked"));
   findings.push_back(Essential(
       "bpf_attach", host.AttachPerfProgram(), "BPF programs can be attached to a CPU's clock",
       "attaching a BPF program to a CPU's clock fails", "no sample can be taken"));

@@ -48,10 +48,10 @@ struct control {
 	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */
 	u64 file_generation; /* +1 by user space when a file has entered or left the row store */
 	u64 wakeup_bytes;    /* samples waiting in the ring before the reader is woken */
-	/* For tests alone: the next sample of user code sends its process this signal, so that a debugger
-	 * finds the thread at the very instruction that was sampled. */
+	/* For tests alone: while there is an order in "stop_orders", the next sample of user code takes it and sends
+	 * its process this signal, so that a debugger finds the thread at the very instruction that was sampled. */
 	u32 stop_signal;     /* 0: off */
-	u32 stop_armed;      /* user space sets 1; the tick that sends the signal sets 0 */
+	u32 reserved;        /* zero */
 };
 
 #endif

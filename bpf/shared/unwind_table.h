@@ -93,18 +93,25 @@ static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
 
 /* Where blobs live. Chunks are 1 MiB (plus 8 bytes, so that 8-byte loads may start at the last byte).
  * A blob or directory never reaches into a chunk's last 256 bytes.
- * Handle: bits 16-30 chunk index, bits 0-15 offset / 16 within it. Bit 31 in a directory entry: used
- * since the last sweep. */
+ * Handle: bits 16-23 chunk index, bits 0-15 offset / 16 within it. 0: none, as chunk 0 starts with 32
+ * reserved bytes.
+ * Directory entry: a page's handle, and in the top byte what BPF says of it. BPF stores that byte alone, so
+ * it never undoes what user space writes into the handle, and needs no compare-and-exchange: Linux 5.10
+ * has none. A mark that comes too late says something of no page, or of the next one; both are harmless. */
 #define CHUNK_BYTES (1u << 20)
 #define CHUNK_MAP_BYTES (CHUNK_BYTES + 8)
 #define MAX_CHUNKS 256
 #define HANDLE_CHUNK_SHIFT 16
-#define HANDLE_CHUNK_MASK 0x7fff
+#define HANDLE_CHUNK_MASK 0xff
 #define HANDLE_OFFSET_MASK 0xffff
 #define HANDLE_UNIT 16
-#define HANDLE_USED 0x80000000u
-#define DIRECTORY_ABSENT 0u
-#define DIRECTORY_REQUESTED 1u /* never a valid handle: chunk 0 starts with 32 reserved bytes */
+#define HANDLE_MASK 0xffffffu
+#define ENTRY_ABSENT 0u
+#define ENTRY_USED 0x80000000u      /* since the last sweep */
+#define ENTRY_REQUESTED 0x40000000u /* a walk wants the page and has said so */
+#define ENTRY_MARKS_BYTE 3
+#define ENTRY_MARKS_SHIFT 24
+static_assert(MAX_CHUNKS - 1 <= HANDLE_CHUNK_MASK, "a handle has room for every chunk");
 
 /* Value of the BPF hash "files", by struct file_key. Written by user space only. The directory is a u32
  * for each page, inside one chunk. Entry i is page first_page + i, by file offset >> PAGE_TEXT_SHIFT. */

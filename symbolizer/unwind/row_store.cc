@@ -31,7 +31,7 @@ uint32_t Load(const uint32_t* entry) { return __atomic_load_n(entry, __ATOMIC_AC
 uint32_t ChunksIn(uint64_t budget_bytes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(budget_bytes / CHUNK_BYTES, 2, MAX_CHUNKS));
 }
-bool IsPage(uint32_t entry) { return entry != DIRECTORY_ABSENT && entry != DIRECTORY_REQUESTED; }
+bool IsPage(uint32_t entry) { return (entry & HANDLE_MASK) != 0; }
 
 }  // namespace
 
@@ -229,16 +229,16 @@ std::vector<RowStore::Survivor> RowStore::EmptyOldest(uint32_t most_bytes) {
     uint32_t* entry = file == files_.end() ? nullptr : DirectoryEntry(file->second, reference.page);
     if (entry == nullptr) continue;
     const uint32_t value = Load(entry);
-    if ((value & ~HANDLE_USED) != HandleOf(chunk.index, reference.offset))
+    if ((value & HANDLE_MASK) != HandleOf(chunk.index, reference.offset))
       continue;  // Written anew.
-    if ((value & HANDLE_USED) != 0 && survivor_bytes + reference.size <= most_bytes) {
+    if ((value & ENTRY_USED) != 0 && survivor_bytes + reference.size <= most_bytes) {
       survivors.push_back(
           {reference, {bytes + reference.offset, bytes + reference.offset + reference.size}});
       survivor_bytes += reference.size;
     } else {
       ++statistics_.evicted_pages;
     }
-    Store(entry, DIRECTORY_ABSENT);
+    Store(entry, ENTRY_ABSENT);
   }
   std::this_thread::sleep_for(kGracePeriod);
   return survivors;
@@ -280,9 +280,7 @@ void RowStore::ForgetRequests(const FileIdentity& identity) {
   if (file == nullptr) return;
   for (uint32_t i = 0; i < file->entry.page_count; ++i) {
     uint32_t* entry = DirectoryEntry(*file, file->entry.first_page + i);
-    uint32_t requested = DIRECTORY_REQUESTED;
-    __atomic_compare_exchange_n(entry, &requested, DIRECTORY_ABSENT, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_ACQUIRE);
+    if (!IsPage(Load(entry))) Store(entry, ENTRY_ABSENT);
   }
 }
 

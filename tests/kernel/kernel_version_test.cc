@@ -35,8 +35,11 @@ KernelJudgement Judge(const char* text) { return JudgeKernel(*ParseKernelVersion
 
 TEST(KernelVersion, JudgesTheEdgesOfEachRefusedRange) {
   using enum KernelJudgement;
-  EXPECT_EQ(Judge("5.10.200"), kTooOld);
-  EXPECT_EQ(Judge("5.18.19"), kTooOld);
+  EXPECT_EQ(Judge("4.19.300"), kTooOld);
+  EXPECT_EQ(Judge("5.9.16"), kTooOld);
+  EXPECT_EQ(Judge("5.10.0"), kSupported);
+  EXPECT_EQ(Judge("5.10.200"), kSupported);
+  EXPECT_EQ(Judge("5.18.19"), kSupported);
   EXPECT_EQ(Judge("5.19.0"), kRefused);
   EXPECT_EQ(Judge("6.0.19"), kRefused);
   EXPECT_EQ(Judge("6.1.35"), kRefused);

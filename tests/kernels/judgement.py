@@ -1,4 +1,4 @@
-"""What must be true of a guest's run, on a kernel that is supported and on one that is refused.
+"""What must be true of a guest's run.
 
 Each function returns the problems it sees, as texts; none: all is well.
 """
@@ -73,6 +73,31 @@ def judge_names(step, _version):
     return problems
 
 
+def judge_python(step, _version):
+    """Python's functions by name, each run between the interpreter's own frames around it."""
+    if step.code != 0:
+        return [f"record ended with {step.code}"]
+    stacks = [(frames, n) for frames, n in folded_stacks(step.output) if "outermost" in frames]
+    samples = sum(n for _, n in stacks)
+    if samples < LEAST_SAMPLES:
+        return [f"{samples} samples with Python's functions, fewer than {LEAST_SAMPLES}"]
+    good = sum(n for frames, n in stacks if is_mixed(frames))
+    if 100 * good < LEAST_PERCENT * samples:
+        return [f"{good} of {samples} stacks have Python's frames among the native ones"]
+    return []
+
+
+def is_mixed(frames):
+    """_start, native frames, <module>, outermost; then perhaps the sort's native frames, callback, innermost."""
+    outermost = frames.index("outermost")
+    if frames[1] != "_start" or frames[outermost - 1] != "<module>":
+        return False
+    if "callback" not in frames:
+        return "innermost" not in frames
+    callback = frames.index("callback")
+    return callback > outermost + 1 and "innermost" not in frames[:callback]
+
+
 def judge_googletest(step, _version):
     if "[  SKIPPED ]" in step.output:
         return ["a test was skipped"]
@@ -103,23 +128,22 @@ def judge_verifier(step, version):
                  for name, (count, _) in programs(step.output).items() if count > MOST_INSTRUCTIONS]
     there = fields(step.output)
     # The release from which on; stable releases before it may have it too (6.12.107 counts).
-    since = {"mm_struct.mm_mt": (6, 1), "task_struct.in_execve": (6, 1),
+    since = {"mm_struct.mm_mt": (6, 1), "task_struct.in_execve": (5, 10), "cgroup.ancestors": (6, 1),
              "vm_area_struct.vm_lock_seq": (6, 4), "mm_struct.mm_lock_seq": (6, 4),
              "mm_struct.mm_lock_seq.sequence": (6, 13)}
     problems += [f"{name} is not there" for name, release in since.items()
                  if version >= release and not there.get(name)]
+    # bpf/ asks for one of these to know which kind of kernel it is: all of them, or none.
+    before_6_1 = ("mm_struct.mm_rb", "mm_struct.mmap", "vm_area_struct.vm_next",
+                  "vm_area_struct.vm_rb", "cgroup.ancestor_ids")
+    problems += [f"{name} is {'there' if there.get(name) else 'not there'}" for name in before_6_1
+                 if there.get(name, False) != (version < (6, 1))]
     spellings = [name for name in MTIME_SPELLINGS if there.get(name)]
     if len(spellings) != 1:
         problems.append(f"the inode's mtime is spelled {spellings}")
     if "range_cache yes" not in step.output:
         problems.append("a VMA's fields lie behind the bytes that the range cache compares")
     return problems
-
-
-def judge_refusal(step, _version):
-    if step.code != 1 or "older than 6.1" not in step.output:
-        return [f"not refused as too old (exit code {step.code})"]
-    return []
 
 
 def warnings_about_bpf(log):

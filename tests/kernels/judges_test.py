@@ -106,6 +106,18 @@ class Judges(unittest.TestCase):
         self.bad(judgement.judge_names, "busybox;_start;SpinLeaf 80\n")
         self.bad(judgement.judge_names, both.replace("spin_static", "busybox"))
 
+    def test_python(self):
+        judge = judgement.judge_python
+        start = "python3;_start;main;<module>;outermost"
+        whole = start + ";list_sort;callback;innermost 90\n" + start + ";list_sort 20\n"
+        self.good(judge, whole)
+        self.bad(judge, whole, code=1)
+        self.bad(judge, whole.replace("90", "70"))  # Too few samples.
+        self.bad(judge, whole.replace("sort;callback;innermost", "sort;innermost"))
+        self.bad(judge, whole.replace(";list_sort;callback", ";callback"))
+        self.bad(judge, whole.replace("_start;", ""))
+        self.bad(judge, whole.replace(";<module>", ""))
+
     def test_googletest(self):
         self.good(judgement.judge_googletest, "[       OK ] A.B\n[  PASSED  ] 1 test.\n")
         self.bad(judgement.judge_googletest, "[  PASSED  ] 0 tests.\n")
@@ -117,23 +129,28 @@ class Judges(unittest.TestCase):
         text = ("field mm_struct.mm_mt yes\nfield inode.i_mtime yes\nfield inode.__i_mtime no\n"
                 "field inode.i_mtime_sec no\nfield vm_area_struct.vm_lock_seq no\n"
                 "field mm_struct.mm_lock_seq no\nfield task_struct.in_execve yes\n"
-                "field mm_struct.mm_lock_seq.sequence no\nrange_cache yes\n"
+                "field mm_struct.mm_lock_seq.sequence no\nfield cgroup.ancestors yes\n"
+                "field mm_struct.mm_rb no\nrange_cache yes\n"
                 "program sampler.bpf.o on_cpu_clock 85037 327000\n")
         judge = judgement.judge_verifier
         self.good(judge, text, version=(6, 1))
         self.bad(judge, text, version=(6, 12))  # The fields that came meanwhile are not there.
         self.bad(judge, text.replace("i_mtime yes", "i_mtime no"), version=(6, 1))
         self.bad(judge, text.replace("mt yes", "mt no"), version=(6, 1))
+        self.bad(judge, text.replace("rb no", "rb yes"), version=(6, 1))
+        self.bad(judge, text, version=(5, 10))  # Another tree of mappings.
+        before = text.replace("mt yes", "mt no").replace("rb no", "rb yes") + "".join(
+            f"field {name} yes\n" for name in ("mm_struct.mmap", "vm_area_struct.vm_next",
+                                               "vm_area_struct.vm_rb", "cgroup.ancestor_ids"))
+        self.good(judge, before, version=(5, 10))
+        self.bad(judge, before.replace("vm_next yes", "vm_next no"), version=(5, 10))
         self.bad(judge, text, code=1, version=(6, 1))
         self.bad(judge, text.replace("85037", "900000"), version=(6, 1))
         self.bad(judge, text.replace("cache yes", "cache no"), version=(6, 1))
         self.bad(judge, text.replace("program ", "progress "), version=(6, 1))
         self.assertEqual(judgement.programs(text), {"on_cpu_clock": (85037, 327000)})
 
-    def test_refusal_and_doctor(self):
-        self.good(judgement.judge_refusal, "Linux 5.10.223 is older than 6.1, the oldest", code=1)
-        self.bad(judgement.judge_refusal, "is older than 6.1", code=0)
-        self.bad(judgement.judge_refusal, "the kernel refused a sampling program", code=1)
+    def test_doctor(self):
         self.good(judgement.judge_doctor, "Sampling is possible; 1 thing missing.")
         self.bad(judgement.judge_doctor, "Sampling is not possible.", code=1)
 

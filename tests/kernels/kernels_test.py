@@ -8,6 +8,7 @@ Kernels, root file system and transcripts: $STACKRAY_KERNELS_DIR (the build's ke
 Exit: 77 with the reason when there is no QEMU, no busybox, no such kernel or no network.
 """
 
+import codecs
 import glob
 import os
 import platform
@@ -27,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("STACKRAY_BUILD", "build")
 FOLDER = os.path.abspath(
     os.environ.get("STACKRAY_KERNELS_DIR") or os.path.join(BUILD, "kernels"))
-OLDEST = (6, 1)
+PYTHON = os.path.realpath(sys.executable)
 TOOLS = ("readelf", "c++filt", "nice", "chrt")  # The tests' oracles, and what busybox lacks.
 SHAPES = ("Dynamic", "StaticPie", "LibraryOpenedWhileRunning", "SignalHandler", "Vdso",
           "ReturnAddressInRegister", "ThreadsThatNeverReturn", "ForkWithoutExec")
@@ -58,12 +59,9 @@ def googletest(name, cases):
     return f"nice -n -15 chrt --reset-on-fork --other 0 {tool(name)} --gtest_filter={cases}"
 
 
-def steps_for(version):
+def all_steps():
     """NAME → (command in the guest, judge)."""
     stackray = tool("stackray")
-    if version < OLDEST:
-        return {"doctor": (f"{stackray} doctor", judgement.judge_refusal),
-                "record": (record("x.folded", "-d 1 -a"), judgement.judge_refusal)}
     children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
     return {
         "doctor": (f"{stackray} doctor", judgement.judge_doctor),
@@ -73,6 +71,8 @@ def steps_for(version):
                    judgement.judge_record),
         "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
                   judgement.judge_names),
+        "python": (record("python.folded", f"-d 4 -- timeout 5 {PYTHON} -I -S /python_load.py"),
+                   judgement.judge_python),
         "completeness": (googletest("completeness_test", "*qsort_deep"),
                          judgement.judge_googletest),
         "shapes": (googletest("stack_shapes_test", ":".join(f"*.{name}" for name in SHAPES)),
@@ -91,6 +91,12 @@ def build_root(path, steps):
         f"{name}\t{command}\n" for name, (command, _) in steps.items()).encode(), 0o644)
     for name in TOOLS:
         root.add_program(shutil.which(name), f"/usr/bin/{name}")
+    root.add_program(PYTHON)
+    for file in glob.glob(os.path.join(os.path.dirname(codecs.__file__), "encodings", "*.py")):
+        with open(file, "rb") as source:
+            root.add_bytes(file, source.read(), 0o644)
+    with open(os.path.join(HERE, "python_load.py"), "rb") as file:
+        root.add_bytes("/python_load.py", file.read(), 0o644)
     for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test"):
         root.add_program(tool(name))
     for program in sorted(glob.glob(live_program("*"))):
@@ -162,7 +168,7 @@ def run_kernel(suite, expected):
     if expected != "newest" and ".".join(map(str, version)) != expected:
         print(f"{suite} has Linux {release} by now, not {expected}")
         return 1
-    steps = steps_for(version)
+    steps = all_steps()
     root = os.path.join(FOLDER, suite, "root.cpio")
     build_root(root, steps)
     try:

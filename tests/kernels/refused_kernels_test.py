@@ -14,7 +14,8 @@ PRELOAD = os.environ.get("OTHER_KERNEL", "build/tests/kernels/libother_kernel.so
 CAN_HANG = (("5.19.17", "#1 SMP"), ("6.0.19-arch", "#1 SMP"),
             ("6.1.0-9-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.35-1 (2023-06-20)"),
             ("6.2.0-39-generic", "#40 SMP"), ("6.3.9", "#1 SMP"))
-FIXED = (("6.1.0-10-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.36-1 (2023-07-01)"),
+FIXED = (("5.10.0-32-cloud-amd64", "#1 SMP Debian 5.10.223-1 (2024-08-10)"),
+         ("5.18.19", "#1 SMP"), ("6.1.0-10-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.36-1 (2023-07-01)"),
          ("6.3.10", "#1 SMP"), ("6.4.0", "#1 SMP"), ("7.9.1", "#1 SMP"))
 
 
@@ -37,12 +38,12 @@ class RefusedKernels(SamplingCase):
                 self.assertIn("update to 6.1.36", doctor.stdout)
 
     def test_kernels_that_are_too_old(self):
-        for kernel in (("5.10.0-32-cloud-amd64", "#1 SMP Debian 5.10.223-1"), ("5.18.19", "#1")):
+        for kernel in (("4.19.0-27-amd64", "#1 SMP Debian 4.19.316-1"), ("5.9.16", "#1")):
             with self.subTest(kernel=kernel):
-                self.assert_failed(self.record_on(kernel), 1, "older than 6.1")
+                self.assert_failed(self.record_on(kernel), 1, "older than 5.10")
                 doctor = self.run_on(kernel, "doctor")
                 self.assertEqual(doctor.returncode, 1, doctor.stdout)
-                self.assertIn("older than 6.1", doctor.stdout)
+                self.assertIn("older than 5.10", doctor.stdout)
 
     def test_fixed_kernels(self):
         for kernel in FIXED:

@@ -40,11 +40,11 @@ std::string_view Tail(std::string_view text) {
   return text.substr(text.size() - std::min(text.size(), kTailBytes));
 }
 
-// "verification time 327 usec" in the verifier's statistics; 0 where it does not say.
-uint64_t VerificationTimeUs(const std::string& log) {
-  constexpr std::string_view kMark = "verification time ";
-  const size_t at = log.find(kMark);
-  return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + kMark.size(), nullptr, 10);
+// The number behind `mark` in the verifier's statistics, as in "verification time 327 usec"; 0 where it does
+// not say.
+uint64_t NumberAfter(const std::string& log, std::string_view mark) {
+  const size_t at = log.find(mark);
+  return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + mark.size(), nullptr, 10);
 }
 
 bool Report(const std::string& path) {
@@ -71,8 +71,10 @@ bool Report(const std::string& path) {
     if (error != 0)
       fmt::print("log of {}:\n{}\n", name, Tail(logs[i]));
     else if (bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size) == 0)
-      fmt::print("program {} {} {} {}\n", object_name, name, info.verified_insns,
-                 VerificationTimeUs(logs[i]));
+      fmt::print("program {} {} {} {}\n", object_name, name,
+                 info.verified_insns != 0 ? info.verified_insns  // 5.16
+                                          : NumberAfter(logs[i], "processed "),
+                 NumberAfter(logs[i], "verification time "));
   }
   if (error != 0) fmt::print("{}: refused: {}\n{}\n", path, strerror(-error), Tail(g_messages));
   bpf_object__close(object);
@@ -119,6 +121,12 @@ bool ReportTypes() {
     return false;
   }
   ReportField(types, "mm_struct", "mm_mt");
+  ReportField(types, "mm_struct", "mm_rb");
+  ReportField(types, "mm_struct", "mmap");
+  ReportField(types, "vm_area_struct", "vm_next");
+  ReportField(types, "vm_area_struct", "vm_rb");
+  ReportField(types, "cgroup", "ancestors");
+  ReportField(types, "cgroup", "ancestor_ids");
   ReportField(types, "inode", "i_mtime");
   ReportField(types, "inode", "__i_mtime");
   ReportField(types, "inode", "i_mtime_sec");

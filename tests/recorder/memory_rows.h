@@ -82,7 +82,7 @@ inline std::span<uint8_t> FindBlob(RowMemory& memory, const file_entry& entry, u
   if (page - entry.first_page >= entry.page_count) return {};
   uint32_t handle;
   std::memcpy(&handle, at(entry.directory) + 4 * size_t{page - entry.first_page}, sizeof(handle));
-  if (handle == DIRECTORY_ABSENT || handle == DIRECTORY_REQUESTED) return {};
+  if ((handle & HANDLE_MASK) == 0) return {};
   page_header header;
   std::memcpy(&header, at(handle), sizeof(header));
   return {at(handle), header.size_bytes};

@@ -102,17 +102,17 @@ const Lack kPrivileges[] = {
 const Lack kSampling[] = {
     {"KernelTooOld",
      [](FakeHost& h) {
-       h.release = "5.10.0-33-amd64";
+       h.release = "5.4.0-150-generic";
        h.build = "";
      },
-     "kernel", kBlocks, "6.1.36"},
+     "kernel", kBlocks, "5.10"},
     {"KernelThatHangs",
      [](FakeHost& h) {
        h.release = "6.2.16";
        h.build = "";
      },
      "kernel", kBlocks, "update"},
-    {"KernelUnknown", [](FakeHost& h) { h.release = "mainline"; }, "kernel", kWarns, "6.1"},
+    {"KernelUnknown", [](FakeHost& h) { h.release = "mainline"; }, "kernel", kWarns, "5.10"},
     {"OtherMachine", [](FakeHost& h) { h.machine = "riscv64"; }, "machine", kBlocks, "x86_64"},
     {"NoBtf", [](FakeHost& h) { h.files.erase("/sys/kernel/btf/vmlinux"); }, "btf", kBlocks,
      "CONFIG_DEBUG_INFO_BTF"},
@@ -136,11 +136,6 @@ const Lack kSampling[] = {
        h.ring_buffer = {ENOMEM, ""};
      },
      "ring_buffer", kBlocks, "memory limit"},
-    {"NoLoop",
-     [](FakeHost& h) {
-       h.loop = {EOPNOTSUPP, ""};
-     },
-     "bpf_loop", kBlocks, "kernel"},
     {"NoAttach",
      [](FakeHost& h) {
        h.attach = {EACCES, ""};

@@ -29,7 +29,6 @@ class FakeHost : public HostProbe {
   Attempt AttachPerfProgram() const override { return attach; }
   Attempt AttachProcessEvents() const override { return process_events; }
   Attempt CreateRingBuffer() const override { return ring_buffer; }
-  Attempt LoadLoopHelper() const override { return loop; }
   Attempt ListenOn(uint16_t) const override { return listen; }
   Attempt WriteBelow(const std::string&) const override { return write; }
 
@@ -37,7 +36,7 @@ class FakeHost : public HostProbe {
   std::string release = "6.12.5-amd64";
   std::string build = "#1 SMP PREEMPT_DYNAMIC Debian 6.12.5-1 (2024-12-15)";
   std::string machine = "x86_64";
-  Attempt cpu_clock, hardware_cycles, load, attach, process_events, ring_buffer, loop, listen,
+  Attempt cpu_clock, hardware_cycles, load, attach, process_events, ring_buffer, listen,
       write;
 };
 
