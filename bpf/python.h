@@ -16,6 +16,7 @@
 #define STACKRAY_BPF_PYTHON_H
 
 #include "bpf/runtime_frames.h"
+#include "bpf/thread_variable.h"
 
 #define PYTHON_TAG_MASK 7ULL /* 3.14: references carry tag bits */
 
@@ -180,27 +181,13 @@ static __always_inline u64 python_current_state(struct scratch *s)
 {
 	const struct runtime_walk *p = &s->run;
 	const struct python_layout *l = &p->layout.python;
-	u64 at = p->base + l->current_at, index[2] = {}, block = 0, state = 0;
+	u64 at = p->base + l->current_at, state = 0;
 
-	if (l->tls_kind == PYTHON_TLS_STATIC) {
-		at = p->thread_pointer + (u64)l->tls_offset;
-	} else if (l->tls_kind == PYTHON_TLS_MODULE) {
-		/* x86-64 psABI, TLS variant II: a number and an offset (tls_index); the thread pointer's
-		 * second word leads to the vector of the modules' blocks, 16 bytes an entry in glibc
-		 * (sysdeps/x86_64/dl-tls.h). */
-		if (env_read(s, index, sizeof(index), p->base + l->tls_at) ||
-		    env_read(s, &block, sizeof(block), p->thread_pointer + 8) ||
-		    env_read(s, &block, sizeof(block), block + index[0] * 16))
-			return 0;
-		at = block + index[1] + (u64)l->tls_offset;
-	} else if (l->tls_kind == PYTHON_TLS_SLOT) {
-		if (env_read(s, &block, sizeof(block), p->base + l->tls_at))
-			return 0;
-		at = p->thread_pointer + block;
-	} else if (!l->current_at) {
+	if (l->tls_kind != PYTHON_TLS_NONE)
+		at = thread_variable_at(s, l->tls_kind, l->tls_at, l->tls_offset);
+	else if (!l->current_at)
 		return 0;
-	}
-	return env_read(s, &state, sizeof(state), at) ? 0 : state;
+	return !at || env_read(s, &state, sizeof(state), at) ? 0 : state;
 }
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
+#include "bpf/php.h"
 #include "bpf/python_thread.h"
 
 #define STEPS_AT_ONCE 64
@@ -42,6 +43,8 @@ __noinline int begin_runtime(u32 slot)
 	s->run.layout = *layout;
 	if (layout->kind == RUNTIME_PYTHON)
 		found = begin_python(slot);
+	else if (layout->kind == RUNTIME_PHP)
+		found = begin_php(s);
 	if (!found) {
 		env_count(COUNT_RUNTIME_NO_THREAD);
 		return 0;
@@ -58,7 +61,7 @@ __noinline int stage_runtime_frame(u32 slot)
 
 	if (!s)
 		return END_BAD_TABLE;
-	return stage_python_frame(s);
+	return s->run.layout.kind == RUNTIME_PHP ? stage_php_frame(s) : stage_python_frame(s);
 }
 
 /* Appends the staged words. */

@@ -77,7 +77,15 @@ struct code_trace {
 /* An interpreter's frames of one sample (bpf/runtime_walk.h, bpf/python.h). */
 #define STAGED_WORDS 2304 /* 1,152 frames of one run */
 #define RUNTIME_FRAME_BYTES 128 /* what is read of a frame, and of its code */
-#define RUNTIME_CODE_BYTES 128
+#define RUNTIME_CODE_BYTES 256
+struct php_walk {
+	u64 live_frame, live_instruction; /* the leaf's, from the registers of the loop; 0: it was not in the loop */
+	u64 generator, first_generator;   /* of those between a running generator and the one that was asked */
+	u32 delegations;                  /* how many of them; 0: none at hand */
+	u32 left;                         /* not staged yet */
+	u32 first_word;                   /* of theirs */
+	u32 is_counting;
+};
 struct runtime_walk {
 	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
@@ -90,6 +98,7 @@ struct runtime_walk {
 	u32 is_cut;         /* a frame could not be read */
 	u32 word_count;
 	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
+	struct php_walk php;
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];
 	u64 words[STAGED_WORDS];

@@ -28,6 +28,12 @@ class RuntimeCode {
   virtual size_t bytes() const = 0;  // Of memory.
 };
 
+// What the words of a frame name: a code, which `address` and `check` identify, and a place in it.
+struct RuntimePlace {
+  uint64_t address = 0, check = 0;
+  int32_t instruction = 0;
+};
+
 // A run of code, by its place in the file.
 struct FileRange {
   uint64_t begin = 0, end = 0;
@@ -52,6 +58,14 @@ class RuntimeData {
   virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory& memory,
                                                                       uint64_t address,
                                                                       uint32_t check) const = 0;
+
+  // The words of a frame (FRAME_RUNTIME in bpf/shared/records.h).
+  virtual RuntimePlace PlaceOf(uint64_t word, uint64_t second) const;
+  // As ReadCode(), of what PlaceOf() said.
+  virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCodeAt(
+      ProcessMemory& memory, const RuntimePlace& place) const {
+    return ReadCode(memory, place.address, static_cast<uint32_t>(place.check));
+  }
 };
 
 class RuntimeLoader {

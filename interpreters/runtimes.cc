@@ -1,6 +1,7 @@
 #include "interpreters/runtimes.h"
 
 #include "absl/status/status.h"
+#include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
 #include "kernel/raw_sample.h"
 
@@ -13,11 +14,18 @@ constexpr size_t kEntryOverheadBytes = 128;
 
 }  // namespace
 
+RuntimePlace RuntimeData::PlaceOf(uint64_t word, uint64_t second) const {
+  return {.address = FrameWordOffset(word),
+          .check = second >> 32,
+          .instruction = static_cast<int32_t>(static_cast<uint32_t>(second))};
+}
+
 Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
     : memory_(memory), cache_bytes_(cache_bytes), open_(open ? std::move(open) : [](uint32_t pid) {
         return std::make_unique<LiveProcessMemory>(pid);
       }) {
   loaders_.push_back(std::make_unique<PythonLoader>());
+  loaders_.push_back(std::make_unique<PhpLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 
@@ -87,7 +95,7 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessI
                                                                   const CodeKey& key) {
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> sent = absl::NotFoundError("not sent");
   if (const auto found = captured_.find(key); found != captured_.end()) {
-    sent = data.ReadCode(*found->second, key.address, key.check);
+    sent = data.ReadCodeAt(*found->second, {.address = key.address, .check = key.check});
     const bool is_whole = !found->second->TakeMissed();
     ForgetCaptured(key);
     if (sent.ok()) ++counts_.captured_reads;
@@ -95,7 +103,7 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessI
   }
   const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
-      data.ReadCode(*memory, key.address, key.check);
+      data.ReadCodeAt(*memory, {.address = key.address, .check = key.check});
   return code.ok() || !sent.ok() ? code : sent;
 }
 
@@ -118,13 +126,13 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const Proces
 
 FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
                                uint64_t second) {
-  const CodeKey key{.owner = OwnerOf(process),
-                    .address = FrameWordOffset(word),
-                    .check = static_cast<uint32_t>(second >> 32)};
+  const RuntimePlace place = data.PlaceOf(word, second);
+  const CodeKey key{
+      .owner = OwnerOf(process), .address = place.address, .check = place.check};
   const absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = CodeOf(process, data, key);
   FrameSymbols symbols{.type = data.type()};
   if (code.ok()) {
-    symbols.lines.push_back((*code)->LineAt(static_cast<int32_t>(static_cast<uint32_t>(second))));
+    symbols.lines.push_back((*code)->LineAt(place.instruction));
   } else {
     const bool is_gone = absl::IsNotFound(code.status());
     ++(is_gone ? counts_.gone : counts_.stale);

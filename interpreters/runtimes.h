@@ -68,8 +68,7 @@ class Runtimes {
 
  private:
   struct CodeKey {
-    uint64_t owner = 0, address = 0;
-    uint32_t check = 0;
+    uint64_t owner = 0, address = 0, check = 0;
     friend bool operator==(const CodeKey&, const CodeKey&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const CodeKey& k) {

@@ -15,6 +15,7 @@ constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
+constexpr uint64_t kRuntimeWord = (1ULL << FRAME_KIND_SHIFT) - 1;  // What a runtime's frame is, without its kind.
 
 // The mapping of an executable's segment. An executable rarely has more than one with code.
 MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
@@ -133,7 +134,7 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* d
   }
   const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
   const FrameKey key =
-      FrameKey::Make(data->type(), stack.owner, FrameWordOffset(frame.word) | folded, frame.second);
+      FrameKey::Make(data->type(), stack.owner, (frame.word & kRuntimeWord) | folded, frame.second);
   return FindOrDefine(key, batch, [&] {
     FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second);
     if (loop == nullptr) return symbols;

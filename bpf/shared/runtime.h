@@ -5,6 +5,7 @@
 #ifndef STACKRAY_BPF_SHARED_RUNTIME_H
 #define STACKRAY_BPF_SHARED_RUNTIME_H
 
+#include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
 #include "bpf/shared/types.h"
 
@@ -13,6 +14,7 @@
 enum runtime_kind {
 	RUNTIME_NONE = 0, /* also: recognised, but this version's frames are not known */
 	RUNTIME_PYTHON = 1,
+	RUNTIME_PHP = 3,
 };
 
 struct runtime_layout {
@@ -20,6 +22,7 @@ struct runtime_layout {
 	u32 reserved;
 	union {
 		struct python_layout python;
+		struct php_layout php;
 	};
 };
 

@@ -1,0 +1,167 @@
+// The sampler stops a PHP program where it sampled it, and PHP's own debug_backtrace() then says the stack of the same
+// moment: functions, files, lines and their order must be the same.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "agent/sampling/markers.h"
+#include "tests/live/php_runs.h"
+#include "tests/live/raw_stacks.h"
+#include "tests/live/sampled_run.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr double kFrequencyHz = 499;
+constexpr int kStopTimeoutMs = 10'000;
+constexpr size_t kDeepFrames = 900;
+
+int Stops() {
+  const char* asked = std::getenv("STACKRAY_PHP_STOPS");
+  return asked != nullptr ? std::atoi(asked) : 15;
+}
+
+std::vector<PhpFrame> PhpFramesOf(const RawStack& stack) {
+  std::vector<PhpFrame> frames;
+  for (const RawFrame& frame : stack.frames)
+    if (frame.is_runtime)
+      frames.push_back(
+          {.function = PlainPhpName(frame.name), .file = frame.file, .line = frame.line});
+  return frames;
+}
+
+std::string Text(const std::vector<PhpFrame>& frames) {
+  std::string text;
+  for (const PhpFrame& frame : frames)
+    text += fmt::format("  {} {}:{}\n", frame.function, frame.file, frame.line);
+  return text;
+}
+
+// A function behind a closure or __call() is told without its file, and trampolines have none.
+bool IsSameFrame(const PhpFrame& ours, const PhpFrame& theirs) {
+  return ours.function == theirs.function && ours.line == theirs.line &&
+         (ours.file == theirs.file || ours.file.empty());
+}
+
+bool AreSame(const std::vector<PhpFrame>& ours, const std::vector<PhpFrame>& theirs) {
+  return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), IsSameFrame);
+}
+
+struct Agreement {
+  int stops = 0, equal = 0, whole = 0, unanswered = 0, out_of_order = 0;
+  uint64_t frames = 0, native = 0;
+  std::string first_problem, order_problem;
+};
+
+void Compare(const RawStack& ours, const std::vector<PhpFrame>& theirs, Agreement* sum) {
+  ++sum->stops;
+  const std::vector<PhpFrame> frames = PhpFramesOf(ours);
+  sum->frames += frames.size();
+  sum->native += ours.frames.size() - frames.size();
+  sum->whole += IsCompleteEnd(ours.end) ? 1 : 0;
+  if (AreSame(frames, theirs)) {
+    ++sum->equal;
+  } else if (sum->first_problem.empty()) {
+    sum->first_problem = fmt::format("stop {}, end {}: ours\n{}debug_backtrace's\n{}", sum->stops,
+                                     EndName(ours.end), Text(frames), Text(theirs));
+  }
+}
+
+// PHP's frames come right before the native frame of the loop that runs them, and every such native frame but the
+// innermost, which may have begun or ended just now, has some.
+std::string ProblemOfOrder(const RawStack& stack) {
+  bool first = true;
+  for (size_t i = 0; i < stack.frames.size(); ++i) {
+    const RawFrame& frame = stack.frames[i];
+    const bool after_php = i > 0 && stack.frames[i - 1].is_runtime;
+    if (frame.is_runtime) continue;
+    if (after_php && !frame.is_loop)
+      return fmt::format("frame {}, {}, follows PHP's frames", i, frame.name);
+    if (frame.name != "execute_ex") continue;
+    if (!after_php && !first) return fmt::format("loop at {} without PHP's frames", i);
+    first = false;
+  }
+  return "";
+}
+
+struct Case {
+  PhpRelease release;
+  const char* kind;
+};
+
+std::string NameOf(const Case& c) {
+  return fmt::format("php{}_{}_{}", c.release.major, c.release.minor,
+                     *c.kind == '\0' ? "shapes" : c.kind);
+}
+
+class PhpAgreement : public testing::TestWithParam<Case> {};
+
+TEST_P(PhpAgreement, EveryFrameIsTheSame) {
+  const auto& [release, kind_name] = GetParam();
+  const std::string kind = kind_name;
+  const std::vector<std::string> interpreter = FindPhp(release);
+  if (interpreter.empty())
+    GTEST_SKIP() << "no PHP " << release.major << "." << release.minor << " here";
+  const bool is_jit = kind == "function" || kind == "tracing";
+  if (is_jit && release.major < 8) GTEST_SKIP() << "PHP 7 has no JIT";
+  const auto run =
+      PhpRun::Start(release, interpreter, JitOptions(is_jit || kind == "opcache" ? kind : ""),
+                    kind == "deep" ? kind : "");
+  ASSERT_NE(run, nullptr) << interpreter.back() << " did not start its program";
+  auto stacks = RawStacks::Start(kFrequencyHz, run->pid());
+  if (!stacks.ok()) GTEST_SKIP() << "no BPF here: " << stacks.status();
+  (void)(*stacks)->StopAtSample(kStopTimeoutMs);  // The first samples meet files that are new.
+  kill(static_cast<pid_t>(run->pid()), SIGCONT);
+  std::mt19937 random(20260101);
+  Agreement sum;
+  for (int i = 0; i < Stops(); ++i) {
+    usleep(static_cast<useconds_t>(random() % 30'000));
+    const std::optional<RawStack> ours = (*stacks)->StopAtSample(kStopTimeoutMs);
+    ASSERT_TRUE(ours.has_value()) << "the program did not stop at a sample, stop " << i;
+    const auto theirs = run->ContinueAndAsk();
+    if (!theirs.has_value()) {
+      ++sum.unanswered;
+      continue;
+    }
+    Compare(*ours, *theirs, &sum);
+    if (const std::string problem = ProblemOfOrder(*ours); !problem.empty()) {
+      ++sum.out_of_order;
+      sum.order_problem = problem;
+    }
+    if (kind == "deep") {
+      EXPECT_GE(PhpFramesOf(*ours).size(), kDeepFrames);
+    }
+  }
+  Measured(fmt::format(
+      "{}: {} of {} stops agree with debug_backtrace, {} whole, {} out of order, {} unanswered; {} "
+      "PHP frames among {} native ones",
+      NameOf(GetParam()), sum.equal, sum.stops, sum.whole, sum.out_of_order, sum.unanswered,
+      sum.frames, sum.native));
+  EXPECT_LE(sum.unanswered, Stops() / 3);
+  // A stop may fall between two instructions that link a frame: neither side is wrong then.
+  const int most_between = std::max(1, sum.stops / 50);
+  EXPECT_GE(sum.equal, sum.stops - most_between) << sum.first_problem;
+  if (is_jit) return;  // Its code has no rules for the native walk.
+  EXPECT_GE(sum.whole, sum.stops - most_between);
+  EXPECT_LE(sum.out_of_order, most_between) << sum.order_problem;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const PhpRelease& release : PhpReleases())
+    for (const char* kind : {"", "deep", "opcache", "function", "tracing"})
+      cases.push_back({release, kind});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, PhpAgreement, testing::ValuesIn(Cases()),
+                         [](const auto& instance) { return NameOf(instance.param); });
+
+}  // namespace
+}  // namespace stackray::test

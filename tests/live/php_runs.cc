@@ -1,0 +1,163 @@
+#include "tests/live/php_runs.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include "interpreters/php/php_layouts.h"
+#include "kernel/wall_clock.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 6'000'000'000;
+constexpr std::string_view kClosure = "{closure";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What code outside of functions is called: of the frame that asks too.
+bool IsCodeOfFile(const std::string& function) {
+  return function == "unknown" || function == "eval" || function.starts_with("include") ||
+         function.starts_with("require");
+}
+
+struct Call {
+  std::string function, file;
+  int64_t line = 0;
+};
+
+// "FUNCTION FILE:LINE"; a function's name may hold spaces, its file here none.
+std::optional<Call> ParseCall(const std::string& text) {
+  const size_t colon = text.rfind(':'), space = text.rfind(' ');
+  if (colon == std::string::npos || space == std::string::npos || colon < space)
+    return std::nullopt;
+  return Call{.function = text.substr(0, text.find('\0')).substr(0, space),
+              .file = text.substr(space + 1, colon - space - 1),
+              .line = std::atoll(text.c_str() + colon + 1)};
+}
+
+// debug_backtrace() says where each function was called, a profile where each one is.
+std::vector<PhpFrame> FramesOfCalls(const std::vector<Call>& calls) {
+  std::vector<PhpFrame> frames;
+  const auto function = [&](size_t call) {
+    return call < calls.size() ? PlainPhpName(calls[call].function) : std::string("{main}");
+  };
+  // Without a frame for what asked, an internal function was asked: it has no place.
+  const bool begins_in_code = !calls.empty() && IsCodeOfFile(calls.front().function);
+  if (!calls.empty() && !begins_in_code) frames.push_back({.function = function(0)});
+  for (size_t i = 0; i < calls.size(); ++i)
+    frames.push_back(
+        {.function = function(i + 1), .file = calls[i].file, .line = calls[i].line});
+  return frames;
+}
+
+}  // namespace
+
+std::vector<PhpRelease> PhpReleases() {
+  return {{7, 3}, {7, 4}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}};
+}
+
+std::vector<std::string> FindPhp(const PhpRelease& release) {
+  const std::string variable = fmt::format("STACKRAY_PHP_{}_{}", release.major, release.minor);
+  if (const char* asked = std::getenv(variable.c_str())) {
+    std::istringstream words(asked);
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  const std::string path = fmt::format("/usr/bin/php{}.{}", release.major, release.minor);
+  return access(path.c_str(), X_OK) == 0 ? std::vector<std::string>{path}
+                                         : std::vector<std::string>{};
+}
+
+std::vector<std::string> JitOptions(const std::string& kind) {
+  std::vector<std::string> options = {"-d", "opcache.enable_cli=" + std::string(kind.empty() ? "0" : "1")};
+  if (kind == "function" || kind == "tracing")
+    for (const std::string& option : {"opcache.jit=" + kind, std::string("opcache.jit_buffer_size=32M")})
+      options.insert(options.end(), {"-d", option});
+  return options;
+}
+
+std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
+                                      const std::vector<std::string>& interpreter,
+                                      const std::vector<std::string>& options,
+                                      const std::string& kind) {
+  char answers[] = "/tmp/stackray-php-XXXXXX";
+  const int fd = mkstemp(answers);
+  if (fd < 0) return nullptr;
+  fchmod(fd, 0666);
+  close(fd);
+  const PhpLayoutRow* row = FindPhpLayout(static_cast<uint32_t>(release.major),
+                                          static_cast<uint32_t>(release.minor));
+  std::vector<std::string> command = {
+      "env", "LD_PRELOAD=" + ProgramPath("libphp_backtrace.so"),
+      std::string("PHP_BACKTRACE=") + answers,
+      fmt::format("PHP_CURRENT_AT={}", row == nullptr ? 0 : row->fields.globals_current)};
+  // What the JIT's code leaves in the loop's registers is no instruction.
+  if (options.size() <= 2) command.push_back("PHP_LIVE_INSTRUCTION=1");
+  command.insert(command.end(), interpreter.begin(), interpreter.end());
+  command.insert(command.end(), options.begin(), options.end());
+  command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/php/many_shapes.php");
+  if (!kind.empty()) command.push_back(kind);
+  std::unique_ptr<PhpRun> run(new PhpRun(TargetProgram::Start(command), answers));
+  // Until then the signal may find nothing that can answer.
+  const uint64_t end = BootTimeNs() + kStartTimeoutNs;
+  const std::string status = fmt::format("/proc/{}/status", run->pid());
+  while (BootTimeNs() < end) {
+    const std::string text = ReadFile(status);
+    const size_t at = text.find("SigCgt:");
+    if (at != std::string::npos &&
+        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
+      if (const auto frames = run->ContinueAndAsk(); frames && frames->size() > 1) return run;
+    usleep(10'000);
+  }
+  return nullptr;
+}
+
+PhpRun::~PhpRun() { unlink(answers_.c_str()); }
+
+std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk() {
+  const size_t before = ReadFile(answers_).size();
+  if (kill(static_cast<pid_t>(pid()), SIGUSR1) != 0) return std::nullopt;
+  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
+  std::string text;
+  for (;;) {
+    // A stop signal that arrives behind SIGCONT would keep it waiting for ever.
+    kill(static_cast<pid_t>(pid()), SIGCONT);
+    text = ReadFile(answers_).substr(before);
+    if (text.ends_with("\n.\n") || text == ".\n") break;
+    if (BootTimeNs() > end) return std::nullopt;
+    usleep(1000);
+  }
+  std::vector<Call> calls;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line) && line != ".";)
+    if (std::optional<Call> call = ParseCall(line)) calls.push_back(*std::move(call));
+  return FramesOfCalls(calls);
+}
+
+std::string PlainPhpName(const std::string& function) {
+  std::string name = function.substr(0, function.find('\0'));
+  // Behind a NUL byte, which does not print: where an anonymous class was declared.
+  const size_t anonymous = name.find("@anonymous");
+  const size_t member = name.rfind("::");
+  if (anonymous != std::string::npos && member != std::string::npos && member > anonymous)
+    name = name.substr(0, anonymous + 10) + name.substr(member);
+  if (name.starts_with("require") || name.starts_with("include")) return "include";
+  // A closure is called after its namespace, its class, and from 8.4 on after where it was declared.
+  if (name.find(kClosure) != std::string::npos) return "{closure}";
+  return name;
+}
+
+}  // namespace stackray::test

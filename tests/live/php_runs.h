@@ -1,0 +1,64 @@
+// PHP programs for live tests: the interpreters of this machine, and what one says of its own stack.
+#ifndef STACKRAY_TESTS_LIVE_PHP_RUNS_H_
+#define STACKRAY_TESTS_LIVE_PHP_RUNS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/live/target_program.h"
+
+namespace stackray::test {
+
+struct PhpRelease {
+  int major, minor;
+};
+// The versions that are tried, oldest first.
+std::vector<PhpRelease> PhpReleases();
+
+// The command that runs this version: what the environment variable STACKRAY_PHP_<major>_<minor> says, words apart by
+// spaces (with `chroot ROOT`, this tree and /tmp have to be mounted inside of it), else /usr/bin/php<major>.<minor>.
+// Empty: there is none.
+std::vector<std::string> FindPhp(const PhpRelease& release);
+
+// Options that switch the JIT on: "" (off), "function", "tracing".
+std::vector<std::string> JitOptions(const std::string& kind);
+
+struct PhpFrame {
+  std::string function;  // As in a profile; `include` without its file.
+  std::string file;      // Empty for an internal function.
+  int64_t line = 0;
+  friend bool operator==(const PhpFrame&, const PhpFrame&) = default;
+};
+
+// A run of tests/live/programs/php/many_shapes.php.
+class PhpRun {
+ public:
+  // `kind`: "" or "deep". nullopt: it did not get as far as its first frames in 20 s.
+  static std::unique_ptr<PhpRun> Start(const PhpRelease& release,
+                                       const std::vector<std::string>& interpreter,
+                                       const std::vector<std::string>& options,
+                                       const std::string& kind);
+  ~PhpRun();
+
+  uint32_t pid() const { return program_.pid(); }
+  // The stack by PHP's own debug_backtrace(), innermost first, where a stopped process goes on. nullopt: no answer
+  // (the copy of the process that was to give it was caught at a moment when it could not).
+  std::optional<std::vector<PhpFrame>> ContinueAndAsk();
+
+ private:
+  PhpRun(TargetProgram program, std::string answers)
+      : program_(std::move(program)), answers_(std::move(answers)) {}
+
+  TargetProgram program_;
+  std::string answers_;  // The file.
+};
+
+// A profile's function as PhpFrame has it.
+std::string PlainPhpName(const std::string& function);
+
+}  // namespace stackray::test
+
+#endif  // STACKRAY_TESTS_LIVE_PHP_RUNS_H_
