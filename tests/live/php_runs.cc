@@ -39,14 +39,14 @@ struct Call {
   int64_t line = 0;
 };
 
-// "FUNCTION FILE:LINE"; a function's name may hold spaces, its file here none.
+// FUNCTION, FILE and LINE with tabs between them. An anonymous class has a NUL byte in its name, which stays.
 std::optional<Call> ParseCall(const std::string& text) {
-  const size_t colon = text.rfind(':'), space = text.rfind(' ');
-  if (colon == std::string::npos || space == std::string::npos || colon < space)
-    return std::nullopt;
-  return Call{.function = text.substr(0, text.find('\0')).substr(0, space),
-              .file = text.substr(space + 1, colon - space - 1),
-              .line = std::atoll(text.c_str() + colon + 1)};
+  const size_t line = text.rfind('\t');
+  const size_t file = line == std::string::npos || line == 0 ? line : text.rfind('\t', line - 1);
+  if (file == std::string::npos || file >= line) return std::nullopt;
+  return Call{.function = text.substr(0, file),
+              .file = text.substr(file + 1, line - file - 1),
+              .line = std::atoll(text.c_str() + line + 1)};
 }
 
 // debug_backtrace() says where each function was called, a profile where each one is.
@@ -148,7 +148,7 @@ std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk() {
 }
 
 std::string PlainPhpName(const std::string& function) {
-  std::string name = function.substr(0, function.find('\0'));
+  std::string name = function;
   // Behind a NUL byte, which does not print: where an anonymous class was declared.
   const size_t anonymous = name.find("@anonymous");
   const size_t member = name.rfind("::");

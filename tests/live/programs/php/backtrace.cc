@@ -4,8 +4,9 @@
 // itself goes on untouched. While the virtual machine's loop runs, it has the instruction in a register (r15, with the frame in
 // r14); the copy writes it to where PHP looks for it, as the loop does before each call.
 //
-// Answers go to the file that PHP_BACKTRACE names: a line "FUNCTION FILE:LINE" a frame, innermost first, as debug_backtrace()
-// has them: LINE is where FUNCTION was called, FILE may be empty. A line "." ends an answer. No header of PHP is needed.
+// Answers go to the file that PHP_BACKTRACE names: a line a frame, innermost first, as debug_backtrace() has them: FUNCTION,
+// FILE and LINE with tabs between them. LINE is where FUNCTION was called; FILE may be empty. A line "." ends an answer. No
+// header of PHP is needed.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ bool has_live_instruction;
 constexpr char kCode[] =
     "(function () { $text = '';"
     "foreach (array_slice(debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS), 1) as $frame)"
-    "  $text .= (isset($frame['class']) ? $frame['class'] . '::' : '') . $frame['function'] . ' ' ."
-    "    ($frame['file'] ?? '') . ':' . ($frame['line'] ?? 0) . \"\\n\";"
+    "  $text .= (isset($frame['class']) ? $frame['class'] . '::' : '') . $frame['function'] . \"\t\" ."
+    "    ($frame['file'] ?? '') . \"\t\" . ($frame['line'] ?? 0) . \"\\n\";"
     "file_put_contents(getenv('PHP_BACKTRACE'), $text . \".\\n\", FILE_APPEND); })();";
 
 void Answer(int, siginfo_t*, void* context) {
