@@ -16,6 +16,7 @@
 #include "bpf/env_bpf.h"
 #include "bpf/php.h"
 #include "bpf/python_thread.h"
+#include "bpf/ruby_thread.h"
 
 #define STEPS_AT_ONCE 64
 
@@ -45,6 +46,8 @@ __noinline int begin_runtime(u32 slot)
 		found = begin_python(slot);
 	else if (layout->kind == RUNTIME_PHP)
 		found = begin_php(s);
+	else if (layout->kind == RUNTIME_RUBY)
+		found = begin_ruby(slot);
 	if (!found) {
 		env_count(COUNT_RUNTIME_NO_THREAD);
 		return 0;
@@ -61,7 +64,11 @@ __noinline int stage_runtime_frame(u32 slot)
 
 	if (!s)
 		return END_BAD_TABLE;
-	return s->run.layout.kind == RUNTIME_PHP ? stage_php_frame(s) : stage_python_frame(s);
+	switch (s->run.layout.kind) {
+	case RUNTIME_RUBY: return stage_ruby_frame(s);
+	case RUNTIME_PHP: return stage_php_frame(s);
+	default: return stage_python_frame(s);
+	}
 }
 
 /* Appends the staged words. */

@@ -99,6 +99,9 @@ struct runtime_walk {
 	u32 word_count;
 	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
 	struct php_walk php;
+	/* Ruby: what the frame before has; its neighbour often has the same. */
+	u64 last_object, method, method_check;
+	u64 last_iseq, iseq_begin, iseq_check;
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];
 	u64 words[STAGED_WORDS];

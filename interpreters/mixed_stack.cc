@@ -47,27 +47,48 @@ Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* fram
   return waiting;
 }
 
+// A native frame of the loop, and whether the next one called it.
+struct LoopFrame {
+  size_t at = 0;
+  bool has_entry = false;
+};
+
+// All of them, leaf first.
+std::vector<LoopFrame> FindLoops(const PartOfLoop& part_of, std::span<const MixedFrame> frames) {
+  std::vector<LoopFrame> loops;
+  LoopPart before = LoopPart::kNone;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const bool is_native = !frames[i].is_runtime && IsNativeKind(FrameWordKind(frames[i].word));
+    const LoopPart part = is_native ? part_of(frames[i].word) : LoopPart::kNone;
+    if (part == LoopPart::kEntry && before == LoopPart::kLoop)
+      loops.back().has_entry = true;
+    else if (part != LoopPart::kNone)
+      loops.push_back({.at = i});
+    before = part;
+  }
+  return loops;
+}
+
 // Marks `count` native frames that run frames, from the root or from the leaf on.
-void MarkLoops(size_t count, bool from_root, const IsLoopFrame& is_loop,
+void MarkLoops(size_t count, bool from_root, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames) {
-  const size_t size = frames->size();
-  for (size_t i = 0; i < size && count > 0; ++i) {
-    MixedFrame& frame = (*frames)[from_root ? size - 1 - i : i];
-    if (frame.is_runtime || !IsNativeKind(FrameWordKind(frame.word)) || !is_loop(frame.word))
-      continue;
-    frame.is_loop = true;
-    --count;
+  std::vector<LoopFrame> loops = FindLoops(part_of, *frames);
+  const size_t marked = std::min(count, loops.size());
+  const size_t begin = from_root ? loops.size() - marked : 0;
+  for (size_t i = begin; i < begin + marked; ++i) {
+    (*frames)[loops[i].at].is_loop = true;
+    if (loops[i].has_entry) (*frames)[loops[i].at + 1].is_entry = true;
   }
 }
 
 }  // namespace
 
-void MixFrames(std::span<const uint64_t> words, bool is_whole, const IsLoopFrame& is_loop,
+void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames) {
   frames->clear();
   Waiting waiting = TakeApart(words, frames);
   if (!waiting.own.empty()) {
-    MarkLoops(waiting.counts.size(), is_whole, is_loop, frames);
+    MarkLoops(waiting.counts.size(), is_whole, part_of, frames);
     std::vector<MixedFrame> mixed;
     mixed.reserve(frames->size() + waiting.own.size());
     const auto loops = static_cast<size_t>(std::count_if(

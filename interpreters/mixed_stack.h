@@ -21,14 +21,17 @@ struct MixedFrame {
   uint64_t word = 0;    // A native frame's, FRAME_OF_RUNTIME taken out; or a runtime frame's first.
   uint64_t second = 0;  // A runtime frame's.
   bool is_runtime = false;
-  bool is_loop = false;  // A native frame that runs the runtime's frames before it.
+  bool is_loop = false;   // A native frame that runs the runtime's frames before it.
+  bool is_entry = false;  // A native frame that called the loop right before it.
 };
 
-// Does this native frame run the frames of a runtime?
-using IsLoopFrame = std::function<bool(uint64_t word)>;
+// Does this native frame run the frames of a runtime? As a part of its loop (RuntimeData::loop_code), or as what calls the
+// loop (loop_entry_code): right behind the loop's frame it belongs to that one.
+enum class LoopPart : uint8_t { kNone, kLoop, kEntry };
+using PartOfLoop = std::function<LoopPart(uint64_t word)>;
 
 // `is_whole`: the walk reached the root. Leaf first. `frames` is overwritten.
-void MixFrames(std::span<const uint64_t> words, bool is_whole, const IsLoopFrame& is_loop,
+void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames);
 
 }  // namespace stackray

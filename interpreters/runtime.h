@@ -4,6 +4,7 @@
 #ifndef STACKRAY_INTERPRETERS_RUNTIME_H_
 #define STACKRAY_INTERPRETERS_RUNTIME_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bpf/shared/records.h"
+#include "interpreters/mixed_stack.h"
 #include "interpreters/process_memory.h"
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
@@ -28,11 +31,14 @@ class RuntimeCode {
   virtual size_t bytes() const = 0;  // Of memory.
 };
 
-// What the words of a frame name: a code, which `address` and `check` identify, and a place in it.
+// A frame's two words (FRAME_RUNTIME in bpf/shared/records.h), taken apart: a code, which `code` and `check` identify,
+// and a place in it.
 struct RuntimePlace {
-  uint64_t address = 0, check = 0;
+  uint64_t code = 0, check = 0;
   int32_t instruction = 0;
 };
+// The first word without its kind.
+inline constexpr uint64_t kRuntimeWordMask = (uint64_t{1} << FRAME_KIND_SHIFT) - 1;
 
 // A run of code, by its place in the file.
 struct FileRange {
@@ -52,20 +58,32 @@ class RuntimeData {
   virtual absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const = 0;
   // Where the native frames lie that run the runtime's frames, as far as that is known.
   virtual const std::vector<FileRange>& loop_code() const = 0;
-
-  // Reads the code object at `address`, whose content had the check word `check` when it was sampled.
-  // Errors: NotFound (the process is gone), DataLoss (other content now, or none that makes sense).
-  virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory& memory,
-                                                                      uint64_t address,
-                                                                      uint32_t check) const = 0;
-
-  // The words of a frame (FRAME_RUNTIME in bpf/shared/records.h).
-  virtual RuntimePlace PlaceOf(uint64_t word, uint64_t second) const;
-  // As ReadCode(), of what PlaceOf() said.
-  virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCodeAt(
-      ProcessMemory& memory, const RuntimePlace& place) const {
-    return ReadCode(memory, place.address, static_cast<uint32_t>(place.check));
+  // Code that calls the loop: right behind a frame of the loop it is the same native frame to us, and one of its own
+  // where the loop's is missing.
+  virtual const std::vector<FileRange>& loop_entry_code() const {
+    static const std::vector<FileRange> none;
+    return none;
   }
+
+  LoopPart PartOfLoop(uint64_t file_offset) const {
+    const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };
+    if (std::any_of(loop_code().begin(), loop_code().end(), contains)) return LoopPart::kLoop;
+    return std::any_of(loop_entry_code().begin(), loop_entry_code().end(), contains)
+               ? LoopPart::kEntry
+               : LoopPart::kNone;
+  }
+
+  // As records.h says, unless the runtime packs its words in another way.
+  virtual RuntimePlace PlaceOf(uint64_t word, uint64_t second) const {
+    return {.code = word & FRAME_OFFSET_MASK,
+            .check = second >> 32,
+            .instruction = static_cast<int32_t>(static_cast<uint32_t>(second))};
+  }
+  // Reads the code of a frame, by what PlaceOf() said. `base`: where byte 0 of the file's text mapping would be in the
+  // process; 0: not known.
+  // Errors: NotFound (the process is gone), DataLoss (other content now, or none that makes sense).
+  virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
+      ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const = 0;
 };
 
 class RuntimeLoader {

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
+#include "interpreters/ruby/loader.h"
 #include "kernel/raw_sample.h"
 
 namespace stackray {
@@ -14,18 +15,13 @@ constexpr size_t kEntryOverheadBytes = 128;
 
 }  // namespace
 
-RuntimePlace RuntimeData::PlaceOf(uint64_t word, uint64_t second) const {
-  return {.address = FrameWordOffset(word),
-          .check = second >> 32,
-          .instruction = static_cast<int32_t>(static_cast<uint32_t>(second))};
-}
-
 Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
     : memory_(memory), cache_bytes_(cache_bytes), open_(open ? std::move(open) : [](uint32_t pid) {
         return std::make_unique<LiveProcessMemory>(pid);
       }) {
   loaders_.push_back(std::make_unique<PythonLoader>());
   loaders_.push_back(std::make_unique<PhpLoader>());
+  loaders_.push_back(std::make_unique<RubyLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 
@@ -61,7 +57,7 @@ uint64_t Runtimes::OwnerOf(const ProcessId& process) {
 
 void Runtimes::Remember(const ProcessId& process, const CodeMemory& code) {
   const CodeKey key{
-      .owner = OwnerOf(process), .address = code.record->code, .check = code.record->check};
+      .owner = OwnerOf(process), .code = code.record->code, .check = code.record->check};
   if (by_key_.contains(key)) return;
   ForgetCaptured(key);
   auto memory = std::make_unique<CapturedMemory>(code);
@@ -92,29 +88,32 @@ void Runtimes::ForgetCaptured(const CodeKey& key) {
 // object, what was sent (a long line table is cut off).
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessId& process,
                                                                   const RuntimeData& data,
-                                                                  const CodeKey& key) {
+                                                                  const RuntimePlace& place,
+                                                                  uint64_t base) {
+  const CodeKey key{.owner = OwnerOf(process), .code = place.code, .check = place.check};
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> sent = absl::NotFoundError("not sent");
   if (const auto found = captured_.find(key); found != captured_.end()) {
-    sent = data.ReadCodeAt(*found->second, {.address = key.address, .check = key.check});
+    sent = data.ReadCode(*found->second, base, place);
     const bool is_whole = !found->second->TakeMissed();
     ForgetCaptured(key);
     if (sent.ok()) ++counts_.captured_reads;
     if (sent.ok() && is_whole) return sent;
   }
   const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
-      data.ReadCodeAt(*memory, {.address = key.address, .check = key.check});
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = data.ReadCode(*memory, base, place);
   return code.ok() || !sent.ok() ? code : sent;
 }
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const ProcessId& process,
                                                                     const RuntimeData& data,
-                                                                    const CodeKey& key) {
+                                                                    const RuntimePlace& place,
+                                                                    uint64_t base) {
+  const CodeKey key{.owner = OwnerOf(process), .code = place.code, .check = place.check};
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entries_.splice(entries_.begin(), entries_, known->second);
     return known->second->code;
   }
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = Read(process, data, key);
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = Read(process, data, place, base);
   if (!code.ok()) return code;
   ++counts_.code_reads;
   entries_.push_front({.key = key, .code = *code});
@@ -125,11 +124,10 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const Proces
 }
 
 FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
-                               uint64_t second) {
+                               uint64_t second, uint64_t base) {
   const RuntimePlace place = data.PlaceOf(word, second);
-  const CodeKey key{
-      .owner = OwnerOf(process), .address = place.address, .check = place.check};
-  const absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = CodeOf(process, data, key);
+  const absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
+      CodeOf(process, data, place, base);
   FrameSymbols symbols{.type = data.type()};
   if (code.ok()) {
     symbols.lines.push_back((*code)->LineAt(place.instruction));

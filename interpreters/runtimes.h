@@ -54,8 +54,9 @@ class Runtimes {
   // FrameKey::owner() of the process's frames. The same for as long as it is asked for, until Wipe().
   uint64_t OwnerOf(const ProcessId& process);
   // The name of a frame by its words in the record.
+  // `base`: where byte 0 of the runtime's text mapping would be in the process.
   FrameSymbols Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
-                       uint64_t second);
+                       uint64_t second, uint64_t base = 0);
 
   // What BPF sent of code that the next sample may be in.
   void Remember(const ProcessId& process, const CodeMemory& code);
@@ -68,11 +69,11 @@ class Runtimes {
 
  private:
   struct CodeKey {
-    uint64_t owner = 0, address = 0, check = 0;
+    uint64_t owner = 0, code = 0, check = 0;
     friend bool operator==(const CodeKey&, const CodeKey&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const CodeKey& k) {
-      return H::combine(std::move(h), k.owner, k.address, k.check);
+      return H::combine(std::move(h), k.owner, k.code, k.check);
     }
   };
   struct Entry {
@@ -83,10 +84,11 @@ class Runtimes {
 
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> Read(const ProcessId& process,
                                                           const RuntimeData& data,
-                                                          const CodeKey& key);
+                                                          const RuntimePlace& place, uint64_t base);
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> CodeOf(const ProcessId& process,
                                                             const RuntimeData& data,
-                                                            const CodeKey& key);
+                                                            const RuntimePlace& place,
+                                                            uint64_t base);
   void Evict();
   void ForgetCaptured(const CodeKey& key);
 

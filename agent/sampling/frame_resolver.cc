@@ -15,7 +15,6 @@ constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
-constexpr uint64_t kRuntimeWord = (1ULL << FRAME_KIND_SHIFT) - 1;  // What a runtime's frame is, without its kind.
 
 // The mapping of an executable's segment. An executable rarely has more than one with code.
 MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
@@ -133,10 +132,11 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* d
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
-  const FrameKey key =
-      FrameKey::Make(data->type(), stack.owner, (frame.word & kRuntimeWord) | folded, frame.second);
+  const FrameKey key = FrameKey::Make(data->type(), stack.owner,
+                                      (frame.word & kRuntimeWordMask) | folded, frame.second);
   return FindOrDefine(key, batch, [&] {
-    FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second);
+    FrameSymbols symbols =
+        runtimes_->Resolve(stack.process, *data, frame.word, frame.second, stack.runtime_base);
     if (loop == nullptr) return symbols;
     const ExecutableFile* file = FileOf(stack, FrameWordRange(loop->word));
     if (file == nullptr) return symbols;
@@ -174,13 +174,12 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
                                       std::vector<int32_t>* frames) {
   const std::shared_ptr<const RuntimeData> data =
       runtimes_ == nullptr ? nullptr : runtimes_->DataOf(runtime);
-  const auto is_loop = [&](uint64_t word) {
-    if (data == nullptr || stack.ranges[FrameWordRange(word)].runtime != runtime) return false;
-    const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
-    return std::any_of(data->loop_code().begin(), data->loop_code().end(),
-                       [&](const FileRange& range) { return range.Contains(offset); });
+  const auto part_of = [&](uint64_t word) {
+    if (data == nullptr || stack.ranges[FrameWordRange(word)].runtime != runtime)
+      return LoopPart::kNone;
+    return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
   };
-  MixFrames(words, is_whole, is_loop, &mixed_);
+  MixFrames(words, is_whole, part_of, &mixed_);
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
@@ -188,9 +187,9 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
       continue;
     }
     if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
-        is_loop(frame.word))
+        part_of(frame.word) == LoopPart::kLoop)
       frames->push_back(UnsupportedFrame(*data, runtime, batch));
-    if (!frame.is_loop || loop_frames_ == LoopFrames::kKept)
+    if ((!frame.is_loop && !frame.is_entry) || loop_frames_ == LoopFrames::kKept)
       frames->push_back(UserFrame(stack, frame.word, batch));
   }
 }
@@ -199,11 +198,12 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
                                      bool is_whole, std::span<const code_range> ranges,
                                      std::vector<ExecutableFilePtr>* process_files,
                                      BatchBuilder& batch, std::vector<int32_t>* frames) {
-  UserStack stack{.process = process, .owner = 0, .ranges = ranges, .process_files = process_files};
+  UserStack stack{.process = process, .ranges = ranges, .process_files = process_files};
   range_files_.assign(ranges.size(), {});
   for (const code_range& range : ranges) {
     if (range.runtime == 0) continue;
     if (runtimes_ != nullptr) stack.owner = runtimes_->OwnerOf(process);
+    stack.runtime_base = range.start - range.file_offset;
     return AppendMixedFrames(stack, words, is_whole, range.runtime, batch, frames);
   }
   for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));

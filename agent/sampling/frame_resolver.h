@@ -107,9 +107,10 @@ class FrameResolver {
   };
   struct UserStack {
     ProcessId process;
-    uint64_t owner;  // Of a runtime's frames; 0 in a stack without any.
+    uint64_t owner = 0;         // Of a runtime's frames; 0 in a stack without any.
+    uint64_t runtime_base = 0;  // Where byte 0 of the runtime's text mapping would be.
     std::span<const code_range> ranges;
-    std::vector<ExecutableFilePtr>* process_files;
+    std::vector<ExecutableFilePtr>* process_files = nullptr;
   };
 
   const ExecutableFile* FileOf(const UserStack& stack, uint32_t range);

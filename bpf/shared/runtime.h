@@ -7,6 +7,7 @@
 
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
+#include "bpf/shared/ruby.h"
 #include "bpf/shared/types.h"
 
 #define MAX_RUNTIME_FILES 256 /* entry 0 stays unused: file_entry.runtime 0 means none */
@@ -14,6 +15,7 @@
 enum runtime_kind {
 	RUNTIME_NONE = 0, /* also: recognised, but this version's frames are not known */
 	RUNTIME_PYTHON = 1,
+	RUNTIME_RUBY = 2,
 	RUNTIME_PHP = 3,
 };
 
@@ -22,6 +24,7 @@ struct runtime_layout {
 	u32 reserved;
 	union {
 		struct python_layout python;
+		struct ruby_layout ruby;
 		struct php_layout php;
 	};
 };

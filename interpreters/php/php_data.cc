@@ -90,22 +90,16 @@ RuntimePlace PhpData::PlaceOf(uint64_t word, uint64_t second) const {
   const auto instruction =
       static_cast<int32_t>(static_cast<uint32_t>(second) & kInstruction);
   if ((word >> PHP_FORM_SHIFT & 3) == PHP_BY_FUNCTION)
-    return {.address = FrameWordOffset(word), .check = second >> 32, .instruction = instruction};
-  return {.address = php_closure_code(word, second),
+    return {.code = FrameWordOffset(word), .check = second >> 32, .instruction = instruction};
+  return {.code = php_closure_code(word, second),
           .check = php_closure_check(second),
           .instruction = instruction};
 }
 
-absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpData::ReadCodeAt(
-    ProcessMemory& memory, const RuntimePlace& place) const {
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpData::ReadCode(
+    ProcessMemory& memory, uint64_t /*base*/, const RuntimePlace& place) const {
   if (!reader_) return absl::DataLossError("an unsupported version");
-  return reader_->Read(memory, place.address, static_cast<uint32_t>(place.check));
-}
-
-absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpData::ReadCode(ProcessMemory& memory,
-                                                                     uint64_t address,
-                                                                     uint32_t check) const {
-  return ReadCodeAt(memory, {.address = address, .check = check});
+  return reader_->Read(memory, place.code, static_cast<uint32_t>(place.check));
 }
 
 }  // namespace stackray

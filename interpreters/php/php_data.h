@@ -44,12 +44,8 @@ class PhpData : public RuntimeData {
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCodeAt(
-      ProcessMemory& memory, const RuntimePlace& place) const override;
-  // As ReadCodeAt(), of a frame by PHP_BY_FUNCTION.
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory& memory,
-                                                              uint64_t address,
-                                                              uint32_t check) const override;
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
+      ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;
   // All zeros of an unsupported version.
   const php_layout& layout() const { return layout_; }
   const PhpVersion& version() const { return version_; }

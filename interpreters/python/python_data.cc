@@ -123,11 +123,10 @@ absl::Status PythonData::Publish(uint32_t runtime, RuntimeMemory& memory) const 
   return memory.Put(runtime, layout);
 }
 
-absl::StatusOr<std::shared_ptr<const RuntimeCode>> PythonData::ReadCode(ProcessMemory& memory,
-                                                                        uint64_t address,
-                                                                        uint32_t check) const {
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> PythonData::ReadCode(
+    ProcessMemory& memory, uint64_t /*base*/, const RuntimePlace& place) const {
   if (!reader_) return absl::DataLossError("an unsupported version");
-  return reader_->Read(memory, address, check);
+  return reader_->Read(memory, place.code, static_cast<uint32_t>(place.check));
 }
 
 }  // namespace stackray

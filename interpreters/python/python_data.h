@@ -40,9 +40,8 @@ class PythonData : public RuntimeData {
   bool supported() const override { return reader_.has_value(); }
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
-  absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory& memory,
-                                                              uint64_t address,
-                                                              uint32_t check) const override;
+  absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
+      ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;
   // All zeros of an unsupported version.
   const python_layout& layout() const { return layout_; }
   const PythonBuild& build() const { return build_; }

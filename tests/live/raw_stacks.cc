@@ -90,14 +90,11 @@ RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
           .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0))};
 }
 
-bool RawStacks::IsLoop(const WalkResult& walk, uint64_t word) {
+LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word) {
   const code_range& range = walk.ranges[FrameWordRange(word)];
   const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
-  if (data == nullptr) return false;
-  const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
-  for (const FileRange& loop : data->loop_code())
-    if (loop.Contains(offset)) return true;
-  return false;
+  if (data == nullptr) return LoopPart::kNone;
+  return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
 }
 
 RawStack RawStacks::Finish(const RawSample& sample) {
@@ -115,18 +112,23 @@ RawStack RawStacks::Finish(const RawSample& sample) {
   const ProcessId process{
       .pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
   std::shared_ptr<const RuntimeData> data;
-  for (const code_range& range : walk.ranges)
-    if (data == nullptr) data = runtimes_->DataOf(range.runtime);
+  uint64_t base = 0;
+  for (const code_range& range : walk.ranges) {
+    if (data != nullptr) break;
+    data = runtimes_->DataOf(range.runtime);
+    base = range.start - range.file_offset;
+  }
   std::vector<MixedFrame> frames;
   MixFrames(
-      walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return IsLoop(walk, word); },
+      walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return PartOfLoop(walk, word); },
       &frames);
   for (const MixedFrame& frame : frames) {
     if (!frame.is_runtime) {
       stack.frames.push_back(NativeFrame(walk, frame.word));
-      stack.frames.back().is_loop = frame.is_loop;
+      stack.frames.back().is_loop = frame.is_loop || frame.is_entry;
     } else if (data != nullptr) {
-      const FrameSymbols symbols = runtimes_->Resolve(process, *data, frame.word, frame.second);
+      const FrameSymbols symbols =
+          runtimes_->Resolve(process, *data, frame.word, frame.second, base);
       stack.frames.push_back({.name = symbols.lines.front().function,
                               .is_runtime = true,
                               .file = symbols.lines.front().file,

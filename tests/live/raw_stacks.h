@@ -54,7 +54,7 @@ class RawStacks {
   void AnswerMisses();
   RawStack Finish(const RawSample& sample);
   RawFrame NativeFrame(const WalkResult& walk, uint64_t word);
-  bool IsLoop(const WalkResult& walk, uint64_t word);
+  LoopPart PartOfLoop(const WalkResult& walk, uint64_t word);
   bool WaitUntilStopped(int timeout_ms);
   std::string NameOf(const code_range& range, uint64_t file_offset);
 

@@ -93,7 +93,7 @@ std::string DescribePython(const PythonData& data, const PythonChain& chain,
     }
     const uint64_t second = chain.words[i + 1];
     const auto code =
-        data.ReadCode(memory, FrameWordOffset(chain.words[i]), static_cast<uint32_t>(second >> 32));
+        data.ReadCode(memory, 0, data.PlaceOf(chain.words[i], second));
     if (!code.ok()) {
       text += "[stale]\n";
       continue;

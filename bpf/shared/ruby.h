@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* What the kernel side knows of one executable that holds a Ruby interpreter (CRuby). User space finds it out
+ * (interpreters/ruby/) and hands it over inside struct runtime_layout.
+ *
+ * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to it
+ * (code_range.start - code_range.file_offset), so that they are the same in every process. All others are
+ * offsets inside Ruby's structures, in bytes. Names follow interpreters/ruby/ruby_layouts.h. */
+#ifndef STACKRAY_BPF_SHARED_RUBY_H
+#define STACKRAY_BPF_SHARED_RUBY_H
+
+#include "bpf/shared/types.h"
+
+/* How a thread finds its execution context. */
+enum ruby_context_kind {
+	RUBY_CONTEXT_NONE = 0,
+	RUBY_CONTEXT_GLOBAL = 1, /* before 3.0: the variable at context_at names the running thread's */
+	RUBY_CONTEXT_STATIC = 2, /* at the thread pointer + context_offset */
+	RUBY_CONTEXT_MODULE = 3, /* context_at: a tls_index (module, offset); there, + context_offset */
+	RUBY_CONTEXT_SLOT = 4,   /* at the thread pointer + the number at context_at */
+};
+
+struct ruby_layout {
+	u64 context_at;
+	s64 context_offset;
+	u64 vm_at;        /* variable: rb_vm_t *; 0: not known */
+	u32 context_kind; /* enum ruby_context_kind */
+	u32 vm_objspace, gc_flags, gc_mask; /* a byte in the object space, its bit while collecting; mask 0: not known */
+	u32 ec_vm_stack;  /* then its size in words, then the innermost frame */
+	u32 ec_thread, thread_ec;
+	u32 thread_native; /* 0: thread_id lies in the thread itself */
+	u32 thread_id;     /* pthread_t: the thread pointer */
+	u32 vm_threads, thread_link; /* before 3.0: all threads */
+	u32 thread_ractor, ractor_running, vm_lock_owner; /* from 3.0 on */
+	u32 frame_bytes, frame_pc, frame_iseq, frame_ep;
+	u32 iseq_body, body_encoded;
+	/* What identifies an iseq's content: inside the first RUBY_BODY_BYTES of its body. */
+	u32 check_path, check_label, check_line;
+	/* The same for a method entry, inside its first RUBY_METHOD_BYTES. */
+	u32 method_definition, method_called_id, method_owner;
+};
+
+#define RUBY_FRAME_BYTES 64
+#define RUBY_BODY_BYTES 128
+#define RUBY_METHOD_BYTES 40 /* all of one; what follows may be the end of its page */
+
+/* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^47, so 44 bits say one.
+ *   first:  bits 0-43 the instruction sequence / 8, bits 44-59 the method entry / 8, low 16 bits
+ *   second: bits 0-17 check of both, bits 18-35 the instruction: words from the first one, bits 36-63 the method entry / 8, the rest
+ * No instruction sequence: a C function, and the instruction's bits belong to the check. Neither: the collector. */
+#define RUBY_ADDRESS_BITS 44
+#define RUBY_ADDRESS_MASK ((1ULL << RUBY_ADDRESS_BITS) - 1)
+#define RUBY_CHECK_BITS 18
+#define RUBY_CHECK_MASK ((1ULL << RUBY_CHECK_BITS) - 1)
+#define RUBY_MAX_INSTRUCTION ((1u << 18) - 1) /* this far and farther: no line */
+
+static inline __attribute__((always_inline)) u64 ruby_first_word(u64 iseq, u64 method)
+{
+	return (iseq >> 3 & RUBY_ADDRESS_MASK) | (method >> 3 & 0xffff) << RUBY_ADDRESS_BITS;
+}
+
+static inline __attribute__((always_inline)) u64 ruby_second_word(u64 method, u32 instruction, u64 check)
+{
+	return (check & RUBY_CHECK_MASK) | (u64)(instruction & RUBY_MAX_INSTRUCTION) << RUBY_CHECK_BITS |
+	       (method >> 19 & 0xfffffff) << 36;
+}
+
+/* Numbers that change when an object's memory becomes another object. The same in BPF, when the frame is seen, and in user
+ * space, when it is named. */
+static inline __attribute__((always_inline)) u64 ruby_mix(u64 mixed, u64 word)
+{
+	mixed = (mixed ^ word) * 0x9e3779b97f4a7c15ULL;
+	return mixed ^ mixed >> 29;
+}
+
+#endif

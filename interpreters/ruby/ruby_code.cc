@@ -1,0 +1,151 @@
+#include "interpreters/ruby/ruby_code.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace stackray {
+namespace {
+
+// The longest instruction sequences of the standard library have some thousand words.
+constexpr uint32_t kMostLines = 1 << 17, kMostWords = 1 << 20;
+constexpr size_t kBodyBytes = 208;   // Holds every field that is read, in every version.
+constexpr uint32_t kMethodBody = 1;  // ISEQ_TYPE_METHOD
+
+absl::Status Failure(const ProcessMemory& memory) {
+  return memory.IsGone() ? absl::NotFoundError("the process is gone")
+                         : absl::DataLossError("no such code any more");
+}
+
+}  // namespace
+
+SourceLine RubyCode::LineAt(int32_t instruction) const {
+  SourceLine line;
+  line.function = name_;
+  line.file = file_;
+  line.start_line = first_line_;
+  // A frame's instruction is the next one, but where nothing has run yet.
+  const auto position = static_cast<uint32_t>(instruction);
+  if (position < RUBY_MAX_INSTRUCTION) line.line = lines_.LineAt(position == 0 ? 0 : position - 1);
+  return line;
+}
+
+RubyFrame TakeRubyFrameApart(uint64_t first, uint64_t second) {
+  RubyFrame frame;
+  frame.iseq = (first & RUBY_ADDRESS_MASK) << 3;
+  frame.method = (first >> RUBY_ADDRESS_BITS & 0xffff) << 3 | second >> 36 << 19;
+  if (frame.iseq == 0) {
+    frame.check = second & ((uint64_t{1} << 36) - 1);
+  } else {
+    frame.check = second & RUBY_CHECK_MASK;
+    frame.instruction = static_cast<uint32_t>(second >> RUBY_CHECK_BITS) & RUBY_MAX_INSTRUCTION;
+  }
+  return frame;
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::Read(
+    ProcessMemory& memory, uint64_t names_by_number, const RubyFrame& frame) const {
+  RubyValues values(memory, fields, names_by_number);
+  if (frame.iseq != 0) return ReadInstructions(memory, values, frame);
+  if (frame.method != 0) return ReadFunction(memory, values, frame);
+  return std::make_shared<const RubyCode>(kRubyCollector, "", 0, RubyLines{});
+}
+
+absl::StatusOr<RubyCodeReader::Method> RubyCodeReader::ReadMethod(ProcessMemory& memory,
+                                                                  uint64_t at) const {
+  std::array<uint8_t, RUBY_METHOD_BYTES> bytes{};
+  if (!memory.Read(at, bytes)) return Failure(memory);
+  const auto flags = NumberAt<uint32_t>(bytes, 0);
+  if ((flags & 0xf01f) != static_cast<uint32_t>(RubyType::kMethodEntry)) return Failure(memory);
+  Method method{.owner = NumberAt<uint64_t>(bytes, layout.method_owner),
+                .definition = NumberAt<uint64_t>(bytes, layout.method_definition)};
+  method.check =
+      ruby_mix(ruby_mix(method.definition, NumberAt<uint64_t>(bytes, layout.method_called_id)),
+               method.owner);
+  return method;
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadFunction(
+    ProcessMemory& memory, RubyValues& values, const RubyFrame& frame) const {
+  const absl::StatusOr<Method> method = ReadMethod(memory, frame.method);
+  if (!method.ok()) return method.status();
+  const uint64_t seen = ruby_second_word(frame.method, static_cast<uint32_t>(method->check >> 46),
+                                         method->check >> 28);
+  if ((seen & ((uint64_t{1} << 36) - 1)) != frame.check) return Failure(memory);
+  const std::optional<uint64_t> id =
+      values.Word(method->definition + fields.definition_original_id);
+  const std::optional<std::string> name = id ? values.Name(*id) : std::nullopt;
+  if (!name) return Failure(memory);
+  return std::make_shared<const RubyCode>(values.QualifiedName(method->owner, *name), "", 0,
+                                          RubyLines{});
+}
+
+RubyLines RubyCodeReader::ReadLines(ProcessMemory& memory, std::span<const uint8_t> body) const {
+  RubyLines lines;
+  const auto at = NumberAt<uint64_t>(body, fields.body_lines);
+  const auto count = NumberAt<uint32_t>(body, fields.body_line_count);
+  const auto words = NumberAt<uint32_t>(body, fields.body_size);
+  if (count == 0 || count > kMostLines || words > kMostWords) return lines;
+  std::vector<uint8_t> entries(size_t{count} * fields.line_bytes);
+  if (!memory.Read(at, entries)) return lines;
+  if (fields.body_line_index != kNoField && count > 1) {
+    lines.index.resize(RubyIndexBytes(words));
+    if (!memory.Read(NumberAt<uint64_t>(body, fields.body_line_index), lines.index)) return {};
+  }
+  for (size_t i = 0; i < count; ++i) {
+    lines.lines.push_back(NumberAt<int32_t>(entries, i * fields.line_bytes + fields.line_number));
+    if (fields.line_position != kNoField)
+      lines.positions.push_back(
+          NumberAt<uint32_t>(entries, i * fields.line_bytes + fields.line_position));
+  }
+  return lines;
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadInstructions(
+    ProcessMemory& memory, RubyValues& values, const RubyFrame& frame) const {
+  if (!values.Is(frame.iseq, RubyType::kInstructions)) return Failure(memory);
+  const std::optional<uint64_t> body_at = values.Word(frame.iseq + fields.iseq_body);
+  std::array<uint8_t, kBodyBytes> body{};
+  if (!body_at || !memory.Read(*body_at, body)) return Failure(memory);
+  const auto word = [&](uint32_t field) { return NumberAt<uint64_t>(body, field); };
+  Method method;
+  if (frame.method != 0) {
+    absl::StatusOr<Method> read = ReadMethod(memory, frame.method);
+    if (!read.ok()) return read.status();
+    method = *read;
+  }
+  const uint64_t content =
+      ruby_mix(ruby_mix(ruby_mix(word(fields.body_encoded), word(fields.body_path)),
+                        word(fields.body_label)),
+               word(fields.body_first_line));
+  if ((ruby_mix(content, method.check) >> 40 & RUBY_CHECK_MASK) != frame.check)
+    return absl::DataLossError("another instruction sequence by now");
+  std::optional<std::string> label = values.Text(word(fields.body_label));
+  if (!label) return Failure(memory);
+  // "block in name": the last word is the method's, if it is one's.
+  const std::optional<std::string> base = values.Text(word(fields.body_base_label));
+  const std::optional<uint64_t> local = values.Word(word(fields.body_local) + fields.iseq_body);
+  const std::optional<uint64_t> local_type =
+      local ? values.Word(*local + fields.body_type) : std::nullopt;
+  if (method.owner != 0 && base && local_type &&
+      static_cast<uint32_t>(*local_type) == kMethodBody && label->ends_with(*base))
+    *label =
+        label->substr(0, label->size() - base->size()) + values.QualifiedName(method.owner, *base);
+  // The path as it was given, or that and the real one.
+  const uint64_t path = word(fields.body_path);
+  std::optional<std::string> file;
+  if (values.Is(path, RubyType::kString)) {
+    file = values.Text(path);
+  } else {
+    const std::optional<uint64_t> real = values.Item(path, 1), given = values.Item(path, 0);
+    if (real) file = values.Text(*real);
+    if (!file && given) file = values.Text(*given);
+  }
+  return std::make_shared<const RubyCode>(*std::move(label), file.value_or(""),
+                                          NumberAt<int32_t>(body, fields.body_first_line),
+                                          ReadLines(memory, body));
+}
+
+}  // namespace stackray
