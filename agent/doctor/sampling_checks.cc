@@ -52,7 +52,8 @@ Findings CheckKernel(const HostProbe& host) {
       UpstreamVersion(release, host.KernelBuild(), ReadSetting(host, "/proc/version_signature"));
   if (!version) {
     findings.push_back(Warning("kernel", fmt::format("unknown kernel version '{}'", release),
-                               "unknown whether sampling is safe on it", "use Linux 5.10 or newer"));
+                               "unknown whether sampling is safe on it",
+                               "use Linux 5.10 or newer"));
     return findings;
   }
   const std::string name = release.starts_with(version->ToString())

@@ -81,8 +81,7 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadFuncti
   std::string name, file;
   if (name_at != 0) {
     std::optional<std::string> text = ReadPhpString(memory, fields, name_at);
-    std::optional<std::string> scope =
-        scope_at == 0 ? "" : ReadClassName(memory, scope_at);
+    std::optional<std::string> scope = scope_at == 0 ? "" : ReadClassName(memory, scope_at);
     if (!text || !scope) return Failure(memory);
     name = Joined(*scope, *text);
   }
@@ -97,7 +96,8 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadFuncti
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadClosure(
     ProcessMemory& memory, uint64_t place, uint32_t check) const {
   const uint64_t first = (place & ((uint64_t{1} << PHP_POINTER_BITS) - 1)) << 3;
-  const uint64_t low = (place >> PHP_POINTER_BITS & 15) | (place >> (PHP_FORM_SHIFT + 2) & 0x3ff) << 4;
+  const uint64_t low = (place >> PHP_POINTER_BITS & 15) | (place >> (PHP_FORM_SHIFT + 2) & 0x3ff)
+                                                              << 4;
   const uint64_t second = uint64_t{check & 0x3fffffff} << (3 + PHP_LOW_BITS) | low << 3;
   const uint64_t form = place >> PHP_FORM_SHIFT & 3;
   const bool is_code_of_file = form == PHP_BY_NAME && first == 0;

@@ -112,8 +112,7 @@ PhpVariables FindVariables(const PhpFile& file) {
   variables.globals_at = file.PlaceOf(has_offset ? kGlobalsOffset : kGlobalsNumber);
   const FoundSymbol* block = file.Find(kBlock);
   if (block == nullptr) return variables;
-  const Accessed found =
-      ReadAccessor(file.BytesAt(block->address, kAccessorBytes), block->address);
+  const Accessed found = ReadAccessor(file.BytesAt(block->address, kAccessorBytes), block->address);
   variables.tls_kind = found.tls_kind;
   variables.tls_at = found.address == 0 ? 0 : file.PlaceOf(found.address);
   variables.tls_offset = found.tls_offset;
@@ -127,8 +126,7 @@ std::shared_ptr<const RuntimeData> PhpLoader::Recognise(const ElfImage& image,
   // Nearly every file: no symbol table is read for it.
   if (!MayHaveDynamicSymbol(image, source, kLoop)) return nullptr;
   const PhpFile file(image, source);
-  const bool has_globals = file.Find(kGlobals) != nullptr ||
-                           file.Find(kGlobalsOffset) != nullptr ||
+  const bool has_globals = file.Find(kGlobals) != nullptr || file.Find(kGlobalsOffset) != nullptr ||
                            file.Find(kGlobalsNumber) != nullptr;
   if (file.Find(kLoop) == nullptr || !has_globals) return nullptr;
   return PhpData::Make(file.Version(), FindVariables(file), file.LoopCode());

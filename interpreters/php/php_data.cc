@@ -87,8 +87,7 @@ absl::Status PhpData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
 
 RuntimePlace PhpData::PlaceOf(uint64_t word, uint64_t second) const {
   constexpr uint32_t kInstruction = PHP_LINE_MASK | PHP_OUTERMOST | PHP_EVALUATED;
-  const auto instruction =
-      static_cast<int32_t>(static_cast<uint32_t>(second) & kInstruction);
+  const auto instruction = static_cast<int32_t>(static_cast<uint32_t>(second) & kInstruction);
   if ((word >> PHP_FORM_SHIFT & 3) == PHP_BY_FUNCTION)
     return {.code = FrameWordOffset(word), .check = second >> 32, .instruction = instruction};
   return {.code = php_closure_code(word, second),

@@ -25,7 +25,8 @@ struct PhpVersion {
 struct PhpVariables {
   uint64_t globals_at = 0;
   uint64_t generator_class_at = 0;
-  uint32_t globals = PHP_GLOBALS_ONE;  // enum php_globals; with another, how the thread finds its block:
+  uint32_t globals =
+      PHP_GLOBALS_ONE;  // enum php_globals; with another, how the thread finds its block:
   uint32_t tls_kind = PYTHON_TLS_NONE;
   uint64_t tls_at = 0;
   int64_t tls_offset = 0;

@@ -109,8 +109,9 @@ class PythonFile {
 
 Accessed ReadAccessor(const PythonFile& file, std::string_view function) {
   const FoundSymbol* found = file.Find(function);
-  return found == nullptr ? Accessed{}
-                          : stackray::ReadAccessor(file.BytesAt(found->address, kAccessorBytes), found->address);
+  return found == nullptr
+             ? Accessed{}
+             : stackray::ReadAccessor(file.BytesAt(found->address, kAccessorBytes), found->address);
 }
 
 // Up to 3.11: the thread that holds the lock.

@@ -59,8 +59,7 @@ std::vector<PhpFrame> FramesOfCalls(const std::vector<Call>& calls) {
   const bool begins_in_code = !calls.empty() && IsCodeOfFile(calls.front().function);
   if (!calls.empty() && !begins_in_code) frames.push_back({.function = function(0)});
   for (size_t i = 0; i < calls.size(); ++i)
-    frames.push_back(
-        {.function = function(i + 1), .file = calls[i].file, .line = calls[i].line});
+    frames.push_back({.function = function(i + 1), .file = calls[i].file, .line = calls[i].line});
   return frames;
 }
 
@@ -82,9 +81,11 @@ std::vector<std::string> FindPhp(const PhpRelease& release) {
 }
 
 std::vector<std::string> JitOptions(const std::string& kind) {
-  std::vector<std::string> options = {"-d", "opcache.enable_cli=" + std::string(kind.empty() ? "0" : "1")};
+  std::vector<std::string> options = {
+      "-d", "opcache.enable_cli=" + std::string(kind.empty() ? "0" : "1")};
   if (kind == "function" || kind == "tracing")
-    for (const std::string& option : {"opcache.jit=" + kind, std::string("opcache.jit_buffer_size=32M")})
+    for (const std::string& option :
+         {"opcache.jit=" + kind, std::string("opcache.jit_buffer_size=32M")})
       options.insert(options.end(), {"-d", option});
   return options;
 }
@@ -98,8 +99,8 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
   if (fd < 0) return nullptr;
   fchmod(fd, 0666);
   close(fd);
-  const PhpLayoutRow* row = FindPhpLayout(static_cast<uint32_t>(release.major),
-                                          static_cast<uint32_t>(release.minor));
+  const PhpLayoutRow* row =
+      FindPhpLayout(static_cast<uint32_t>(release.major), static_cast<uint32_t>(release.minor));
   std::vector<std::string> command = {
       "env", "LD_PRELOAD=" + ProgramPath("libphp_backtrace.so"),
       std::string("PHP_BACKTRACE=") + answers,

@@ -92,8 +92,7 @@ std::string DescribePython(const PythonData& data, const PythonChain& chain,
       continue;
     }
     const uint64_t second = chain.words[i + 1];
-    const auto code =
-        data.ReadCode(memory, 0, data.PlaceOf(chain.words[i], second));
+    const auto code = data.ReadCode(memory, 0, data.PlaceOf(chain.words[i], second));
     if (!code.ok()) {
       text += "[stale]\n";
       continue;

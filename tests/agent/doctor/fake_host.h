@@ -36,8 +36,7 @@ class FakeHost : public HostProbe {
   std::string release = "6.12.5-amd64";
   std::string build = "#1 SMP PREEMPT_DYNAMIC Debian 6.12.5-1 (2024-12-15)";
   std::string machine = "x86_64";
-  Attempt cpu_clock, hardware_cycles, load, attach, process_events, ring_buffer, listen,
-      write;
+  Attempt cpu_clock, hardware_cycles, load, attach, process_events, ring_buffer, listen, write;
 };
 
 }  // namespace stackray

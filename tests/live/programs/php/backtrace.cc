@@ -13,7 +13,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-extern "C" __attribute__((weak)) int zend_eval_string(const char* code, void* value, const char* name);
+extern "C" __attribute__((weak)) int zend_eval_string(const char* code, void* value,
+                                                      const char* name);
 extern "C" __attribute__((weak)) char executor_globals[];
 
 namespace {
@@ -24,7 +25,8 @@ bool has_live_instruction;
 constexpr char kCode[] =
     "(function () { $text = '';"
     "foreach (array_slice(debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS), 1) as $frame)"
-    "  $text .= (isset($frame['class']) ? $frame['class'] . '::' : '') . $frame['function'] . \"\t\" ."
+    "  $text .= (isset($frame['class']) ? $frame['class'] . '::' : '') . $frame['function'] . "
+    "\"\t\" ."
     "    ($frame['file'] ?? '') . \"\t\" . ($frame['line'] ?? 0) . \"\\n\";"
     "file_put_contents(getenv('PHP_BACKTRACE'), $text . \".\\n\", FILE_APPEND); })();";
 

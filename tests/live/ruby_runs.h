@@ -1,0 +1,71 @@
+// Ruby programs for live tests: the interpreters of this machine, and what one says of its own stack.
+#ifndef STACKRAY_TESTS_LIVE_RUBY_RUNS_H_
+#define STACKRAY_TESTS_LIVE_RUBY_RUNS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/live/target_program.h"
+
+namespace stackray::test {
+
+// The versions that are tried, oldest first, as "3.1".
+inline constexpr const char* kRubyVersions[] = {"2.5", "2.6", "2.7", "3.0", "3.1",
+                                                "3.2", "3.3", "3.4", "4.0"};
+// "3_1", for names of tests and of environment variables.
+std::string RubyTestName(const std::string& version);
+
+// The command that runs this Ruby: what the environment variable STACKRAY_RUBY_<name> says, words apart by spaces
+// ("chroot /some/root ruby3.3", a root where this tree, the build and /tmp are at the same paths), else a program
+// ruby<version> in /usr/bin or /usr/local/bin. Empty: there is none.
+std::vector<std::string> FindRuby(const std::string& version);
+
+std::string RubyProgram(const std::string& name);  // A file in tests/live/programs/ruby.
+
+struct RubyFrame {
+  std::string label;
+  std::string file;
+  int64_t line = 0;
+  friend bool operator==(const RubyFrame&, const RubyFrame&) = default;
+};
+
+struct RubyAnswer {
+  bool is_collecting = false;  // Then there are no frames.
+  std::vector<RubyFrame> frames;
+};
+
+// A run of many_shapes.rb with own_backtrace.so.
+class RubyRun {
+ public:
+  // `kind`: as many_shapes.rb has it. nullptr: it did not get as far as its signal handler in 20 s.
+  static std::unique_ptr<RubyRun> Start(const std::vector<std::string>& interpreter,
+                                        const std::string& kind);
+  ~RubyRun();
+
+  uint32_t pid() const { return program_.pid(); }
+  // The backtrace of thread `tid` by Ruby itself, innermost first, where a stopped process goes on: the signal is waiting
+  // when it continues, so its handler sees the stack that was stopped. nullopt: no answer in 3 s.
+  std::optional<RubyAnswer> ContinueAndAsk(uint32_t tid);
+
+ private:
+  RubyRun(TargetProgram program, std::string answers)
+      : program_(std::move(program)), answers_(std::move(answers)) {}
+
+  TargetProgram program_;
+  std::string answers_;    // The file.
+  size_t read_bytes_ = 0;  // What it held before it was asked.
+};
+
+// The methods of many_shapes.rb by their full names, as Ruby lists them; empty: it did not run.
+std::set<std::string> NamesOfShapes(const std::vector<std::string>& interpreter);
+
+// "block in Foo::Bar#name" without "Foo::Bar#".
+std::string PlainLabel(const std::string& label);
+
+}  // namespace stackray::test
+
+#endif  // STACKRAY_TESTS_LIVE_RUBY_RUNS_H_
