@@ -124,7 +124,7 @@ PhpVariables FindVariables(const PhpFile& file) {
 std::shared_ptr<const RuntimeData> PhpLoader::Recognise(const ElfImage& image,
                                                         const ByteSource& source) const {
   // Nearly every file: no symbol table is read for it.
-  if (!MayHaveDynamicSymbol(image, source, kLoop)) return nullptr;
+  if (!HasDynamicSymbol(image, source, kLoop).value_or(true)) return nullptr;
   const PhpFile file(image, source);
   const bool has_globals = file.Find(kGlobals) != nullptr || file.Find(kGlobalsOffset) != nullptr ||
                            file.Find(kGlobalsNumber) != nullptr;

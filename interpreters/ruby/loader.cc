@@ -147,8 +147,8 @@ RubyVariables FindVariables(const RubyFile& file, const RubyVersion& version) {
 std::shared_ptr<const RuntimeData> RubyLoader::Recognise(const ElfImage& image,
                                                          const ByteSource& source) const {
   // Nearly every file: no symbol table is read for it.
-  if (!MayHaveDynamicSymbol(image, source, kVersion) ||
-      !MayHaveDynamicSymbol(image, source, kThread))
+  if (!HasDynamicSymbol(image, source, kVersion).value_or(true) ||
+      !HasDynamicSymbol(image, source, kThread).value_or(true))
     return nullptr;
   const RubyFile file(image, source);
   const FoundSymbol* numbers = file.Find(kVersion);

@@ -34,7 +34,11 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
   std::vector<MixedFrame> frames;
   MixFrames(
       Words(text), is_whole,
-      [](uint64_t word) { return (word & 0xff) >= 'A' && (word & 0xff) <= 'Z'; }, &frames);
+      [](uint64_t word) {
+        const bool is_loop = (word & 0xff) >= 'A' && (word & 0xff) <= 'Z';
+        return is_loop ? LoopPart::kLoop : LoopPart::kNone;
+      },
+      &frames);
   std::string result;
   for (const MixedFrame& frame : frames) {
     result += static_cast<char>(frame.word & 0xff);
@@ -78,7 +82,7 @@ TEST(MixFrames, ALoneFirstWordIsDropped) {
   std::vector<MixedFrame> frames;
   MixFrames(
       std::vector<uint64_t>{'a', uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT}, true,
-      [](uint64_t) { return false; }, &frames);
+      [](uint64_t) { return LoopPart::kNone; }, &frames);
   EXPECT_EQ(frames.size(), 1u);
 }
 

@@ -22,7 +22,8 @@ constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
 constexpr uint64_t kWarmUpSamples = 200, kSamples = 800;
 
 struct Seen {
-  int64_t stacks = 0, rooted = 0;  // With Ruby frames; with the thread's own first block below them.
+  int64_t stacks = 0,
+          rooted = 0;  // With Ruby frames; with the thread's own first block below them.
   int64_t frames = 0, unnamed = 0, without_line = 0;
   std::map<std::string, int64_t> functions;  // Samples that have them.
 };
@@ -109,13 +110,15 @@ TEST_P(RubyLoad, MethodsThatComeAndGo) {
     made += is_made ? count : 0;
     // Nothing of the program's is called from it but functions of classes that are there from the start.
     const bool is_known = is_made || IsNoName(name) || name.find("<main>") != std::string::npos ||
-                          name.find('#') != std::string::npos || name.find('.') != std::string::npos ||
-                          name.starts_with('<') || name == kRubyCollector || name == "block in <main>";
+                          name.find('#') != std::string::npos ||
+                          name.find('.') != std::string::npos || name.starts_with('<') ||
+                          name == kRubyCollector || name == "block in <main>";
     wrong += is_known ? 0 : count;
   }
-  Measured(fmt::format(
-      "ruby {} with methods that come and go: {} frames, {} of made methods, {} [stale], {} of other names",
-      GetParam(), seen.frames, made, seen.unnamed, wrong));
+  Measured(
+      fmt::format("ruby {} with methods that come and go: {} frames, {} of made methods, {} "
+                  "[stale], {} of other names",
+                  GetParam(), seen.frames, made, seen.unnamed, wrong));
   ASSERT_GT(seen.frames, static_cast<int64_t>(kSamples) / 2) << "too few samples in a minute";
   EXPECT_GT(made, 0);
   EXPECT_LT(wrong, seen.frames / 10);  // The interpreter's own start is among them.
@@ -137,12 +140,11 @@ TEST_P(RubyLoad, ProgramsOf300Milliseconds) {
     const auto found = seen.functions.find(function);
     return found == seen.functions.end() ? 0 : found->second;
   };
-  Measured(
-      fmt::format("ruby {}, {} programs of 300 ms: first {}, middle {}, last {} samples; {} "
-                  "[gone], {} [stale] of {} stacks",
-                  GetParam(), kPrograms, samples_of("Object#first"), samples_of("Object#middle"),
-                  samples_of("Object#last"), samples_of("[gone]"), samples_of("[stale]"),
-                  seen.stacks));
+  Measured(fmt::format(
+      "ruby {}, {} programs of 300 ms: first {}, middle {}, last {} samples; {} "
+      "[gone], {} [stale] of {} stacks",
+      GetParam(), kPrograms, samples_of("Object#first"), samples_of("Object#middle"),
+      samples_of("Object#last"), samples_of("[gone]"), samples_of("[stale]"), seen.stacks));
   EXPECT_GT(samples_of("Object#first"), 0);
   EXPECT_GT(samples_of("Object#middle"), 0);
   EXPECT_GT(samples_of("Object#last"), 0);
