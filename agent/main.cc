@@ -13,6 +13,7 @@
 #include "agent/doctor/doctor.h"
 #include "agent/doctor/live_host_probe.h"
 #include "agent/doctor/render.h"
+#include "agent/explain/explain_command.h"
 #include "agent/file_commands.h"
 #include "agent/host_facts.h"
 #include "agent/log.h"
@@ -90,6 +91,7 @@ struct RunVerb {
   }
   int operator()(const CheckSettings& settings) const { return RunCheck(settings); }
   int operator()(const ConvertSettings& settings) const { return RunConvert(settings); }
+  int operator()(const ExplainSettings& settings) const { return RunExplain(settings); }
   int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };
 

@@ -32,7 +32,7 @@ struct VersionRequest {};
 
 struct CommandLine {
   std::variant<HelpRequest, VersionRequest, RecordSettings, AgentSettings, CheckSettings,
-               ConvertSettings, DoctorSettings>
+               ConvertSettings, DoctorSettings, ExplainSettings>
       verb;
   LogSettings log;
   std::vector<std::string> warnings;        // What was given and is not used, and why.

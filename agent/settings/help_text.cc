@@ -14,6 +14,7 @@ constexpr VerbName kVerbs[] = {
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
     {"convert", kConvertVerb, "IN OUT", "turn an .otlp file into another format"},
+    {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
     {"doctor", kDoctorVerb, "", "say what this host allows, what is missing and how to fix it"},
 };
 
@@ -86,6 +87,7 @@ std::string_view Examples(Verb verb) {
              "  stackray agent --status                         what the running agent counts\n";
     case kCheckVerb: return "\nExample:\n  stackray check out.otlp\n";
     case kConvertVerb: return "\nExample:\n  stackray convert out.otlp out.html\n";
+    case kExplainVerb: return "\nExample:\n  stackray explain 1234 -d 10\n";
     case kDoctorVerb: return "";
   }
   return "";

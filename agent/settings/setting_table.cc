@@ -116,7 +116,7 @@ constexpr SettingRow kSamplingRows[] = {
     {"unwind-tables", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "SIZE",
      "memory for unwind tables", "16MiB", "a size of 1MiB or more, like 16MiB",
      [](V& v, Texts t) { return StoreSize(t, kMiB, v.sampling.unwind_tables_bytes); }},
-    {"symbols", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "WHAT",
+    {"symbols", 0, kSamplingVerbs | kExplainVerb, ValueKind::kText, HelpSection::kSampling, "WHAT",
      "names of native code: off, symtab (symbol tables) or full (inlined functions, lines)", "full",
      "off, symtab or full", &StoreSymbols},
     {"resource-attributes", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling,
@@ -132,8 +132,8 @@ constexpr SettingRow kSamplingRows[] = {
 };
 
 constexpr SettingRow kRecordingRows[] = {
-    {"duration", 'd', kRecordVerb, ValueKind::kText, HelpSection::kRecording, "SECONDS",
-     "how long to record; also 2m, 1h", "until Ctrl-C or the end of CMD",
+    {"duration", 'd', kRecordVerb | kExplainVerb, ValueKind::kText, HelpSection::kRecording,
+     "SECONDS", "how long to sample; also 2m, 1h", "5; record: until Ctrl-C or the end of CMD",
      "a time from 1ms to 7d; a bare number is seconds",
      [](V& v, Texts t) {
        return StoreDuration(t, 1, 7 * 86'400'000LL, v.record.duration_ms.emplace());

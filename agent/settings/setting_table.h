@@ -21,9 +21,11 @@ enum Verb : unsigned {
   kCheckVerb = 4,
   kConvertVerb = 8,
   kDoctorVerb = 16,
+  kExplainVerb = 32,
 };
 inline constexpr unsigned kSamplingVerbs = kRecordVerb | kAgentVerb;
-inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb;
+inline constexpr unsigned kAllVerbs =
+    kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb | kExplainVerb;
 
 // All values there are, before a verb takes its own.
 struct SettingValues {

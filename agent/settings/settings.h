@@ -156,6 +156,12 @@ struct ConvertSettings {
   OutputFile output;
 };
 
+struct ExplainSettings {
+  uint32_t pid = 0;
+  SamplingSettings sampling;
+  int64_t duration_ms = 5000;
+};
+
 struct DoctorSettings {
   std::string config_path;  // --config; empty: not given.
 };

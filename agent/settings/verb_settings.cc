@@ -128,16 +128,35 @@ absl::Status BuildConvert(const ParsedFlags& flags, CommandLine& line) {
   return absl::OkStatus();
 }
 
+absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
+                          CommandLine& line) {
+  const std::optional<std::vector<uint32_t>> pids = ParsePids(flags.files[0]);
+  if (!pids || pids->size() != 1)
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no process; expected its number, like 1234", flags.files[0]));
+  ExplainSettings explain{.pid = pids->front(), .sampling = values.sampling};
+  explain.sampling.frequency_hz = 199;
+  explain.sampling.lines_deadline_ms = 2000;
+  explain.duration_ms = values.record.duration_ms.value_or(explain.duration_ms);
+  line.verb = std::move(explain);
+  return absl::OkStatus();
+}
+
 absl::Status CheckFileCount(Verb verb, const ParsedFlags& flags) {
-  const size_t wanted = verb == kCheckVerb ? 1 : verb == kConvertVerb ? 2 : 0;
+  const size_t wanted = verb == kCheckVerb || verb == kExplainVerb ? 1
+                        : verb == kConvertVerb                     ? 2
+                                                                   : 0;
   if (flags.files.size() > wanted)
     return absl::InvalidArgumentError(
         fmt::format("stackray {}: unexpected argument {}{}", NameOf(verb), flags.files[wanted],
                     verb == kRecordVerb ? "; a command to run comes after \"--\"" : ""));
   if (flags.files.size() < wanted)
-    return absl::InvalidArgumentError(
-        fmt::format("stackray {} needs {} (see stackray {} --help)", NameOf(verb),
-                    verb == kCheckVerb ? "FILE" : "IN OUT", NameOf(verb)));
+    return absl::InvalidArgumentError(fmt::format("stackray {} needs {} (see stackray {} --help)",
+                                                  NameOf(verb),
+                                                  verb == kCheckVerb     ? "FILE"
+                                                  : verb == kExplainVerb ? "PID"
+                                                                         : "IN OUT",
+                                                  NameOf(verb)));
   if (!flags.program.empty() && !(verb & kSamplingVerbs))
     return absl::InvalidArgumentError(fmt::format("stackray {} runs no command", NameOf(verb)));
   return absl::OkStatus();
@@ -152,6 +171,7 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kRecordVerb: return BuildRecord(values, flags, environment, line);
     case kAgentVerb: return BuildAgent(values, flags, environment, line);
     case kConvertVerb: return BuildConvert(flags, line);
+    case kExplainVerb: return BuildExplain(values, flags, line);
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }

@@ -98,6 +98,7 @@ class BadValue : public testing::TestWithParam<std::string_view> {
   Words Arguments(Verb verb) const {
     Words arguments = {std::string(NameOf(verb))};
     if (verb == kCheckVerb) arguments.push_back("a.otlp");
+    if (verb == kExplainVerb) arguments.push_back("12");
     if (verb == kConvertVerb) arguments.insert(arguments.end(), {"a.otlp", "b.html"});
     if (row_.key == "inherit") arguments.push_back("--pid=1");
     if (row_.receiver_field != nullptr && row_.key != "endpoint")

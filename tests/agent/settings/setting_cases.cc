@@ -12,7 +12,11 @@ const AgentSettings& Agent(const CommandLine& line) { return std::get<AgentSetti
 const TargetSettings& Target(const CommandLine& line) {
   return Record(line) ? Record(line)->target : Agent(line).target;
 }
+const ExplainSettings* Explain(const CommandLine& line) {
+  return std::get_if<ExplainSettings>(&line.verb);
+}
 const SamplingSettings& Sampling(const CommandLine& line) {
+  if (Explain(line)) return Explain(line)->sampling;
   return Record(line) ? Record(line)->sampling : Agent(line).sampling;
 }
 std::string Attributes(const CommandLine& line) {
@@ -30,6 +34,12 @@ std::string Outputs(const CommandLine& line) {
   for (const OutputFile& output : Record(line)->outputs)
     text += fmt::format("{}={} ", output.path, static_cast<int>(output.format));
   return text;
+}
+
+std::string Duration(const CommandLine& line) {
+  if (Explain(line)) return fmt::format("{}", Explain(line)->duration_ms);
+  const std::optional<int64_t>& duration = Record(line)->duration_ms;
+  return duration ? fmt::format("{}", *duration) : "none";
 }
 
 #define READ(expression) [](const CommandLine& l) { return fmt::format("{}", (expression)); }
@@ -154,13 +164,7 @@ std::map<std::string_view, Case> Cases() {
         std::string(256, 'x'),
         &Attributes}},
       {"duration",
-       {"none",
-        "",
-        {"5", "5000"},
-        {"1h", "3600000"},
-        {"0.5", "500"},
-        "0",
-        READ(Record(l)->duration_ms ? fmt::format("{}", *Record(l)->duration_ms) : "none")}},
+       {"none", "5000", {"5", "5000"}, {"1h", "3600000"}, {"0.5", "500"}, "0", Duration}},
       {"output",
        {"",
         "",

@@ -21,6 +21,7 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
   std::vector<std::string> Arguments(Verb verb) const {
     std::vector<std::string> arguments = {std::string(NameOf(verb))};
     if (verb == kCheckVerb) arguments.push_back("a.otlp");
+    if (verb == kExplainVerb) arguments.push_back("12");
     if (verb == kConvertVerb) arguments.insert(arguments.end(), {"a.otlp", "b.html"});
     if (row_.key == "inherit") arguments.push_back("--pid=1");
     if (row_.receiver_field != nullptr && row_.key != "endpoint")
@@ -53,8 +54,9 @@ TEST_P(EverySetting, StrongerSourcesWin) {
     if (!(row_.verbs & name.verb)) continue;
     SCOPED_TRACE(name.name);
     const std::string config = ConfigPath(case_.file.text);
-    const std::string initial =
-        name.verb == kAgentVerb ? case_.default_agent : case_.default_record;
+    const std::string initial = name.verb == kAgentVerb || name.verb == kExplainVerb
+                                    ? case_.default_agent
+                                    : case_.default_record;
     EXPECT_EQ(Read(Arguments(name.verb), {}), initial);
     EXPECT_EQ(Read(Arguments(name.verb), {{"STACKRAY_CONFIG", config}}), case_.file.meaning);
     Environment both = {{"STACKRAY_CONFIG", config}, {variable_, case_.variable.text}};

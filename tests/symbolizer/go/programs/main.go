@@ -1,7 +1,7 @@
 // A Go program that says what the runtime knows of its own code.
 //
 //	places  random addresses of its text: a line for each function there, innermost first, with address, function, file
-//	        and line, and an empty line behind them; before Go 1.22 only the innermost
+//	        and line, and an empty line behind them; before Go 1.23 only the innermost
 //	stacks  stacks with inlined functions, frame by frame in that form
 //
 // Arguments: what, the address of the file's first byte, and for places: count, seed, first and last address of text.

@@ -1,0 +1,162 @@
+#include "agent/explain/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/explain/debug_package.h"
+
+namespace stackray {
+namespace {
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsVdso(const CodeFacts& facts) { return facts.path == "[vdso]"; }
+
+// Ways to debug symbols of a file.
+std::vector<std::string> WaysToSymbols(const CodeFacts& facts) {
+  std::vector<std::string> ways;
+  const std::string command = DebugSymbolsCommand(facts.distribution, facts.package, facts.path);
+  if (!command.empty()) ways.push_back(command);
+  if (!facts.build_id.empty())
+    ways.push_back(fmt::format("its debug file as /usr/lib/debug/.build-id/{}/{}.debug",
+                               facts.build_id.substr(0, 2), facts.build_id.substr(2)));
+  if (facts.package.empty())
+    ways.emplace_back("if it is your own program: build it with -g, and keep it unstripped");
+  return ways;
+}
+
+Advice StrippedAdvice(const CodeFacts& facts, const SampledCode& code, bool wants_lines) {
+  const int64_t unnamed = code.frames - code.named;
+  std::string reason = fmt::format(
+      "{}: it is stripped, and {}", BaseName(facts.path),
+      facts.has_dynsym ? "only what it exports has names left" : "no names are left in it");
+  if (unnamed > 0) reason += fmt::format("; {} frames have no name", unnamed);
+  if (wants_lines) reason += fmt::format("; {} have no source line", code.frames - code.with_lines);
+  return {.weight = wants_lines ? code.frames - code.with_lines : unnamed,
+          .reason = std::move(reason),
+          .helps = WaysToSymbols(facts)};
+}
+
+Advice UncoveredAdvice(const CodeFacts& facts, const SampledCode& code) {
+  const auto most =
+      std::max_element(code.unnamed.begin(), code.unnamed.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return {.weight = code.frames - code.named,
+          .reason = fmt::format("{}: {} frames are in code that no symbol covers, most at 0x{:x} "
+                                "({} of them)",
+                                BaseName(facts.path), code.frames - code.named, most->first,
+                                most->second)};
+}
+
+// Of a file whose functions have names.
+Advice LinesAdvice(const CodeFacts& facts, const SampledCode& code) {
+  const int64_t without = code.frames - code.with_lines;
+  if (!facts.has_lines())
+    return {.weight = without,
+            .reason = fmt::format("{}: {} frames have no source lines and no inlined functions: "
+                                  "there is no debug information",
+                                  BaseName(facts.path), without),
+            .helps = WaysToSymbols(facts)};
+  return {
+      .weight = without,
+      .reason = fmt::format("{}: its debug information says nothing of {} frames: that code was "
+                            "built without -g",
+                            BaseName(facts.path), without)};
+}
+
+void NameAdvice(const Explanation& explanation, const CodeFacts& facts, const SampledCode& code,
+                std::vector<Advice>* advice) {
+  const bool wants_lines =
+      explanation.symbols == SymbolPolicy::kFull && code.frames > code.with_lines;
+  const bool has_names = facts.has_symtab || facts.has_go_table || !facts.debug_file.empty() ||
+                         facts.has_packed_symbols;
+  if (!has_names) {
+    advice->push_back(StrippedAdvice(facts, code, wants_lines));
+    return;
+  }
+  if (code.frames > code.named) advice->push_back(UncoveredAdvice(facts, code));
+  // A few lines are missing everywhere: code that the compiler made itself.
+  if (wants_lines && code.with_lines * 10 < code.frames * 9)
+    advice->push_back(LinesAdvice(facts, code));
+}
+
+// What a marker means where it stands behind code of this file.
+std::vector<std::string> WaysToWholeStacks(std::string_view marker, const CodeFacts* facts) {
+  const bool has_table = facts != nullptr && (facts->unwind == UnwindSource::kEhFrame ||
+                                              facts->unwind == UnwindSource::kDebugFrame);
+  if (marker == "[truncated: too deep]") return {"deeper stacks are not taken"};
+  if (marker == "[truncated: 32-bit code]") return {"32-bit programs are not unwound"};
+  if (marker == "[truncated: file not loaded]" || marker == "[truncated: table not loaded]")
+    return {"more memory for stacks that wait for their tables: --raw-slices"};
+  if (has_table)
+    return {"some of its code has no entry in the table: assembler without CFI directives"};
+  if (facts != nullptr && facts->unwind == UnwindSource::kGo) return {};
+  return {"build it with -fasynchronous-unwind-tables (gcc's and clang's default on x86-64)",
+          "or build it with -fno-omit-frame-pointer"};
+}
+
+void CutAdvice(const std::string& name, const CodeFacts* facts,
+               const absl::btree_map<std::string, int64_t>& cuts, std::vector<Advice>* advice) {
+  for (const auto& [marker, stacks] : cuts)
+    advice->push_back(
+        {.weight = stacks,
+         .is_cut = true,
+         .reason = fmt::format("{}: {} stacks end early there: {}", name, stacks, marker),
+         .helps = WaysToWholeStacks(marker, facts)});
+}
+
+void FileAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
+  for (const CodeFacts& facts : explanation.code.files) {
+    const auto found = explanation.sampled.by_executable.find(facts.path);
+    if (found == explanation.sampled.by_executable.end() || IsVdso(facts)) continue;
+    if (!facts.problem.empty())
+      advice->push_back(
+          {.weight = found->second.frames,
+           .reason = fmt::format("{}: cannot be read: {}", BaseName(facts.path), facts.problem)});
+    NameAdvice(explanation, facts, found->second, advice);
+    CutAdvice(BaseName(facts.path), &facts, found->second.cuts, advice);
+  }
+}
+
+}  // namespace
+
+std::vector<Advice> AdviceFor(const Explanation& explanation) {
+  std::vector<Advice> advice;
+  const SampledProcess& sampled = explanation.sampled;
+  if (explanation.symbols == SymbolPolicy::kOff) {
+    advice.push_back({.weight = sampled.user_frames,
+                      .reason = "native code has no names: --symbols off",
+                      .helps = {"--symbols symtab, or --symbols full"}});
+  } else {
+    FileAdvice(explanation, &advice);
+  }
+  if (explanation.symbols == SymbolPolicy::kSymtab)
+    advice.push_back({.weight = sampled.user_frames,
+                      .reason = "there are no source lines and no inlined functions: "
+                                "--symbols symtab",
+                      .helps = {"--symbols full"}});
+  if (sampled.unknown_code > 0)
+    advice.push_back({.weight = sampled.unknown_code,
+                      .reason = fmt::format("{} frames are in code made at run time (JIT), whose "
+                                            "names are not read yet",
+                                            sampled.unknown_code)});
+  for (const auto& [kind, code] : sampled.by_kind)
+    CutAdvice(kind == "native" ? "files that are gone" : kind, nullptr, code.cuts, &advice);
+  CutAdvice("where no frame is known", nullptr, sampled.other_cuts, &advice);
+  const int64_t unnamed_kernel = sampled.kernel.frames - sampled.kernel.named;
+  advice.push_back({.weight = unnamed_kernel,
+                    .reason = fmt::format("kernel: {} frames have no name", unnamed_kernel),
+                    .helps = {"sysctl kernel.kptr_restrict=1, and run as root"}});
+  std::erase_if(advice, [&](const Advice& one) {
+    return one.weight == 0 ||
+           one.weight * 1000 < (one.is_cut ? sampled.user_stacks : sampled.user_frames);
+  });
+  std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) {
+    return a.is_cut != b.is_cut ? a.is_cut : a.weight > b.weight;
+  });
+  return advice;
+}
+
+}  // namespace stackray

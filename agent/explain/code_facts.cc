@@ -1,0 +1,93 @@
+#include "agent/explain/code_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "agent/explain/debug_package.h"
+#include "kernel/process_files.h"
+#include "symbolizer/build_id.h"
+#include "symbolizer/cfi/cfi_source.h"
+#include "symbolizer/debug_files.h"
+#include "symbolizer/go/go_table.h"
+
+namespace stackray {
+namespace {
+
+bool Has(const ElfImage& image, std::string_view name) {
+  const ElfSection* section = image.FindSection(name);
+  return section != nullptr && section->type != SHT_NOBITS && section->size_bytes > 0;
+}
+
+bool HasDebugInfo(const ElfImage& image) {
+  return Has(image, ".debug_info") || Has(image, ".zdebug_info");
+}
+
+UnwindSource UnwindOf(const ElfImage& image, const ByteSource& source, bool is_go) {
+  if (!UnwindTables::Create(source, image).ok())
+    return is_go ? UnwindSource::kGo : UnwindSource::kNone;
+  const bool eh_frame = Has(image, ".eh_frame") || image.eh_frame_header_address();
+  if (!eh_frame && is_go) return UnwindSource::kGo;  // Its .debug_frame is not needed.
+  return eh_frame ? UnwindSource::kEhFrame : UnwindSource::kDebugFrame;
+}
+
+}  // namespace
+
+CodeFacts ExamineCode(uint32_t pid, const ExecutableFile& file) {
+  CodeFacts facts{.path = file.info.path, .build_id = file.info.gnu_build_id};
+  const absl::StatusOr<ElfImage> image = ElfImage::Create(*file.source);
+  if (!image.ok()) {
+    facts.problem = std::string(image.status().message());
+    return facts;
+  }
+  facts.has_go_table = GoTable::Open(*image, *file.source).ok();
+  facts.unwind = UnwindOf(*image, *file.source, facts.has_go_table);
+  facts.has_symtab = Has(*image, ".symtab");
+  facts.has_dynsym = Has(*image, ".dynsym");
+  facts.has_packed_symbols = Has(*image, ".gnu_debugdata");
+  facts.has_debug_info = HasDebugInfo(*image);
+  if (!file.fd.valid()) return facts;  // The vDSO is nobody's file.
+  const std::string root = fmt::format("/proc/{}/root", pid);
+  if (!facts.has_debug_info) {
+    const DebugFiles related(root, "/");
+    facts.debug_file = related.FindSeparate(*image, *file.source, file.info).path;
+  }
+  return facts;
+}
+
+void FindPackages(uint32_t pid, std::vector<CodeFacts>* files) {
+  const std::string root = fmt::format("/proc/{}/root", pid);
+  const std::string distribution = DistributionOf(RootedFiles(root));
+  std::vector<std::string> paths;
+  for (CodeFacts& facts : *files) {
+    facts.distribution = distribution;
+    paths.push_back(facts.path);
+  }
+  const auto packages = DebianPackagesOf(root, paths);
+  for (CodeFacts& facts : *files)
+    if (const auto found = packages.find(facts.path); found != packages.end())
+      facts.package = found->second;
+}
+
+absl::StatusOr<MappedCode> ExamineProcess(uint32_t pid) {
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(pid);
+  if (!ranges.ok()) return ranges.status();
+  ExecutableFiles files(1024);
+  MappedCode code;
+  absl::flat_hash_set<uint64_t> seen;
+  for (const code_range& range : *ranges) {
+    if (range.kind == RANGE_ANON) {
+      code.anonymous_bytes += range.end - range.start;
+      continue;
+    }
+    const absl::StatusOr<ExecutableFilePtr> file = files.Get(pid, range);
+    if (file.ok() && seen.insert((*file)->handle).second)
+      code.files.push_back(ExamineCode(pid, **file));
+  }
+  FindPackages(pid, &code.files);
+  return code;
+}
+
+}  // namespace stackray

@@ -1,0 +1,80 @@
+#include "agent/explain/explain_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "agent/explain/explanation.h"
+#include "agent/sampling/sampling_session.h"
+#include "agent/sampling/session_settings.h"
+#include "agent/sampling/targets.h"
+#include "agent/settings/command_line.h"
+#include "agent/stop_signal.h"
+#include "kernel/wall_clock.h"
+
+namespace stackray {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kTurnMs = 100;
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+int Fail(const absl::Status& status) {
+  fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
+  return absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
+}
+
+std::string CommandOf(uint32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", pid));
+  std::string command;
+  std::getline(file, command);
+  return command;
+}
+
+// Samples until the time is up, the process ends or Ctrl-C; returns for how long.
+double Sample(const ExplainSettings& settings, const TargetSettings& target,
+              SamplingSession& session) {
+  const uint64_t start = BootTimeNs();
+  const uint64_t end = start + static_cast<uint64_t>(settings.duration_ms) * kNsPerMs;
+  while (BootTimeNs() < end && !StopRequested() && !AllTargetsEnded(target)) session.Turn(kTurnMs);
+  const double seconds = static_cast<double>(BootTimeNs() - start) * 1e-9;
+  session.Stop();
+  return seconds;
+}
+
+}  // namespace
+
+int RunExplain(const ExplainSettings& settings) {
+  TargetSettings target{.kind = TargetKind::kPids, .pids = {settings.pid}, .inherit = false};
+  Explanation explanation{.pid = settings.pid, .symbols = settings.sampling.symbols};
+  absl::Status batch_status;
+  absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
+      MakeSessionSettings(settings.sampling, target), [&](const SealedBatchPtr& batch) {
+        const auto decoded = DecodeBatch(batch->bytes);
+        batch_status.Update(decoded.status());
+        if (decoded.ok()) explanation.sampled.Add(*decoded);
+      });
+  if (!session.ok()) return Fail(session.status());
+  for (const std::string& warning : (*session)->warnings())
+    fmt::print(stderr, "stackray: warning: {}\n", warning);
+  if (absl::Status status = ApplyTarget(target, (*session)->sampler()); !status.ok())
+    return Fail(status);
+  explanation.command = CommandOf(settings.pid);
+  absl::StatusOr<MappedCode> code = ExamineProcess(settings.pid);
+  if (!code.ok())
+    fmt::print(stderr,
+               "stackray: warning: what it maps cannot be read, so nothing is said of files\n");
+  if (absl::Status status = (*session)->Start(); !status.ok()) return Fail(status);
+  explanation.seconds = Sample(settings, target, **session);
+  if (!batch_status.ok()) return Fail(batch_status);
+  // Once more: what was loaded meanwhile counts too.
+  if (absl::StatusOr<MappedCode> later = ExamineProcess(settings.pid); later.ok()) code = later;
+  if (code.ok()) explanation.code = *std::move(code);
+  explanation.guessed = (*session)->Counts().loop.guessed;
+  fmt::print("{}", RenderExplanation(explanation));
+  return 0;
+}
+
+}  // namespace stackray

@@ -1,0 +1,66 @@
+#include "agent/explain/sampled_code.h"
+
+#include <string_view>
+
+namespace stackray {
+namespace {
+
+constexpr std::string_view kMarker = "abort-marker";
+
+std::string_view NameOf(const DecodedFrame& frame) {
+  return frame.lines.empty() ? std::string_view() : std::string_view(frame.lines.front().function);
+}
+
+bool IsCut(std::string_view marker) { return marker.starts_with("[truncated: "); }
+
+void CountFrame(const DecodedFrame& frame, int64_t count, SampledCode* code) {
+  code->frames += count;
+  // A frame without a file has a name that is its place alone: "[inode 12+0x34]".
+  const std::string_view name = NameOf(frame);
+  if (name.empty() || name.starts_with('[')) {
+    if (code->unnamed.size() < SampledCode::kMaxUnnamed || code->unnamed.contains(frame.address))
+      code->unnamed[frame.address] += count;
+    return;
+  }
+  code->named += count;
+  if (frame.lines.front().line != 0) code->with_lines += count;
+  code->inlined += count * static_cast<int64_t>(frame.lines.size() - 1);
+}
+
+}  // namespace
+
+void SampledProcess::Add(const DecodedBatch& batch) {
+  for (const DecodedSample& sample : batch.samples) {
+    SampledCode* last = nullptr;  // Of the frame that is nearest to the root so far.
+    bool has_user = false, is_cut = false, is_lost = false;
+    for (const int32_t index : sample.frames) {
+      const DecodedFrame& frame = batch.frames[static_cast<size_t>(index)];
+      const std::string name(NameOf(frame));
+      if (frame.type == kMarker) {
+        is_lost = is_lost || name.starts_with("[lost: ");
+        if (name == "[unknown jit]") unknown_code += sample.count;
+        if (!IsCut(name)) continue;
+        has_user = is_cut = true;
+        (last != nullptr ? last->cuts : other_cuts)[name] += sample.count;
+        continue;
+      }
+      if (frame.type == "kernel") {
+        CountFrame(frame, sample.count, &kernel);
+        continue;
+      }
+      has_user = true;
+      user_frames += sample.count;
+      last = frame.mapping_path.empty() ? &by_kind[frame.type] : &by_executable[frame.mapping_path];
+      CountFrame(frame, sample.count, last);
+    }
+    if (is_lost) {
+      lost += sample.count;
+      continue;
+    }
+    samples += sample.count;
+    if (has_user) user_stacks += sample.count;
+    if (has_user && !is_cut) complete += sample.count;
+  }
+}
+
+}  // namespace stackray

@@ -1,0 +1,105 @@
+// What a file offers, of programs built in the ways that matter; and which package a file is from.
+#include "agent/explain/code_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/explain/debug_package.h"
+#include "tests/symbolizer/oracle.h"
+
+namespace stackray {
+namespace {
+
+CodeFacts FactsOf(const std::string& path) {
+  auto opened = test::OpenFile(path);
+  if (!opened) return {.problem = "not there"};
+  ExecutableFile file;
+  file.info = *DescribeExecutable(*opened->source, path);
+  file.fd = std::move(opened->fd);
+  file.source = std::move(opened->source);
+  return ExamineCode(static_cast<uint32_t>(getpid()), file);
+}
+
+class CodeFactsOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* tool : {"gcc", "strip", "objcopy"})
+      if (!test::HasTool(tool)) GTEST_SKIP() << "no " << tool << " here";
+    directory_.Write("program.c", "int main(void) { return 0; }\n");
+  }
+  CodeFacts Build(const std::string& flags, const std::string& then = "true") {
+    test::RunLines("cd '" + directory_.File("") + "' && gcc -O1 " + flags +
+                   " program.c -o program && " + then);
+    return FactsOf(directory_.File("program"));
+  }
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(CodeFactsOf, Programs) {
+  CodeFacts facts = Build("-g");
+  EXPECT_EQ(facts.unwind, UnwindSource::kEhFrame);
+  EXPECT_TRUE(facts.has_symtab && facts.has_dynsym && facts.has_debug_info && facts.has_lines());
+  facts = Build("", "strip program");
+  EXPECT_FALSE(facts.has_symtab || facts.has_debug_info || facts.has_lines());
+  EXPECT_TRUE(facts.has_dynsym);
+}
+
+TEST_F(CodeFactsOf, CodeWithoutTables) {
+  const CodeFacts facts = Build(
+      "-fno-asynchronous-unwind-tables -nostdlib -nostartfiles -static -Wl,-e,main "
+      "-Wl,--build-id=none");
+  EXPECT_EQ(facts.problem, "");
+  EXPECT_EQ(facts.unwind, UnwindSource::kNone);
+}
+
+TEST_F(CodeFactsOf, DebugFilesBesideTheProgram) {
+  const CodeFacts facts =
+      Build("-g -Wl,--build-id=none",
+            "objcopy --only-keep-debug program program.debug && strip program && "
+            "objcopy --add-gnu-debuglink=program.debug program");
+  EXPECT_FALSE(facts.has_debug_info);
+  EXPECT_EQ(facts.debug_file, directory_.File("program.debug"));
+  EXPECT_TRUE(facts.has_lines());
+}
+
+TEST_F(CodeFactsOf, WhatIsNoElf) {
+  EXPECT_NE(FactsOf(directory_.Write("text", "#!/bin/sh\n")).problem, "");
+}
+
+TEST(CodeFacts, OfThisProcess) {
+  const absl::StatusOr<MappedCode> code = ExamineProcess(static_cast<uint32_t>(getpid()));
+  ASSERT_TRUE(code.ok()) << code.status();
+  size_t found = 0;
+  for (const CodeFacts& facts : code->files) found += facts.path == test::OwnFile() ? 1 : 0;
+  EXPECT_EQ(found, 1u);
+  EXPECT_TRUE(absl::IsNotFound(ExamineProcess(1u << 30).status()));
+}
+
+TEST(DebugPackage, IsFoundInDpkgsLists) {
+  const test::TemporaryDirectory root;
+  const std::string lists = root.File("var/lib/dpkg/info");
+  std::filesystem::create_directories(lists);
+  std::filesystem::create_directories(root.File("etc"));
+  root.Write("var/lib/dpkg/info/other.list", "/usr/lib/libx.so.10\n/lib/liby.so\n");
+  root.Write("var/lib/dpkg/info/libx1:amd64.list", "/.\n/lib/libx.so.1\n/usr/share/doc\n");
+  root.Write("etc/os-release", "NAME=\"Debian\"\nID=debian\n");
+  const auto packages = DebianPackagesOf(
+      root.File(""), {"/usr/lib/libx.so.1", "/usr/lib/libx.so.10", "/usr/lib/libx.so"});
+  EXPECT_EQ(packages.size(), 2u);
+  EXPECT_EQ(packages.at("/usr/lib/libx.so.1"), "libx1");
+  EXPECT_EQ(packages.at("/usr/lib/libx.so.10"), "other");
+  EXPECT_EQ(DistributionOf(RootedFiles(root.File(""))), "debian");
+  root.Write("etc/os-release", "ID=\"$(reboot)\"\n");
+  EXPECT_EQ(DistributionOf(RootedFiles(root.File(""))), "");
+}
+
+TEST(DebugPackage, EachDistributionHasItsOwnWord) {
+  EXPECT_NE(DebugSymbolsCommand("debian", "perl-base", "/usr/bin/perl").find("perl-base-dbgsym"),
+            std::string::npos);
+  EXPECT_NE(DebugSymbolsCommand("fedora", "", "/usr/bin/perl").find("dnf debuginfo-install"),
+            std::string::npos);
+  EXPECT_EQ(DebugSymbolsCommand("debian", "", "/opt/own"), "");
+  EXPECT_EQ(DebugSymbolsCommand("", "", "/opt/own"), "");
+}
+
+}  // namespace
+}  // namespace stackray

@@ -1,0 +1,148 @@
+// What `explain` says: counted from batches, and turned into reasons with what would help.
+#include "agent/explain/explanation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/explain/advice.h"
+
+namespace stackray {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+DecodedFrame Frame(const std::string& path, uint64_t address, const std::string& function,
+                   int64_t line = 0) {
+  DecodedFrame frame{.type = "native", .mapping_path = path, .address = address};
+  if (!function.empty()) frame.lines.push_back({.function = function, .line = line});
+  return frame;
+}
+DecodedFrame Marker(const std::string& text) {
+  DecodedFrame frame{.type = "abort-marker"};
+  frame.lines.push_back({.function = text});
+  return frame;
+}
+
+// 8 whole stacks, 2 that end in a library, 1 that was lost.
+DecodedBatch SomeBatch() {
+  DecodedBatch batch;
+  batch.frames = {{},
+                  Frame("/bin/program", 0x1000, "main", 7),
+                  Frame("/lib/library.so", 0x2000, ""),
+                  Marker("[truncated: no frame record]"),
+                  Marker("[lost: ring full]"),
+                  Frame("/bin/program", 0x1010, "inner", 9)};
+  batch.frames[5].lines.push_back({.function = "outer", .line = 11});
+  batch.frames.push_back({.type = "kernel", .lines = {{.function = "schedule"}}});
+  batch.samples = {{.frames = {6, 5, 1}, .count = 8},
+                   {.frames = {2, 3}, .count = 2},
+                   {.frames = {4}, .count = 1}};
+  return batch;
+}
+
+Explanation SomeExplanation() {
+  Explanation explanation{.pid = 12, .command = "program", .seconds = 5};
+  explanation.sampled.Add(SomeBatch());
+  explanation.code.files = {{.path = "/bin/program",
+                             .unwind = UnwindSource::kEhFrame,
+                             .has_symtab = true,
+                             .has_debug_info = true},
+                            {.path = "/lib/library.so",
+                             .unwind = UnwindSource::kNone,
+                             .has_dynsym = true,
+                             .build_id = "abcdef",
+                             .package = "library1",
+                             .distribution = "debian"},
+                            {.path = "/lib/idle.so", .has_symtab = true}};
+  return explanation;
+}
+
+TEST(SampledProcess, CountsWhatTheBatchSays) {
+  SampledProcess sampled;
+  sampled.Add(SomeBatch());
+  EXPECT_EQ(sampled.samples, 10);
+  EXPECT_EQ(sampled.lost, 1);
+  EXPECT_EQ(sampled.user_stacks, 10);
+  EXPECT_EQ(sampled.complete, 8);
+  EXPECT_EQ(sampled.user_frames, 18);
+  const SampledCode& program = sampled.by_executable.at("/bin/program");
+  EXPECT_EQ(program.frames, 16);
+  EXPECT_EQ(program.named, 16);
+  EXPECT_EQ(program.with_lines, 16);
+  EXPECT_EQ(program.inlined, 8);
+  const SampledCode& library = sampled.by_executable.at("/lib/library.so");
+  EXPECT_EQ(library.named, 0);
+  EXPECT_EQ(library.unnamed.at(0x2000), 2);
+  EXPECT_EQ(library.cuts.at("[truncated: no frame record]"), 2);
+  EXPECT_EQ(sampled.kernel.frames, 8);
+}
+
+TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {
+  const std::string text = RenderExplanation(SomeExplanation());
+  EXPECT_THAT(text, HasSubstr("program (process 12): 10 samples in 5.0 s"));
+  EXPECT_THAT(text, HasSubstr("8 of 10 complete (80.0 %)"));
+  EXPECT_THAT(text, HasSubstr("16 of 18 named (88.9 %)"));
+  EXPECT_THAT(text, HasSubstr("symbol table, debug information"));
+  EXPECT_THAT(text, HasSubstr("exported symbols only"));
+  EXPECT_THAT(text, HasSubstr("other mapped files, which did not run: 1"));
+  EXPECT_THAT(text,
+              HasSubstr("library.so: 2 stacks end early there: [truncated: no frame record]"));
+  EXPECT_THAT(text, HasSubstr("-fno-omit-frame-pointer"));
+  EXPECT_THAT(text, HasSubstr("-> apt-get install library1-dbgsym"));
+  EXPECT_THAT(text, HasSubstr("/usr/lib/debug/.build-id/ab/cdef.debug"));
+}
+
+TEST(Explanation, CutStacksComeFirst) {
+  const std::vector<Advice> advice = AdviceFor(SomeExplanation());
+  ASSERT_EQ(advice.size(), 2u);
+  EXPECT_TRUE(advice[0].is_cut);
+  EXPECT_FALSE(advice[1].is_cut);
+}
+
+TEST(Explanation, WithoutAnythingMissingSaysSo) {
+  Explanation explanation = SomeExplanation();
+  explanation.sampled = {};
+  DecodedBatch batch = SomeBatch();
+  batch.samples.resize(1);
+  explanation.sampled.Add(batch);
+  EXPECT_THAT(RenderExplanation(explanation), HasSubstr("Nothing is missing."));
+}
+
+TEST(Explanation, ThePolicyIsAReason) {
+  Explanation explanation = SomeExplanation();
+  explanation.symbols = SymbolPolicy::kSymtab;
+  EXPECT_THAT(RenderExplanation(explanation), HasSubstr("-> --symbols full"));
+  explanation.symbols = SymbolPolicy::kOff;
+  EXPECT_THAT(RenderExplanation(explanation),
+              AllOf(HasSubstr("--symbols symtab, or --symbols full"), Not(HasSubstr("dbgsym"))));
+}
+
+TEST(Explanation, AnIdleProcessHasItsFilesOnly) {
+  Explanation explanation = SomeExplanation();
+  explanation.sampled = {};
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("It did not run"));
+  for (const char* path : {"/bin/program", "/lib/library.so", "/lib/idle.so"})
+    EXPECT_THAT(text, HasSubstr(path));
+}
+
+// Names are the process's own choice: a terminal must not obey them.
+TEST(Explanation, HostileNamesAreShownAsText) {
+  Explanation explanation = SomeExplanation();
+  explanation.command = "evil\x1b[2J";
+  explanation.code.files[1].path = "/lib/library.so";
+  explanation.code.files[1].package = "";
+  explanation.code.files[1].distribution = "fedora";
+  DecodedBatch batch = SomeBatch();
+  batch.frames[1].mapping_path = "/bin/\x1b]0;title\x07";
+  explanation.sampled = {};
+  explanation.sampled.Add(batch);
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stackray
