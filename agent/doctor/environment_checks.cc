@@ -6,6 +6,7 @@
 
 #include "agent/doctor/checks.h"
 #include "agent/doctor/text.h"
+#include "kernel/kernel_version.h"
 
 namespace stackray::doctor {
 namespace {
@@ -102,9 +103,13 @@ Findings CheckHarmlessSettings(const HostProbe& host) {
              fmt::format("kernel.unprivileged_bpf_disabled is {}: does not matter with CAP_BPF",
                          unprivileged)));
   }
-  findings.push_back(Good("memlock",
-                          "RLIMIT_MEMLOCK does not matter: BPF maps are charged to the "
-                          "control group since Linux 5.11"));
+  const auto version = UpstreamVersion(host.KernelRelease(), host.KernelBuild(), "");
+  const bool counts = version && *version < KernelVersion{5, 11, 0};
+  findings.push_back(Good(
+      "memlock", counts ? "RLIMIT_MEMLOCK is raised when BPF is loaded: before Linux 5.11 BPF "
+                          "maps count against it"
+                        : "RLIMIT_MEMLOCK does not matter: BPF maps are charged to the control "
+                          "group since Linux 5.11"));
   return findings;
 }
 

@@ -7,6 +7,7 @@ import re
 
 LEAST_SAMPLES = 100
 LEAST_PERCENT = 99.0
+DEEP_LEVELS = 1000
 # The verifier stops at a million a program. Far below, so that there is room for other kernels.
 MOST_INSTRUCTIONS = 400_000
 MTIME_SPELLINGS = ("inode.i_mtime", "inode.__i_mtime", "inode.i_mtime_sec")
@@ -71,6 +72,21 @@ def judge_names(step, _version):
         if samples < LEAST_SAMPLES // 5:
             problems.append(f"{samples} samples of the child {name}")
     return problems
+
+
+def judge_deep(step, _version):
+    """A recursion of many frames, whole."""
+    if step.code != 0:
+        return [f"record ended with {step.code}"]
+    stacks = [(frames, n) for frames, n in folded_stacks(step.output) if "RecursionLevel" in frames]
+    samples = sum(n for _, n in stacks)
+    good = sum(n for frames, n in stacks
+               if frames[1] == "_start" and frames.count("RecursionLevel") == DEEP_LEVELS)
+    if samples < LEAST_SAMPLES:
+        return [f"{samples} samples of the recursion, fewer than {LEAST_SAMPLES}"]
+    if 100 * good < LEAST_PERCENT * samples:
+        return [f"{good} of {samples} stacks have all {DEEP_LEVELS} frames"]
+    return []
 
 
 def judge_python(step, _version):

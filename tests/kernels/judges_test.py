@@ -106,6 +106,15 @@ class Judges(unittest.TestCase):
         self.bad(judgement.judge_names, "busybox;_start;SpinLeaf 80\n")
         self.bad(judgement.judge_names, both.replace("spin_static", "busybox"))
 
+    def test_deep(self):
+        judge = judgement.judge_deep
+        whole = "recursion;_start;main" + ";RecursionLevel" * 1000 + ";RecursionLeaf 120\n"
+        self.good(judge, whole)
+        self.bad(judge, whole, code=1)
+        self.bad(judge, whole.replace("120", "20"))
+        self.bad(judge, whole.replace("main;RecursionLevel", "main"))
+        self.bad(judge, whole.replace("_start;", ""))
+
     def test_python(self):
         judge = judgement.judge_python
         start = "python3;_start;main;<module>;outermost"

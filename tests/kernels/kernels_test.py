@@ -30,7 +30,8 @@ FOLDER = os.path.abspath(
     os.environ.get("STACKRAY_KERNELS_DIR") or os.path.join(BUILD, "kernels"))
 PYTHON = os.path.realpath(sys.executable)
 TOOLS = ("readelf", "c++filt", "nice", "chrt")  # The tests' oracles, and what busybox lacks.
-SHAPES = ("Dynamic", "StaticPie", "LibraryOpenedWhileRunning", "SignalHandler", "Vdso",
+SHAPES = ("Dynamic", "Static", "StaticPie", "Stripped", "LibraryOpenedWhileRunning",
+          "ExecutableDeletedWhileRunning", "FramePointersWithoutTables", "SignalHandler", "Vdso",
           "ReturnAddressInRegister", "ThreadsThatNeverReturn", "ForkWithoutExec")
 
 
@@ -71,7 +72,9 @@ def all_steps():
                    judgement.judge_record),
         "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
                   judgement.judge_names),
-        "python": (record("python.folded", f"-d 4 -- timeout 5 {PYTHON} -I -S /python_load.py"),
+        "deep": (record("levels.folded", f"-d 6 -- timeout 8 {live_program('recursion')} "
+                                         f"{judgement.DEEP_LEVELS}"), judgement.judge_deep),
+        "python": (record("python.folded", f"-d 6 -- timeout 8 {PYTHON} -I -S /python_load.py"),
                    judgement.judge_python),
         "completeness": (googletest("completeness_test", "*qsort_deep"),
                          judgement.judge_googletest),

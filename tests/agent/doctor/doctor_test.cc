@@ -212,6 +212,17 @@ TEST(Doctor, HiddenProcessesMatterOnlyWithoutTheTraceCapability) {
   EXPECT_FALSE(Find(Examine(host), "hidepid").has_value());
 }
 
+TEST(Doctor, TheLimitOfLockedMemoryCountsOnTheOldestKernels) {
+  FakeHost host;
+  const auto says = [&](const char* text) {
+    return Find(Examine(host), "memlock")->what.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(says("does not matter"));
+  host.release = "5.10.0-32-cloud-amd64";
+  host.build = "#1 SMP Debian 5.10.223-1 (2024-08-10)";
+  EXPECT_TRUE(says("count against it"));
+}
+
 TEST(Doctor, OneFailingLoadIsOneFinding) {
   FakeHost host;
   host.load = host.attach = host.ring_buffer = host.process_events = {EPERM, ""};

@@ -77,6 +77,29 @@ TEST_F(RowStoreTest, OnlyTheFirstToWantAPageAsksForIt) {
   EXPECT_TRUE(Look(1, 0)) << "forgetting requests must not forget pages";
 }
 
+// BPF stores its byte of an entry without looking: user space may have changed the entry meanwhile.
+TEST_F(RowStoreTest, AMarkThatComesTooLateHarmsNothing) {
+  ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 0, .page_count = 4}).ok());
+  const file_entry entry = *store_.FindFile(Identity(1));
+  uint8_t* const directory = rows_.Chunk(entry.directory >> HANDLE_CHUNK_SHIFT) +
+                             (entry.directory & HANDLE_OFFSET_MASK) * HANDLE_UNIT;
+  const auto mark = [&](uint32_t page, uint32_t mark) {
+    directory[page * sizeof(uint32_t) + ENTRY_MARKS_BYTE] =
+        static_cast<uint8_t>(mark >> ENTRY_MARKS_SHIFT);
+  };
+  mark(0, ENTRY_USED);  // The page was taken away before the mark came.
+  EXPECT_EQ(store_.StateOf(Identity(1), 0), RowStore::PageState::kAbsent);
+  EXPECT_TRUE(lookup_.Find(entry, 0).miss);
+  ASSERT_TRUE(Put(1, 0).ok());
+  EXPECT_TRUE(Look(1, 0));
+  ASSERT_TRUE(Put(1, 1).ok());
+  mark(1, ENTRY_REQUESTED);  // The page came before the mark did.
+  EXPECT_EQ(store_.StateOf(Identity(1), 1), RowStore::PageState::kPresent);
+  EXPECT_TRUE(Look(1, 1));
+  store_.ForgetRequests(Identity(1));
+  EXPECT_TRUE(Look(1, 1));
+}
+
 TEST_F(RowStoreTest, PagesThatAreUsedOutliveTheBudget) {
   ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 0, .page_count = 5000}).ok());
   std::set<uint32_t> used;
