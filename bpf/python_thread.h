@@ -16,12 +16,12 @@ __noinline int search_thread_step(u32 slot)
 		return 1;
 	search = &s->search;
 	if (!search->state) {
-		u64 interpreter = search->interpreter;
+		u64 interpreter = search->list;
 
 		if (!interpreter ||
 		    env_read(s, &search->state, sizeof(search->state),
 			     interpreter + s->run.layout.python.interpreter_threads) ||
-		    env_read(s, &search->interpreter, sizeof(search->interpreter),
+		    env_read(s, &search->list, sizeof(search->list),
 			     interpreter + s->run.layout.python.interpreter_next))
 			return 1;
 		return 0;
@@ -43,9 +43,9 @@ static __always_inline u64 search_thread_state(struct scratch *s, u32 slot, u64 
 
 	*search = (struct thread_search){};
 	if (l->interpreters_at)
-		env_read(s, &search->interpreter, sizeof(u64), s->run.base + l->interpreters_at);
+		env_read(s, &search->list, sizeof(u64), s->run.base + l->interpreters_at);
 	else if (hint)
-		env_read(s, &search->interpreter, sizeof(u64), hint + l->tstate_interpreter);
+		env_read(s, &search->list, sizeof(u64), hint + l->tstate_interpreter);
 	for (i = 0; i < MAX_SEARCHED_THREADS; i++)
 		if (search_thread_step(slot))
 			break;

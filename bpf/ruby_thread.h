@@ -6,47 +6,48 @@
 #include "bpf/env_bpf.h"
 #include "bpf/ruby.h"
 
-struct context_search {
-	u64 link, ec;
-	u32 slot, found;
-};
-
-/* One thread of the list, by its link. */
-static long search_context_callback(u32 i, struct context_search *search)
+/* One thread of the list, by its link. 1: found, or the list ends. */
+__noinline int search_context_step(u32 slot)
 {
-	struct scratch *s = scratch_at(search->slot);
+	struct scratch *s = scratch_at(slot);
+	struct thread_search *search;
 	const struct ruby_layout *l;
 
 	if (!s)
 		return 1;
+	search = &s->search;
 	l = &s->run.layout.ruby;
-	if (!search->link ||
-	    env_read(s, &search->ec, sizeof(u64), search->link - l->thread_link + l->thread_ec))
+	if (!search->list ||
+	    env_read(s, &search->state, sizeof(u64), search->list - l->thread_link + l->thread_ec))
 		return 1;
-	if (is_own_context(s, search->ec)) {
+	if (is_own_context(s, search->state)) {
 		search->found = 1;
 		return 1;
 	}
-	return env_read(s, &search->link, sizeof(u64), search->link) != 0;
+	return env_read(s, &search->list, sizeof(u64), search->list) != 0;
 }
 
 /* Before 3.0: the context of a thread that has let go of the lock. `remembered` is some context that was once
  * this thread's, or 0: a fiber's, perhaps; so its thread is asked for the one it has now. */
 static __always_inline u64 search_context(struct scratch *s, u32 slot, u64 remembered)
 {
-	struct context_search search = { .slot = slot };
 	const struct ruby_layout *l = &s->run.layout.ruby;
+	struct thread_search *search = &s->search;
 	u64 vm = 0, thread = 0, ec = 0;
+	u32 i;
 
 	if (is_own_context(s, remembered) &&
 	    !env_read(s, &thread, sizeof(thread), remembered + l->ec_thread) &&
 	    !env_read(s, &ec, sizeof(ec), thread + l->thread_ec) && is_own_context(s, ec))
 		return ec;
+	*search = (struct thread_search){};
 	if (!l->vm_at || env_read(s, &vm, sizeof(vm), s->run.base + l->vm_at) ||
-	    env_read(s, &search.link, sizeof(u64), vm + l->vm_threads))
+	    env_read(s, &search->list, sizeof(u64), vm + l->vm_threads))
 		return 0;
-	bpf_loop(MAX_SEARCHED_THREADS, search_context_callback, &search, 0);
-	return search.found ? search.ec : 0;
+	for (i = 0; i < MAX_SEARCHED_THREADS; i++)
+		if (search_context_step(slot))
+			break;
+	return search->found ? search->state : 0;
 }
 
 /* Finds the sampled thread's context and its first frame. 0: it has none (yet). */

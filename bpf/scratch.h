@@ -109,7 +109,8 @@ struct runtime_walk {
 
 /* State of loops whose step is a function of its own: such a function takes numbers only. */
 struct thread_search {
-	u64 interpreter, state;
+	u64 list;  /* where the next of its list is: an interpreter of Python, a thread of Ruby */
+	u64 state; /* looked at, or found */
 	u64 found;
 };
 struct range_listing {
@@ -163,7 +164,7 @@ struct scratch {
 	struct range_table found_table; /* what the row store has for it */
 	u64 file_generation;          /* of the row store, when found_table was looked up */
 	u32 busy;                     /* BPF only: this slot is in use */
-	struct thread_search search;  /* BPF only: bpf/python_thread.h */
+	struct thread_search search;  /* BPF only: bpf/python_thread.h, ruby_thread.h */
 	struct range_listing listing; /* BPF only: bpf/raw_stack.h */
 	struct raw_copy raw;          /* BPF only: the same */
 	struct range_table tables[SAMPLE_MAX_RANGES];
