@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stackray {
@@ -22,6 +23,9 @@ struct ProcessId {
   }
 };
 
+// The kinds of values that a process's own attributes have in a batch.
+using AttributeValue = std::variant<std::string, bool, int64_t, double>;
+
 // What a batch says about a process: its OTLP resource. Empty strings and zeros are left out. Strings
 // may hold any bytes.
 // ProcessId{} (pid 0) stands for the host itself: markers of lost samples belong to it.
@@ -35,7 +39,7 @@ struct ProcessInfo {
   std::string container_name;  // Of containers that have no such id.
   std::string pod_uid;         // Kubernetes.
   std::string service_name;
-  std::vector<std::pair<std::string, std::string>> extra;  // More resource attributes.
+  std::vector<std::pair<std::string, AttributeValue>> extra;  // More resource attributes.
 };
 
 }  // namespace stackray

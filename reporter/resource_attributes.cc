@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "reporter/valid_text.h"
@@ -15,7 +17,7 @@
 namespace stackray {
 namespace {
 
-// More attributes than this are not taken from a process's environment.
+// More attributes than this are not taken from a process's context and environment.
 constexpr size_t kMaxExtraAttributes = 128;
 
 // "2026-03-01T12:00:00.250Z"; empty for 0 and for what no calendar holds.
@@ -42,6 +44,21 @@ class AttributeWriter {
     value_.clear();
     wire::AppendNumber(3, number, &value_);
     if (number != 0) AddEncoded(key);
+  }
+  void AddValue(std::string_view key, const AttributeValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) return AddText(key, *text);
+    value_.clear();  // A member of a oneof is written even where it is 0.
+    if (const auto* truth = std::get_if<bool>(&value)) {
+      wire::AppendTag(2, wire::Type::kVarint, &value_);
+      wire::AppendVarint(*truth ? 1 : 0, &value_);
+    } else if (const auto* number = std::get_if<int64_t>(&value)) {
+      wire::AppendTag(3, wire::Type::kVarint, &value_);
+      wire::AppendVarint(static_cast<uint64_t>(*number), &value_);
+    } else {
+      wire::AppendTag(4, wire::Type::kFixed64, &value_);
+      wire::AppendFixed64(std::bit_cast<uint64_t>(std::get<double>(value)), &value_);
+    }
+    AddEncoded(key);
   }
   std::string Finish() && { return std::move(resource_); }
 
@@ -86,7 +103,7 @@ std::string EncodeResource(const ProcessInfo& info, const BatchSettings& setting
   writer.AddText("os.type", settings.os_type);
   writer.AddText("os.version", settings.os_version);
   const size_t extra = std::min(info.extra.size(), kMaxExtraAttributes);
-  for (size_t i = 0; i < extra; ++i) writer.AddText(info.extra[i].first, info.extra[i].second);
+  for (size_t i = 0; i < extra; ++i) writer.AddValue(info.extra[i].first, info.extra[i].second);
   for (const auto& [key, value] : settings.resource_attributes) writer.AddText(key, value);
   return std::move(writer).Finish();
 }

@@ -68,6 +68,22 @@ TEST(HostAttributes, ReplaceWhatTheHostSaysOfItself) {
   EXPECT_EQ(Find(attributes, "os.type"), "linux+");
 }
 
+TEST(ProcessAttributes, KeepTheirKind) {
+  const Attributes attributes = ResourceOf({.pid = 7,
+                                            .extra = {{"a.truth", true},
+                                                      {"a.lie", false},
+                                                      {"a.number", int64_t{-5}},
+                                                      {"a.zero", int64_t{0}},
+                                                      {"a.decimal", 0.25},
+                                                      {"a.number", "again"}}},
+                                           {});
+  EXPECT_EQ(Find(attributes, "a.truth"), "true");
+  EXPECT_EQ(Find(attributes, "a.lie"), "false");
+  EXPECT_EQ(Find(attributes, "a.number"), "-5");
+  EXPECT_EQ(Find(attributes, "a.zero"), "0");
+  EXPECT_EQ(Find(attributes, "a.decimal"), "0.25");
+}
+
 TEST(HostAttributes, CannotClaimAProcess) {
   const BatchSettings settings{.resource_attributes = {{"process.pid", "1"}}};
   EXPECT_EQ(Find(ResourceOf({.pid = 7}, settings), "process.pid"), "7");
