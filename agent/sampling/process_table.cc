@@ -47,7 +47,7 @@ ProcessTable::Entry* ProcessTable::Find(const ProcessId& id) {
 }
 
 ProcessTable::Entry& ProcessTable::Add(const ProcessId& id) {
-  entries_.push_front({.id = id, .image = std::make_shared<Image>()});
+  entries_.push_front({.id = id, .image = std::make_shared<Image>(), .since_ns = id.start_time_ns});
   by_id_[id] = entries_.begin();
   if (entries_.size() > max_processes_) {
     by_id_.erase(entries_.back().id);
@@ -142,7 +142,7 @@ void ProcessTable::Take(const ProcessEvent& event) {
   switch (event.record->header.type) {
     case RECORD_FORK: TakeFork(event); break;
     case RECORD_EXEC:
-      TakeImage(event);
+      TakeImage(event).since_ns = now_ns_;
       End(ImageBefore(id));
       break;
     case RECORD_EXISTING: TakeImage(event).listed = list_; break;
@@ -172,6 +172,19 @@ void ProcessTable::ReadEnvironment(Entry& entry) {
   if (read.ok()) image.environment = *std::move(read);
 }
 
+// The context first, then the environment, then the cgroup; of equal keys the first counts.
+void ProcessTable::TakeServiceFacts(Entry& entry) {
+  const ServiceEnvironment& environment = entry.image->environment;
+  described_.service_name = environment.service_name;
+  if (const ProcessContext* context = entry.context.context.get()) {
+    if (!context->service_name.empty()) described_.service_name = context->service_name;
+    described_.extra = context->attributes;
+  }
+  for (const auto& [key, value] : environment.attributes) described_.extra.emplace_back(key, value);
+  if (described_.service_name.empty() && entry.cgroup != nullptr)
+    described_.service_name = entry.cgroup->service;
+}
+
 const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,
                                           int64_t wall_offset_ns) {
   Entry& entry = FindOrAsk(id);
@@ -182,18 +195,17 @@ const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view 
     entry.creation_time_unix_ns = static_cast<int64_t>(id.start_time_ns) + wall_offset_ns;
   static const CgroupFacts kNoCgroup;
   const CgroupFacts& cgroup = entry.cgroup == nullptr ? kNoCgroup : *entry.cgroup;
-  const ServiceEnvironment& environment = entry.image->environment;
-  described_ = {
-      .pid = id.pid,
-      .command = std::string(command),
-      .executable_path = entry.image->path,
-      .creation_time_unix_ns = entry.creation_time_unix_ns,
-      .cgroup_path = cgroup.path,
-      .container_id = cgroup.container_id,
-      .container_name = cgroup.container_name,
-      .pod_uid = cgroup.pod_uid,
-      .service_name = environment.service_name.empty() ? cgroup.service : environment.service_name,
-      .extra = environment.attributes};
+  if (entry.ended_ns == 0 && !entry.is_kernel_thread)
+    contexts_.Follow(id, entry.since_ns, now_ns_, entry.context);
+  described_ = {.pid = id.pid,
+                .command = std::string(command),
+                .executable_path = entry.image->path,
+                .creation_time_unix_ns = entry.creation_time_unix_ns,
+                .cgroup_path = cgroup.path,
+                .container_id = cgroup.container_id,
+                .container_name = cgroup.container_name,
+                .pod_uid = cgroup.pod_uid};
+  TakeServiceFacts(entry);
   return described_;
 }
 

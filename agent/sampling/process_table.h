@@ -3,12 +3,13 @@
 // An exec brings its executable's path and its cgroup along and a forked child has what its parent has,
 // so that a process that is gone before anybody could look is still named. /proc is asked for what no
 // event has told (events were lost, no task iterator), and once a program for the two variables of its
-// environment that name a service. With each process go the files that its code came from: a
+// environment that name a service; what a process publishes in its memory stands above both
+// (context_reader.h). With each process go the files that its code came from: a
 // sample may be taken out of the ring long after its process ended.
 //
 // Lifetime: docs/lifetimes.md. An entry goes one second (of the records' time) after the exit or the
 //           exec that ended it, and after the last sample that came later.
-// Memory:   at most `max_processes` entries of about 200 bytes, the least recently used first to go; a
+// Memory:   at most `max_processes` entries of about 300 bytes, the least recently used first to go; a
 //           program's paths and a cgroup's names once for all processes that share them.
 // Threads:  one at a time (the sample loop's).
 #ifndef STACKRAY_AGENT_SAMPLING_PROCESS_TABLE_H_
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "agent/sampling/context_reader.h"
 #include "kernel/cgroup_path.h"
 #include "kernel/raw_sample.h"
 #include "kernel/service_environment.h"
@@ -75,6 +77,8 @@ class ProcessTable {
     uint64_t ended_ns = 0;              // 0: alive.
     uint32_t listed = 0;                // The last list that it was in.
     bool is_kernel_thread = false;
+    uint64_t since_ns = 0;  // Of this image, CLOCK_BOOTTIME.
+    ContextWatch context;
   };
   using Entries = std::list<Entry>;  // Most recently used first.
 
@@ -86,6 +90,7 @@ class ProcessTable {
   Entry& TakeImage(const ProcessEvent& event);
   void End(const ProcessId& id);
   void ReadEnvironment(Entry& entry);
+  void TakeServiceFacts(Entry& entry);
   std::shared_ptr<const CgroupFacts> CgroupOf(const ProcessEvent& event);
   std::shared_ptr<const CgroupFacts> InternCgroup(const std::string& key, auto read);
 
@@ -100,6 +105,7 @@ class ProcessTable {
     ProcessId id;
   };
   std::deque<Ended> ended_;  // In the order in which they are looked at.
+  ContextReader contexts_;
   uint64_t now_ns_ = 0;
   uint32_t list_ = 0;
   ProcessInfo described_;

@@ -1,5 +1,6 @@
 // Writes the fuzz targets' seeds, made from this very machine and of further files: make_seeds FOLDER [FILE…]
-// Small real ELF files, the vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages. Every target
+// Small real ELF files, the vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages, a process
+// context. Every target
 // gets all of them: what means nothing to one is cheap.
 #include <elf.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "symbolizer/cfi/cfi_source.h"
@@ -61,6 +63,22 @@ Bytes FirstUnwindPage(const Bytes& file) {
   return seed;
 }
 
+// Behind each other: a mapping's line, a header, and a payload with a value of each kind.
+constexpr std::string_view kContextLine =
+    "7f6192db8000-7f6192dba000 rw-p 00000000 00:01 568267    /memfd:OTEL_CTX (deleted)\n";
+constexpr std::string_view kContextHeader(
+    "OTEL_CTX\2\0\0\0\x60\0\0\0\1\0\0\0\0\0\0\0\0\x80\xdb\x92\x61\x7f\0\0", 32);
+constexpr std::string_view kContextPayload(
+    "\x0a\x4e"
+    "\x0a\x16\x0a\x0cservice.name\x12\x06\x0a\x04shop"
+    "\x0a\x0a\x0a\x04live\x12\x02\x10\x01"
+    "\x0a\x0b\x0a\x05ports\x12\x02\x18\x50"
+    "\x0a\x11\x0a\x04load\x12\x09\x21\0\0\0\0\0\0\xd0\x3f"
+    "\x0a\x08\x0a\x02no\x12\x02\x2a\0",
+    80);
+
+Bytes OfText(std::string_view text) { return {text.begin(), text.end()}; }
+
 void Write(const std::filesystem::path& folder, const std::string& name, const Bytes& bytes) {
   if (bytes.empty()) return;
   std::ofstream file(folder / name, std::ios::binary | std::ios::trunc);
@@ -90,6 +108,9 @@ int main(int argument_count, char** arguments) {
   for (const char* path : {"/proc/kallsyms", "/proc/modules", "/proc/self/maps", "/proc/self/stat",
                            "/proc/self/cgroup", "/proc/self/mountinfo"})
     Write(folder, "text_" + std::to_string(++number), FirstLines(path, 8 << 10));
+  Write(folder, "context_line", OfText(kContextLine));
+  Write(folder, "context_header", OfText(kContextHeader));
+  Write(folder, "context_payload", OfText(kContextPayload));
   Write(folder, "ascending", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xff, 3, 200, 12, 250, 13});
   return std::filesystem::is_empty(folder, error) ? 1 : 0;
 }

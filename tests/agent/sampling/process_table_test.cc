@@ -1,10 +1,13 @@
 #include "agent/sampling/process_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 
+#include "tests/agent/sampling/context_bytes.h"
 #include "tests/agent/sampling/record_bytes.h"
 #include "tests/agent/sampling/sampled_world.h"
 
@@ -198,6 +201,60 @@ TEST_F(ProcessTableTest, CreationTimeDoesNotFollowTheWallClock) {
   Exec(Id(1), "/bin/sh");
   EXPECT_EQ(table_.Describe(Id(1), "n", 1000).creation_time_unix_ns, 1009);
   EXPECT_EQ(table_.Describe(Id(1), "n", 5000).creation_time_unix_ns, 1009);
+}
+
+// This process's own context, for the length of a test.
+class OwnContext {
+ public:
+  OwnContext() {
+    const int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+    void* const at = fd >= 0 && ftruncate(fd, kBytes) == 0
+                         ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)
+                         : MAP_FAILED;
+    if (fd >= 0) close(fd);
+    if (at != MAP_FAILED) map_ = static_cast<uint8_t*>(at);
+  }
+  ~OwnContext() {
+    if (map_ != nullptr) munmap(map_, kBytes);
+  }
+  bool Publish(uint64_t time_ns, const std::string& service) {
+    if (map_ == nullptr) return false;
+    payload_ = Context(Attribute("service.name", service) + Attribute("service.version", "3"));
+    const std::vector<uint8_t> header =
+        ContextHeaderBytes(time_ns, reinterpret_cast<uint64_t>(payload_.data()),
+                           static_cast<uint32_t>(payload_.size()));
+    std::memcpy(map_, header.data(), header.size());
+    return true;
+  }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+  uint8_t* map_ = nullptr;
+  std::string payload_;
+};
+
+TEST_F(ProcessTableTest, AContextStandsAboveTheUnitAndOutlivesItsProcess) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const ProcessId self{.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)};
+  time_ns_ += self.start_time_ns;
+  const auto service = [&] { return table_.Describe(self, "me", 0).service_name; };
+  Exec(self, "/bin/me", "/system.slice/unit.service");
+  OwnContext context;
+  ASSERT_TRUE(context.Publish(1, "first"));
+  EXPECT_EQ(service(), "unit");  // An image that young is not asked.
+  Wait(kSecond);
+  EXPECT_EQ(service(), "first");
+  EXPECT_EQ(table_.Describe(self, "me", 0).extra[0],
+            (std::pair<std::string, AttributeValue>("service.version", "3")));
+  ASSERT_TRUE(context.Publish(2, "second"));
+  EXPECT_EQ(service(), "second");
+  // The next image begins with nothing, and the one before is no longer read.
+  ProcessId next = self;
+  next.exec_id = 2;
+  Exec(next, "/bin/me too", "/system.slice/unit.service");
+  ASSERT_TRUE(context.Publish(3, "third"));
+  EXPECT_EQ(service(), "second");
+  EXPECT_EQ(table_.Describe(next, "me", 0).service_name, "unit");
 }
 
 TEST_F(ProcessTableTest, NamesThatWereCutAreNotBelieved) {

@@ -1,0 +1,176 @@
+#include "agent/sampling/context_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kernel/process_info.h"
+#include "kernel/unique_fd.h"
+
+namespace stackray {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kLeastAgeNs = kSecondNs;
+constexpr uint32_t kLongestWaitS = 256;
+constexpr size_t kMostTextOfOne = 512 << 10;
+constexpr uint64_t kTextPerSecond = 256 << 10;
+constexpr size_t kBufferBytes = 16 << 10;
+constexpr size_t kMostCandidates = 4;  // Mappings of that name.
+constexpr int kMostTries = 3;
+constexpr size_t kMostHeldBytes = 8 << 20;
+
+using Outcome = ContextReading::Outcome;
+using HeaderBytes = std::array<uint8_t, kContextHeaderBytes>;
+
+ContextReading Parsed(uint64_t published_at_ns, std::string_view payload) {
+  absl::StatusOr<ProcessContext> context = ParseContextPayload(payload);
+  if (!context.ok()) return {.outcome = Outcome::kUnusable, .published_at_ns = published_at_ns};
+  return {.outcome = Outcome::kRead,
+          .published_at_ns = published_at_ns,
+          .context = *std::move(context)};
+}
+
+// kBusy: it changed meanwhile.
+ContextReading ReadPayload(ProcessMemory& memory, uint64_t address, const HeaderBytes& before,
+                           const ContextHeader& header) {
+  std::string payload;
+  bool readable = header.payload_bytes <= kMaxContextPayloadBytes;
+  if (readable) {
+    payload.resize(header.payload_bytes);
+    readable = payload.empty() ||
+               memory.Read(header.payload_address,
+                           {reinterpret_cast<uint8_t*>(payload.data()), payload.size()});
+    if (!readable && memory.IsGone()) return {.outcome = Outcome::kGone};
+  }
+  HeaderBytes after;
+  if (!memory.Read(address, after))
+    return {.outcome = memory.IsGone() ? Outcome::kGone : Outcome::kNone};
+  if (after != before) return {.outcome = Outcome::kBusy};
+  if (!readable) return {.outcome = Outcome::kUnusable, .published_at_ns = header.published_at_ns};
+  return Parsed(header.published_at_ns, payload);
+}
+
+ContextReading ReadOnce(ProcessMemory& memory, uint64_t address, uint64_t known_published_at_ns) {
+  HeaderBytes bytes;
+  if (!memory.Read(address, bytes))
+    return {.outcome = memory.IsGone() ? Outcome::kGone : Outcome::kNone};
+  const std::optional<ContextHeader> header = ParseContextHeader(bytes);
+  if (!header) return {.outcome = Outcome::kNone};
+  if (header->published_at_ns == 0) return {.outcome = Outcome::kBusy};
+  if (header->published_at_ns == known_published_at_ns) return {.outcome = Outcome::kSame};
+  return ReadPayload(memory, address, bytes, *header);
+}
+
+size_t HeldBytes(const ProcessContext& context) {
+  using Attribute = std::pair<std::string, AttributeValue>;
+  size_t bytes = sizeof(ProcessContext) + context.service_name.capacity() +
+                 context.attributes.capacity() * sizeof(Attribute);
+  for (const auto& [key, value] : context.attributes) {
+    bytes += key.capacity();
+    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
+  }
+  return bytes;
+}
+
+// Counted in *held for as long as anybody has it. nullptr: no room.
+std::shared_ptr<const ProcessContext> Hold(ProcessContext context,
+                                           const std::shared_ptr<size_t>& held) {
+  const size_t bytes = HeldBytes(context);
+  if (*held + bytes > kMostHeldBytes) return nullptr;
+  *held += bytes;
+  return {new ProcessContext(std::move(context)), [held, bytes](const ProcessContext* context) {
+            *held -= bytes;
+            delete context;
+          }};
+}
+
+}  // namespace
+
+ContextReading ReadContext(ProcessMemory& memory, uint64_t address,
+                           uint64_t known_published_at_ns) {
+  ContextReading reading;
+  for (int i = 0; i < kMostTries; ++i) {
+    reading = ReadOnce(memory, address, known_published_at_ns);
+    if (reading.outcome != Outcome::kBusy) break;
+  }
+  return reading;
+}
+
+// False: nothing was learned of a context.
+bool ContextReader::Take(const ProcessId& id, const ContextReading& reading, ContextWatch& watch) {
+  const bool is_new = reading.outcome == Outcome::kRead || reading.outcome == Outcome::kUnusable;
+  if (!is_new) return reading.outcome != Outcome::kNone;
+  if (!IsSameProcess(id)) return true;  // It ended: what is known stays.
+  watch.published_at_ns = reading.published_at_ns;
+  watch.context = nullptr;
+  if (reading.outcome == Outcome::kRead) watch.context = Hold(reading.context, held_bytes_);
+  return true;
+}
+
+// False: the bound was met before the last mapping.
+bool ContextReader::FindMappings(uint32_t pid, std::vector<uint64_t>* addresses) {
+  const UniqueFd fd(open(fmt::format("/proc/{}/maps", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return true;
+  buffer_.resize(kBufferBytes);
+  size_t kept = 0, total = 0;
+  while (addresses->size() < kMostCandidates) {
+    const ssize_t bytes = read(fd.get(), buffer_.data() + kept, buffer_.size() - kept);
+    if (bytes <= 0) return true;
+    total += static_cast<size_t>(bytes);
+    text_bytes_ += static_cast<size_t>(bytes);
+    const std::string_view text(buffer_.data(), kept + static_cast<size_t>(bytes));
+    const std::string_view rest = text.substr(FindContextMappings(text, addresses));
+    kept = rest.size() == buffer_.size() ? 0 : rest.size();  // No line is as long as that.
+    std::copy_n(rest.data(), kept, buffer_.data());
+    if (total >= kMostTextOfOne) return false;
+  }
+  return true;
+}
+
+void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {
+  ++looks_;
+  const uint64_t text_before = text_bytes_;
+  std::vector<uint64_t> addresses;
+  const bool saw_all = FindMappings(id.pid, &addresses);
+  text_budget_bytes_ -= static_cast<int64_t>(text_bytes_ - text_before);
+  if (!saw_all) watch.wait_s = kLongestWaitS;
+  LiveProcessMemory memory(id.pid);
+  addresses.resize(std::min(addresses.size(), kMostCandidates));
+  for (const uint64_t address : addresses) {
+    const ContextReading reading = ReadContext(memory, address, 0);
+    if (!Take(id, reading, watch)) continue;
+    watch.address = address;
+    return;
+  }
+}
+
+bool ContextReader::MayLook(uint64_t now_ns) {
+  const uint64_t passed_ns = now_ns - std::min(now_ns, budget_time_ns_);
+  const uint64_t earned =
+      passed_ns >= 10 * kSecondNs ? kMostTextAtOnce : passed_ns / 1000 * kTextPerSecond / 1'000'000;
+  if (earned > 0) budget_time_ns_ = now_ns;  // Else the moments since then go on to count.
+  text_budget_bytes_ =
+      std::min<int64_t>(kMostTextAtOnce, text_budget_bytes_ + static_cast<int64_t>(earned));
+  return text_budget_bytes_ > 0;
+}
+
+void ContextReader::Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_ns,
+                           ContextWatch& watch) {
+  if (watch.address != 0) {
+    LiveProcessMemory memory(id.pid);
+    if (Take(id, ReadContext(memory, watch.address, watch.published_at_ns), watch)) return;
+    watch.address = 0;  // Perhaps it is somewhere else now; until then what it said holds.
+    watch.published_at_ns = 0;
+  }
+  if (now_ns < since_ns + kLeastAgeNs || now_ns < watch.next_look_ns || !MayLook(now_ns)) return;
+  Look(id, watch);
+  watch.next_look_ns = now_ns + watch.wait_s * kSecondNs;
+  watch.wait_s = std::min(2 * watch.wait_s, kLongestWaitS);
+}
+
+}  // namespace stackray

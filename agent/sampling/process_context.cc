@@ -1,0 +1,140 @@
+#include "agent/sampling/process_context.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include "reporter/formats/wire_fields.h"
+#include "reporter/valid_text.h"
+
+namespace stackray {
+namespace {
+
+constexpr std::string_view kSignature = "OTEL_CTX";
+constexpr uint32_t kVersion = 2;
+constexpr std::string_view kMappingNames[] = {"/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]",
+                                              "[anon:OTEL_CTX]"};
+
+template <typename T>
+T At(std::span<const uint8_t> bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+// "START-END PERMISSIONS OFFSET DEVICE INODE   NAME"; nullopt: another name, or no such line.
+std::optional<uint64_t> ContextAddress(std::string_view line) {
+  uint64_t start = 0;
+  const char* const end = line.data() + line.size();
+  const auto [dash, error] = std::from_chars(line.data(), end, start, 16);
+  if (error != std::errc() || dash == end || *dash != '-') return std::nullopt;
+  for (int field = 0; field < 5; ++field) {
+    const size_t space = line.find(' ');
+    if (space == std::string_view::npos) return std::nullopt;
+    line.remove_prefix(std::min(line.find_first_not_of(' ', space), line.size()));
+  }
+  for (const std::string_view name : kMappingNames)
+    if (line.starts_with(name)) return start;
+  return std::nullopt;
+}
+
+bool IsPrivate(std::string_view key) {
+  return key == "process.command_line" || key == "process.command_args" ||
+         key.starts_with("process.environment_variable");
+}
+
+std::string Valid(std::string_view bytes) {
+  std::string buffer;
+  return std::string(ValidText(bytes, &buffer));
+}
+
+// AnyValue {1 text, 2 truth value, 3 whole number, 4 decimal}; `*value` stays empty for other kinds.
+bool ReadValue(std::string_view message, std::optional<AttributeValue>* value) {
+  return EachField(message, [value](const WireField& field) {
+    if (IsBytes(field, 1)) *value = Valid(field.bytes);
+    if (IsNumber(field, 2)) *value = field.value != 0;
+    if (IsNumber(field, 3)) *value = static_cast<int64_t>(field.value);
+    if (field.number == 4 && field.type == WireType::kFixed64)
+      *value = std::bit_cast<double>(field.value);
+    return true;
+  });
+}
+
+class ResourceReader {
+ public:
+  explicit ResourceReader(ProcessContext* out) : out_(out) {}
+
+  // Resource {1 attributes}. False: damaged.
+  bool Read(std::string_view resource) {
+    return EachField(resource, [this](const WireField& field) {
+      return !IsBytes(field, 1) || ReadAttribute(field.bytes);
+    });
+  }
+
+ private:
+  // KeyValue {1 key, 2 value}.
+  bool ReadAttribute(std::string_view message) {
+    std::string_view key;
+    std::optional<AttributeValue> value;
+    const bool whole = EachField(message, [&](const WireField& field) {
+      if (IsBytes(field, 1)) key = field.bytes;
+      return !IsBytes(field, 2) || ReadValue(field.bytes, &value);
+    });
+    if (whole && value && !key.empty() && key.size() <= kMaxContextKeyBytes && !IsPrivate(key))
+      Keep(Valid(key), *std::move(value));
+    return whole;
+  }
+
+  void Keep(std::string key, AttributeValue value) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && text->empty()) return;
+    if (key == "service.name") {
+      if (text != nullptr && out_->service_name.empty()) out_->service_name = *text;
+      return;
+    }
+    auto& attributes = out_->attributes;
+    const bool known = std::any_of(attributes.begin(), attributes.end(),
+                                   [&key](const auto& other) { return other.first == key; });
+    if (!known && attributes.size() < kMaxContextAttributes)
+      attributes.emplace_back(std::move(key), std::move(value));
+  }
+
+  ProcessContext* const out_;
+};
+
+}  // namespace
+
+size_t FindContextMappings(std::string_view text, std::vector<uint64_t>* addresses) {
+  const size_t whole = text.rfind('\n') + 1;  // 0: not a single line.
+  text = text.substr(0, whole);
+  for (size_t at = text.find(kSignature); at != std::string_view::npos;) {
+    const size_t begin = text.rfind('\n', at) + 1, end = text.find('\n', at);
+    if (const auto address = ContextAddress(text.substr(begin, end - begin)))
+      addresses->push_back(*address);
+    at = text.find(kSignature, end);
+  }
+  return whole;
+}
+
+std::optional<ContextHeader> ParseContextHeader(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kContextHeaderBytes ||
+      std::memcmp(bytes.data(), kSignature.data(), kSignature.size()) != 0 ||
+      At<uint32_t>(bytes, 8) != kVersion)
+    return std::nullopt;
+  return ContextHeader{.payload_bytes = At<uint32_t>(bytes, 12),
+                       .published_at_ns = At<uint64_t>(bytes, 16),
+                       .payload_address = At<uint64_t>(bytes, 24)};
+}
+
+absl::StatusOr<ProcessContext> ParseContextPayload(std::string_view bytes) {
+  ProcessContext context;
+  ResourceReader resource(&context);
+  const bool whole = EachField(bytes, [&](const WireField& field) {
+    return !IsBytes(field, 1) || resource.Read(field.bytes);
+  });
+  if (!whole) return absl::DataLossError("not a process context's message");
+  return context;
+}
+
+}  // namespace stackray
