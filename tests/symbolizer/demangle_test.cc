@@ -60,6 +60,57 @@ TEST(Demangle, OtherNamesStayAsTheyAre) {
   EXPECT_EQ(Demangle(std::string_view("_ZN3foo3barEi\0tail", 18)), "foo::bar(int)");
 }
 
+TEST(Demangle, NamesOfD) {
+  if (!test::HasTool("c++filt")) GTEST_SKIP() << "no c++filt";
+  size_t changed = 0;
+  for (const char* name :
+       {"_Dmain", "_D8demangle4testFZv", "_D8demangle4testFAyaZv", "_D3std5stdio4File5writeMFAyaZv",
+        "_D4core6memory2GC6mallocFNbmkxC8TypeInfoZPv", "_D8demangle9__T4testZ4testFZv",
+        "_D6object6ObjectQkFZv", "_DYNAMIC", "_D", "_D0", "_D8demangle",
+        "_D99999999999999999999a"}) {
+    const std::string expected =
+        test::RunLines("c++filt -s dlang '" + std::string(name) + "'").front();
+    EXPECT_EQ(Demangle(name), expected);
+    changed += expected == name ? 0 : 1;
+  }
+  EXPECT_GE(changed, 6u);
+}
+
+// Every type is a map of the one before to itself: 120 bytes would become 84 MB.
+TEST(Demangle, NameOfDThatExplodesComesBackAsItIs) {
+  const auto reference = [](size_t distance) {
+    std::string text;
+    if (distance >= 26) text += static_cast<char>('A' + distance / 26);
+    return "Q" + text + static_cast<char>('a' + distance % 26);
+  };
+  for (const size_t levels : {10, 22}) {
+    std::string name = "_D1aFHii";
+    size_t previous = 5;
+    for (size_t i = 0; i < levels; ++i) {
+      const size_t start = name.size();
+      name += 'H';
+      name += reference(name.size() - previous);
+      name += reference(name.size() - previous);
+      previous = start;
+    }
+    name += "Zv";
+    const std::string text = Demangle(name);
+    EXPECT_LE(text.size(), size_t{64} << 10);
+    EXPECT_EQ(text == name, levels == 22) << text.size();
+  }
+}
+
+TEST(Demangle, NamesOfOcaml) {
+  EXPECT_EQ(Demangle("camlStdlib__List__map_487"), "Stdlib.List.map_487");
+  EXPECT_EQ(Demangle("camlStdlib__List.map_487"), "Stdlib.List.map_487");
+  EXPECT_EQ(Demangle("camlStdlib__$40_121"), "Stdlib.@_121");
+  EXPECT_EQ(Demangle("camlDune__exe__Main__fun_3"), "Dune.exe.Main.fun_3");
+  for (const char* plain : {"caml_alloc", "caml", "camlX", "camel", "camlstart__x"})
+    EXPECT_EQ(Demangle(plain), plain);
+  EXPECT_EQ(Demangle("camlA$4"), "A$4");
+  EXPECT_EQ(Demangle("camlA__"), "A__");
+}
+
 // Each level repeats the one before twice, so the printed name doubles: 2^60 bytes without a bound.
 TEST(Demangle, NameThatExplodesComesBackAsItIs) {
   std::string pairs = "_Z1f1PIiiE";  // P<int, int>, then P<S, S> of what came before.
