@@ -48,6 +48,7 @@ struct SourceLines::OpenFile {
   ExecutableFilePtr file;
   std::optional<GoTable> go;
   bool is_debug_known = false;  // What follows was looked for.
+  bool is_pending = false;      // Except for a debug file that is being downloaded.
   std::unique_ptr<DebugFiles> related;
   FoundFile separate;                          // The debug file, when it is not the executable.
   std::unique_ptr<ByteSource> packed_symbols;  // .gnu_debugdata.
@@ -60,7 +61,12 @@ struct SourceLines::OpenFile {
   }
 };
 
-SourceLines::SourceLines(SourceLinesSettings settings) : settings_(std::move(settings)) {}
+SourceLines::SourceLines(SourceLinesSettings settings) : settings_(std::move(settings)) {
+  if (settings_.debuginfod.urls.empty()) return;
+  auto client = debuginfod::Client::Create(settings_.debuginfod);
+  download_status_ = client.status();
+  if (client.ok()) downloads_ = *std::move(client);
+}
 SourceLines::~SourceLines() = default;
 
 SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& file) {
@@ -96,6 +102,7 @@ void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open)
   std::string debug_path = file->info.path;
   if (!HasDebugInfo(image)) {
     open.separate = open.related->FindSeparate(image, *file->source, file->info);
+    if (open.separate.source == nullptr) TakeDownload(open);
     debug = open.separate.source.get();
     debug_path = open.separate.path;
   }
@@ -117,6 +124,16 @@ void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open)
                                                .packed_units_path = file->info.path + ".dwp"});
 }
 
+// Never waits: what is not here yet is asked for again with the next question.
+void SourceLines::TakeDownload(OpenFile& open) const {
+  if (downloads_ == nullptr || open.file->info.gnu_build_id.empty()) return;
+  debuginfod::Answer answer = downloads_->Find(open.file->info.gnu_build_id);
+  open.is_pending = answer.is_pending;
+  if (answer.file == nullptr) return;
+  open.separate.source = std::move(answer.file);
+  open.separate.path = open.file->info.path;
+}
+
 void SourceLines::Evict() {
   while (files_.size() > 1 && (files_.size() > kMaxOpenFiles || bytes() > settings_.cache_bytes))
     files_.pop_back();
@@ -124,6 +141,8 @@ void SourceLines::Evict() {
 
 std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFilePtr& file,
                                              uint64_t elf_address) {
+  if (Find(pid, file).is_pending && !downloads_->Find(file->info.gnu_build_id).is_pending)
+    files_.pop_front();
   OpenFile& open = Find(pid, file);
   std::vector<SourceLine> lines;
   if (open.go) lines = open.go->Resolve(*file->source, elf_address);
@@ -143,6 +162,8 @@ bool SourceLines::IsBare() const {
   return files_.empty() || (!files_.front()->go && files_.front()->debug == nullptr &&
                             files_.front()->symbols == nullptr);
 }
+
+bool SourceLines::IsPending() const { return !files_.empty() && files_.front()->is_pending; }
 
 void SourceLines::Wipe() { files_.clear(); }
 

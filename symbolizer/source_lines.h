@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/frame.h"
 #include "symbolizer/debug_files.h"
+#include "symbolizer/debuginfod/client.h"
 #include "symbolizer/dwarf/debug_file.h"
 #include "symbolizer/executable_files.h"
 #include "symbolizer/frame_names.h"
@@ -32,6 +33,8 @@ struct SourceLinesSettings {
   dwarf::ScratchSettings scratch;
   std::string own_root = "/";
   std::string proc = "/proc";
+  // Asked for debug files that are nowhere on this host. No servers: nobody is.
+  debuginfod::ClientSettings debuginfod;
 };
 
 class SourceLines {
@@ -49,6 +52,10 @@ class SourceLines {
 
   // True when Resolve() says nothing of any address of that file. Of the file asked last.
   bool IsBare() const;
+  // True when more may be known of that file later: its debug file is being downloaded.
+  bool IsPending() const;
+  // Why there is no debuginfod though servers are set. OK: there is, or none are.
+  const absl::Status& download_status() const { return download_status_; }
 
   void Wipe();
   // Closes executables that are deleted, so that their space is free again.
@@ -61,8 +68,12 @@ class SourceLines {
   void OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const;
   void Evict();
 
+  void TakeDownload(OpenFile& open) const;
+
   const SourceLinesSettings settings_;
-  std::list<std::unique_ptr<OpenFile>> files_;  // Used last first.
+  absl::Status download_status_;
+  std::unique_ptr<debuginfod::Client> downloads_;  // nullptr: not asked for, or not possible.
+  std::list<std::unique_ptr<OpenFile>> files_;     // Used last first.
 };
 
 // `lines` of a frame whose executable calls it `own` (or not at all, when empty): the executable's name of the function

@@ -7,6 +7,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tests/symbolizer/debuginfod/loopback_server.h"
 #include "tests/symbolizer/dwarf/line_oracle.h"
 #include "tests/symbolizer/oracle.h"
 
@@ -131,6 +136,54 @@ TEST_F(SourceLinesOf, CommonPartsThatDwzMovedAreFound) {
   if (!std::filesystem::exists(root_.File("bin/common.debug")))
     GTEST_SKIP() << "dwz found nothing to move";
   EXPECT_EQ(Resolve("/bin/program"), whole_);
+}
+
+// A question never waits for the server; once the file is there, the same question has its answer.
+TEST_F(SourceLinesOf, AreFetchedFromDebuginfod) {
+  Shell("objcopy --only-keep-debug whole kept && strip bin/program");
+  const std::vector<uint8_t> kept = ReadAll(root_.File("kept"));
+  std::atomic<bool> may_answer{false};
+  const LoopbackServer server([&](const std::string&, const LoopbackServer::Send& send) {
+    while (!may_answer && send("")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    send(LoopbackServer::Head("200 OK", fmt::format("Content-Length: {}\r\n", kept.size())) +
+         std::string(kept.begin(), kept.end()));
+  });
+  SourceLines lines({.own_root = root_.File(""),
+                     .proc = root_.File("no-such-directory"),
+                     .debuginfod = {.urls = {server.url()}, .directory = root_.File("cache")}});
+  ASSERT_TRUE(lines.download_status().ok()) << lines.download_status();
+  const ExecutableFilePtr file = Open("/bin/program");
+  EXPECT_TRUE(lines.Resolve(1, file, addresses_[0]).empty());
+  EXPECT_TRUE(lines.IsPending());
+  may_answer = true;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+  while (lines.IsPending() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    (void)lines.Resolve(1, file, addresses_[0]);
+  }
+  ASSERT_FALSE(lines.IsPending());
+  for (size_t i = 0; i < addresses_.size(); ++i)
+    EXPECT_EQ(Describe(AsOracleFrames(lines.Resolve(1, file, addresses_[i]))), whole_[i]);
+  EXPECT_EQ(server.paths().size(), 1u);
+}
+
+TEST_F(SourceLinesOf, DebuginfodThatSaysNoCostsNothingMore) {
+  Shell("strip bin/program");
+  const LoopbackServer server([&](const std::string&, const LoopbackServer::Send& send) {
+    send(LoopbackServer::Head("404 Not Found", "Content-Length: 0\r\n"));
+  });
+  SourceLines lines({.own_root = root_.File(""),
+                     .proc = root_.File("no-such-directory"),
+                     .debuginfod = {.urls = {server.url()}, .directory = root_.File("cache")}});
+  const ExecutableFilePtr file = Open("/bin/program");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+  do {
+    EXPECT_TRUE(lines.Resolve(1, file, addresses_[0]).empty());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  } while (lines.IsPending() && std::chrono::steady_clock::now() < deadline);
+  EXPECT_FALSE(lines.IsPending());
+  EXPECT_TRUE(lines.IsBare());
+  EXPECT_EQ(server.paths().size(), 1u);
 }
 
 TEST(RootedFiles, LinksStayInTheRoot) {
