@@ -39,9 +39,58 @@ static __always_inline u64 ruby_word(const u8 *bytes, u32 offset)
 	return *(const u64 *)(bytes + (offset & (RUNTIME_CODE_BYTES - 8)));
 }
 
+/* A word of a piece of the VM stack, `at` bytes inside of it. */
+static __always_inline u64 piece_word(const u8 *piece, u64 at)
+{
+	return *(const u64 *)(piece + (at & (RUBY_WINDOW_BYTES - 8)));
+}
+
+/* Outer environments lie at lower addresses, so a piece ends with the one that was asked for. */
 static __always_inline int read_environment(struct scratch *s, struct ruby_environment *to, u64 ep)
 {
-	return env_read(s, to, sizeof(*to), ep - 16);
+	struct runtime_walk *run = &s->run;
+	u64 at = ep - 16, begin, bytes;
+
+	if (at < run->environments_at || at + 24 > run->environments_at + run->environments_bytes) {
+		if (at < run->stack_begin || ep >= run->owner) /* an environment that outlives its frame */
+			return env_read(s, to, sizeof(*to), at);
+		begin = ep + 8 - (RUBY_WINDOW_BYTES - 8);
+		if (begin < run->stack_begin)
+			begin = run->stack_begin;
+		bytes = ep + 8 - begin;
+		run->environments_bytes = 0;
+		barrier_var(bytes);
+		if (bytes > RUBY_WINDOW_BYTES - 8 || env_read(s, run->environments, bytes, begin))
+			return env_read(s, to, sizeof(*to), at);
+		run->environments_at = begin;
+		run->environments_bytes = bytes;
+	}
+	at -= run->environments_at;
+	to->method = piece_word(run->environments, at);
+	to->outer = piece_word(run->environments, at + 8);
+	to->flags = piece_word(run->environments, at + 16);
+	return END_NONE;
+}
+
+/* Makes the control frame part of run->frames; its place there in *at. */
+static __always_inline int read_control_frame(struct scratch *s, u64 frame, u64 *at)
+{
+	struct runtime_walk *run = &s->run;
+	u64 bytes = run->owner - frame;
+
+	if (frame < run->frames_at ||
+	    frame + run->layout.ruby.frame_bytes > run->frames_at + run->frames_bytes) {
+		run->frames_bytes = 0;
+		if (bytes > RUBY_WINDOW_BYTES - 8)
+			bytes = RUBY_WINDOW_BYTES - 8;
+		barrier_var(bytes);
+		if (bytes > RUBY_WINDOW_BYTES - 8 || env_read(s, run->frames, bytes, frame))
+			return END_READ_FAULT;
+		run->frames_at = frame;
+		run->frames_bytes = bytes;
+	}
+	*at = frame - run->frames_at;
+	return END_NONE;
 }
 
 /* run->method and its content's check := of the object, if it is a method entry or leads to one; else 0. */
@@ -149,10 +198,8 @@ static __always_inline int stage_ruby_frame(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;
 	const struct ruby_layout *l = &run->layout.ruby;
-	u64 frame = run->frame, pc, iseq, ep;
+	u64 frame = run->frame, at = 0, pc, iseq, ep, flags;
 	struct ruby_environment environment = {};
-	u64 flags;
-	u32 bytes = l->frame_bytes;
 	int end = END_NONE;
 
 	if (!frame || frame >= run->owner) { /* run->owner: the outermost frame, which runs nothing */
@@ -160,15 +207,14 @@ static __always_inline int stage_ruby_frame(struct scratch *s)
 		end_ruby_run(run);
 		return END_NONE;
 	}
-	barrier_var(bytes);
-	if (bytes > RUBY_FRAME_BYTES || env_read(s, run->frame_bytes, bytes, frame)) {
+	if (read_control_frame(s, frame, &at)) {
 		cut_chain(run);
 		return END_NONE;
 	}
-	pc = ruby_word(run->frame_bytes, l->frame_pc);
-	iseq = ruby_word(run->frame_bytes, l->frame_iseq);
-	ep = ruby_word(run->frame_bytes, l->frame_ep);
-	run->frame = frame + bytes;
+	pc = piece_word(run->frames, at + l->frame_pc);
+	iseq = piece_word(run->frames, at + l->frame_iseq);
+	ep = piece_word(run->frames, at + l->frame_ep);
+	run->frame = frame + l->frame_bytes;
 	if (read_environment(s, &environment, ep)) {
 		cut_chain(run);
 		return END_NONE;
@@ -220,6 +266,8 @@ static __always_inline void begin_ruby_chain(struct scratch *s, u64 ec)
 	run->last_iseq = 0;
 	run->last_object = 0;
 	run->method = 0;
+	run->frames_bytes = 0;
+	run->environments_bytes = 0;
 	if (env_read(s, stack, sizeof(stack), ec + run->layout.ruby.ec_vm_stack)) {
 		cut_chain(run);
 		return;
@@ -233,6 +281,7 @@ static __always_inline void begin_ruby_chain(struct scratch *s, u64 ec)
 	}
 	run->frame = stack[2];
 	run->owner = end;
+	run->stack_begin = stack[0];
 	if (is_collecting(s, ec))
 		stage_ruby_words(s, 0, 0, 0);
 }

@@ -102,6 +102,12 @@ struct runtime_walk {
 	/* Ruby: what the frame before has; its neighbour often has the same. */
 	u64 last_object, method, method_check;
 	u64 last_iseq, iseq_begin, iseq_check;
+	/* Ruby: pieces of the VM stack, whose two ends hold control frames and environments. */
+	u64 stack_begin;
+	u64 frames_at, environments_at; /* addresses of the pieces; 0: none was read */
+	u32 frames_bytes, environments_bytes;
+	u8 frames[RUBY_WINDOW_BYTES];
+	u8 environments[RUBY_WINDOW_BYTES];
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];
 	u64 words[STAGED_WORDS];

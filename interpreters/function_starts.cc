@@ -35,6 +35,13 @@ FunctionStarts FunctionStarts::Read(const ElfImage& image, const ByteSource& sou
     starts[i] =
         *address + static_cast<uint64_t>(int64_t{NumberAt<int32_t>(*table, i * kEntryBytes)});
   if (!std::is_sorted(starts.begin(), starts.end())) starts.clear();
+  // The last one reaches up to the end of its segment.
+  for (const ElfSegment& segment : image.segments())
+    if (!starts.empty() && segment.executable &&
+        starts.back() - segment.address < segment.memory_bytes) {
+      starts.push_back(segment.address + segment.memory_bytes);
+      break;
+    }
   return FunctionStarts(std::move(starts));
 }
 

@@ -28,7 +28,7 @@ class FunctionStarts {
   static FunctionStarts Read(const ElfImage& image, const ByteSource& source);
   explicit FunctionStarts(std::vector<uint64_t> starts) : starts_(std::move(starts)) {}
 
-  // The function with this address; it reaches up to the next one. nullopt: none begins below, or it is the last.
+  // The function with this address; it reaches up to the next start. nullopt: none begins below it, or none above.
   std::optional<FunctionSpan> Find(uint64_t address) const;
   bool empty() const { return starts_.empty(); }
 

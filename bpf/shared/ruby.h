@@ -40,6 +40,7 @@ struct ruby_layout {
 };
 
 #define RUBY_FRAME_BYTES 64
+#define RUBY_WINDOW_BYTES 512 /* eight frames in one read */
 #define RUBY_BODY_BYTES 128
 #define RUBY_METHOD_BYTES 40 /* all of one; what follows may be the end of its page */
 

@@ -11,8 +11,10 @@ namespace {
 
 // The longest instruction sequences of the standard library have some thousand words.
 constexpr uint32_t kMostLines = 1 << 17, kMostWords = 1 << 20;
-constexpr size_t kBodyBytes = 208;   // Holds every field that is read, in every version.
-constexpr uint32_t kMethodBody = 1;  // ISEQ_TYPE_METHOD
+constexpr size_t kBodyBytes = 208;  // Holds every field that is read, in every version.
+constexpr uint32_t kMethodBody = 1, kEvaluated = 6;  // ISEQ_TYPE_METHOD, ISEQ_TYPE_EVAL
+constexpr std::string_view kNoLabel = "<compiled>";
+constexpr int kMostParents = 16;
 
 absl::Status Failure(const ProcessMemory& memory) {
   return memory.IsGone() ? absl::NotFoundError("the process is gone")
@@ -82,6 +84,23 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadFunction(
                                           RubyLines{});
 }
 
+// From 3.4 on evaluated text has no name of its own, but that of the code around it.
+std::optional<std::string> RubyCodeReader::ReadLabel(RubyValues& values,
+                                                     std::span<const uint8_t> body) const {
+  std::optional<std::string> label = values.Text(NumberAt<uint64_t>(body, fields.body_label));
+  auto type = NumberAt<uint32_t>(body, fields.body_type);
+  std::optional<uint64_t> parent = NumberAt<uint64_t>(body, fields.body_parent);
+  for (int i = 0; i < kMostParents && label == kNoLabel && type == kEvaluated && parent; ++i) {
+    const std::optional<uint64_t> outer = values.Word(*parent + fields.iseq_body);
+    if (!outer) return label;
+    const std::optional<uint64_t> text = values.Word(*outer + fields.body_label);
+    type = static_cast<uint32_t>(values.Word(*outer + fields.body_type).value_or(0));
+    parent = values.Word(*outer + fields.body_parent);
+    if (text) label = values.Text(*text);
+  }
+  return label;
+}
+
 RubyLines RubyCodeReader::ReadLines(ProcessMemory& memory, std::span<const uint8_t> body) const {
   RubyLines lines;
   const auto at = NumberAt<uint64_t>(body, fields.body_lines);
@@ -122,10 +141,10 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadInstructi
                word(fields.body_first_line));
   if ((ruby_mix(content, method.check) >> 40 & RUBY_CHECK_MASK) != frame.check)
     return absl::DataLossError("another instruction sequence by now");
-  std::optional<std::string> label = values.Text(word(fields.body_label));
+  std::optional<std::string> label = ReadLabel(values, body);
   if (!label) return Failure(memory);
   // "block in name": the last word is the method's, if it is one's.
-  const std::optional<std::string> base = values.Text(word(fields.body_base_label));
+  std::optional<std::string> base = values.Text(word(fields.body_base_label));
   const std::optional<uint64_t> local = values.Word(word(fields.body_local) + fields.iseq_body);
   const std::optional<uint64_t> local_type =
       local ? values.Word(*local + fields.body_type) : std::nullopt;

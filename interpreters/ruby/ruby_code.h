@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -68,6 +70,7 @@ struct RubyCodeReader {
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadInstructions(ProcessMemory& memory,
                                                                       RubyValues& values,
                                                                       const RubyFrame& frame) const;
+  std::optional<std::string> ReadLabel(RubyValues& values, std::span<const uint8_t> body) const;
   RubyLines ReadLines(ProcessMemory& memory, std::span<const uint8_t> body) const;
 };
 

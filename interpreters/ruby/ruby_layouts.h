@@ -19,7 +19,7 @@ struct RubyFields {
   uint32_t frame_bytes, frame_pc, frame_iseq, frame_ep;
   uint32_t iseq_body, body_type, body_size, body_encoded;
   uint32_t body_path, body_base_label, body_label, body_first_line;
-  uint32_t body_lines, body_line_count, body_local, line_bytes, line_number;
+  uint32_t body_lines, body_line_count, body_parent, body_local, line_bytes, line_number;
   uint32_t body_line_index;  // From 2.6 on; before that each entry has its line_position.
   uint32_t line_position;
   uint32_t method_defined_class, method_definition, method_called_id, method_owner;

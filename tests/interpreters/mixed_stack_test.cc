@@ -9,7 +9,7 @@
 namespace stackray::test {
 namespace {
 
-// Stacks as text: a letter is a native frame, upper case a loop's; a digit is a Python frame; `*` marks the
+// Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken for a part of it); a digit is a Python frame; `*` marks the
 // native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
 // with a marker.
 std::vector<uint64_t> Words(const std::string& text) {
@@ -35,8 +35,10 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
   MixFrames(
       Words(text), is_whole,
       [](uint64_t word) {
-        const bool is_loop = (word & 0xff) >= 'A' && (word & 0xff) <= 'Z';
-        return is_loop ? LoopPart::kLoop : LoopPart::kNone;
+        const uint64_t c = word & 0xff;
+        return c == 'E'               ? LoopPart::kEntry
+               : c >= 'A' && c <= 'Z' ? LoopPart::kLoop
+                                      : LoopPart::kNone;
       },
       &frames);
   std::string result;
@@ -46,6 +48,7 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
       EXPECT_EQ(frame.second, frame.word & 0xff);
     }
     if (frame.is_loop) result += '*';
+    if (frame.is_entry) result += '+';
   }
   return result;
 }
@@ -70,6 +73,13 @@ TEST(MixFrames, OneNativeFrameForEachRun) {
   EXPECT_EQ(Mixed("aLbMc12!"), "aLb12M*c");
   EXPECT_EQ(Mixed("abMc12!345!"), "12ab345M*c");
   EXPECT_EQ(Mixed("aLb1!23!", false), "a1L*b23");
+}
+
+TEST(MixFrames, WhatEntersALoopBelongsToIt) {
+  EXPECT_EQ(Mixed("aLEbMEc12!3!"), "a12L*E+b3M*E+c");
+  EXPECT_EQ(Mixed("aLEbEc12!3!"), "a12L*E+b3E*c");  // Code of a JIT has no frame of the loop.
+  EXPECT_EQ(Mixed("LEbMEc1!"), "LEb1M*E+c");
+  EXPECT_EQ(Mixed("aLbEc1!2!"), "a1L*b2E*c");  // Not right behind it: another one.
 }
 
 TEST(MixFrames, RunsThatWereNeverReachedComeLast) {

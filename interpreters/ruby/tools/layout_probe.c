@@ -51,6 +51,9 @@ _Static_assert(imemo_svar == 2 && imemo_ment == 6 && imemo_iseq == 7, "imemo typ
 _Static_assert(T_IMEMO == 0x1a && T_CLASS == 2 && T_MODULE == 3 && T_STRING == 5 && T_ARRAY == 7, "types");
 _Static_assert(IMEMO_MASK == 0x0f && FL_USHIFT == 12, "imemo type");
 _Static_assert(ISEQ_TYPE_METHOD == 1, "iseq types");
+#if RUBY_LAYOUT >= 206
+_Static_assert(ISEQ_TYPE_EVAL == 6, "iseq types");
+#endif
 _Static_assert(VM_METHOD_TYPE_ISEQ == 0, "method types");
 _Static_assert(offsetof(struct RBasic, klass) == 8, "object header");
 
@@ -109,6 +112,7 @@ static void show_iseq(void)
 	AT("body_lines", BODY, insns_info);
 	AT("body_line_count", BODY, insns_info_size);
 #endif
+	AT("body_parent", BODY, parent_iseq);
 	AT("body_local", BODY, local_iseq);
 	SHOW("line_bytes", sizeof(struct iseq_insn_info_entry));
 	AT("line_number", struct iseq_insn_info_entry, line_no);

@@ -16,7 +16,7 @@ import tempfile
 
 FIELDS = """ec_vm_stack ec_vm_stack_size ec_cfp ec_thread thread_ec thread_native thread_id thread_link vm_threads
 thread_ractor ractor_running vm_lock_owner frame_bytes frame_pc frame_iseq frame_ep iseq_body body_type body_size
-body_encoded body_path body_base_label body_label body_first_line body_lines body_line_count body_local line_bytes
+body_encoded body_path body_base_label body_label body_first_line body_lines body_line_count body_parent body_local line_bytes
 line_number body_line_index line_position method_defined_class method_definition method_called_id method_owner
 definition_type_mask definition_body definition_original_id class_ext class_ext_is_pointer ext_path ext_variables
 ext_attached ext_values singleton_flag table_start table_bound table_entries string_heap_flag string_length

@@ -1,0 +1,66 @@
+// libs: stackray_recorded_ruby stackray_fmt
+// Ruby's frames in memory that says anything: the walk of bpf/ruby.h and the reading of names must end, stay inside of their
+// buffers and give a bounded number of frames.
+//
+// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
+// it. Its first two bytes choose a version and how far the memory reaches.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "bpf/scratch.h"
+#include "tests/recorder/recorded_ruby.h"
+
+namespace {
+
+constexpr uint64_t kMostAddress = uint64_t{1} << 47;
+constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {3, 1},
+                                               {3, 2}, {3, 3}, {3, 4}, {4, 0}};
+
+class InputMemory : public stackray::ProcessMemory {
+ public:
+  InputMemory(std::span<const uint8_t> input, uint64_t end) : input_(input), end_(end) {}
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    if (address >= end_ || to.size() > end_ - address) return false;
+    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
+    return true;
+  }
+  bool IsGone() const override { return false; }
+
+ private:
+  std::span<const uint8_t> input_;
+  const uint64_t end_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 16) return 0;
+  stackray::RecordedRuby recorded;
+  recorded.version = kVersions[data[0] % std::size(kVersions)];
+  // From 3.0 on the context is believed, so that the walk begins; before, a matching thread would have to be met by chance.
+  recorded.variables = {.context_kind = RUBY_CONTEXT_STATIC + data[1] % 3u,
+                        .context_at = 8,
+                        .vm_at = 24,
+                        .vm_objspace = 16,
+                        .gc_flags = 8,
+                        .gc_mask = 4,
+                        .names_at = 32};
+  const auto ruby = stackray::DataOf(recorded);
+  if (ruby == nullptr) return 0;
+  const std::span<const uint8_t> input(data + 2, size - 2);
+  InputMemory memory(input, (data[1] & 128) != 0 ? kMostAddress : 65536);
+  const stackray::RubyChain chain = stackray::WalkRubyChain(memory, ruby->layout(), 0, 64);
+  if (chain.words.size() > 4 * STAGED_WORDS) std::abort();
+  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
+  (void)stackray::DescribeRuby(*ruby, {.words = {first.begin(), first.end()}}, 0, memory);
+  // Frames that no walk found.
+  for (size_t at = 0; at + 16 <= std::min<size_t>(input.size(), 128); at += 16) {
+    uint64_t words[2] = {};
+    (void)memory.Read(at, {reinterpret_cast<uint8_t*>(words), 16});
+    const stackray::RuntimeFrameId id = ruby->IdOf(words[0], words[1]);
+    const auto code = ruby->ReadFrameCode(memory, 0, id);
+    if (code.ok()) (void)(*code)->LineAt(id.instruction);
+  }
+  return 0;
+}

@@ -1,0 +1,124 @@
+// Recorded threads of each version: the walk in bpf/ruby.h and the names, as they were when a program stopped itself below
+// C functions, blocks, a rescue and recursion (tests/fixtures/ruby). And what damage does to them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "bpf/scratch.h"
+#include "kernel/raw_sample.h"
+#include "tests/recorder/recorded_ruby.h"
+
+namespace stackray::test {
+namespace {
+
+const std::filesystem::path kFolder = std::string(STACKRAY_SOURCE_DIR) + "/tests/fixtures/ruby";
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class RecordedRubyChain : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<RecordedRuby> recorded = ParseRuby(ReadText(kFolder / GetParam() / "chain.txt"));
+    ASSERT_TRUE(recorded.ok()) << recorded.status();
+    recorded_ = *std::move(recorded);
+    data_ = DataOf(recorded_);
+    ASSERT_NE(data_, nullptr);
+  }
+  RubyChain Walk(ProcessMemory& memory) const {
+    return WalkRubyChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+  }
+  std::string Frames(const PythonWords& words) const {
+    RecordedMemory memory(words);
+    const RubyChain chain = Walk(memory);
+    EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
+    return DescribeRuby(*data_, chain, recorded_.base, memory);
+  }
+
+  RecordedRuby recorded_;
+  std::shared_ptr<const RubyData> data_;
+};
+
+TEST_P(RecordedRubyChain, FramesAreAsTheyWere) {
+  const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(Frames(recorded_.words), expected);
+}
+
+TEST_P(RecordedRubyChain, AnotherThreadHasNone) {
+  recorded_.thread_pointer += 8;
+  EXPECT_EQ(Frames(recorded_.words), "");
+}
+
+// Objects that were freed, and others in their places, between the sample and the question.
+TEST_P(RecordedRubyChain, ChangedObjectsAreStale) {
+  RecordedMemory before(recorded_.words);
+  const RubyChain chain = Walk(before);
+  size_t frames = 0;
+  for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
+    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
+    const RubyFrame frame = TakeRubyFrameApart(chain.words[i], chain.words[i + 1]);
+    PythonWords words = recorded_.words;
+    // Of a method its owner, of an instruction sequence its body.
+    words[frame.iseq != 0 ? frame.iseq + 16 : frame.method + 32] += 64;
+    RecordedMemory after(words);
+    const auto code = data_->ReadFrameCode(after, recorded_.base,
+                                           data_->IdOf(chain.words[i], chain.words[i + 1]));
+    EXPECT_FALSE(code.ok()) << "frame " << frames;
+    ++frames;
+  }
+  EXPECT_GT(frames, 15u);
+}
+
+TEST_P(RecordedRubyChain, EachMissingWordCostsFramesAndNoMore) {
+  const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
+  size_t different = 0;
+  for (const auto& [address, value] : recorded_.words) {
+    PythonWords words = recorded_.words;
+    words.erase(address);
+    different += Frames(words) != expected;
+  }
+  EXPECT_GT(different, 10u);
+}
+
+TEST_P(RecordedRubyChain, DamageEndsAndStaysInBounds) {
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, value] : recorded_.words) addresses.push_back(address);
+  std::mt19937_64 random(20260101);
+  size_t different = 0;
+  const std::string whole = Frames(recorded_.words);
+  for (int i = 0; i < 500; ++i) {
+    PythonWords words = recorded_.words;
+    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+      uint64_t& word = words[addresses[random() % addresses.size()]];
+      switch (random() % 4) {
+        case 0: word ^= uint64_t{1} << random() % 64; break;
+        case 1: word = random(); break;
+        case 2: word = addresses[random() % addresses.size()]; break;
+        default: word = 0;
+      }
+    }
+    different += Frames(words) != whole;
+  }
+  EXPECT_GT(different, 50u);
+}
+
+std::vector<std::string> Recordings() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ruby, RecordedRubyChain, testing::ValuesIn(Recordings()));
+
+}  // namespace
+}  // namespace stackray::test

@@ -1,0 +1,82 @@
+#include "tests/recorder/recorded_ruby.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "kernel/raw_sample.h"
+
+namespace stackray {
+
+std::string FormatRuby(const RecordedRuby& recorded) {
+  const RubyVariables& v = recorded.variables;
+  std::string text = fmt::format(
+      "version {:x} {:x}\nvariables {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x}\nbase {:x}\nthread "
+      "{:x}\n",
+      recorded.version.major, recorded.version.minor, v.context_kind, v.context_at,
+      static_cast<uint64_t>(v.context_offset), v.vm_at, v.vm_objspace, v.gc_flags, v.gc_mask,
+      v.names_at, recorded.base, recorded.thread_pointer);
+  for (const auto& [address, value] : recorded.words)
+    text += fmt::format("word {:x} {:x}\n", address, value);
+  return text;
+}
+
+absl::StatusOr<RecordedRuby> ParseRuby(const std::string& text) {
+  RecordedRuby recorded;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what;
+    words >> what >> std::hex;
+    if (what == "version") {
+      words >> recorded.version.major >> recorded.version.minor;
+    } else if (what == "variables") {
+      RubyVariables& v = recorded.variables;
+      uint64_t offset = 0;
+      words >> v.context_kind >> v.context_at >> offset >> v.vm_at >> v.vm_objspace >> v.gc_flags >>
+          v.gc_mask >> v.names_at;
+      v.context_offset = static_cast<int64_t>(offset);
+    } else if (what == "base") {
+      words >> recorded.base;
+    } else if (what == "thread") {
+      words >> recorded.thread_pointer;
+    } else if (what == "word") {
+      uint64_t address = 0;
+      words >> address;
+      words >> recorded.words[address];
+    } else {
+      return absl::DataLossError("a line of no known kind: " + line);
+    }
+    if (!words) return absl::DataLossError("not enough numbers: " + line);
+  }
+  return recorded;
+}
+
+std::shared_ptr<const RubyData> DataOf(const RecordedRuby& recorded) {
+  const RubyLayoutRow* row = FindRubyLayout(recorded.version.major, recorded.version.minor);
+  if (row == nullptr) return nullptr;
+  return RubyData::Make(recorded.version, row->fields, recorded.variables, {});
+}
+
+std::string DescribeRuby(const RubyData& data, const RubyChain& chain, uint64_t base,
+                         ProcessMemory& memory) {
+  std::string text;
+  for (size_t i = 0; i < chain.words.size(); i += FrameWordCount(chain.words[i])) {
+    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME || i + 1 >= chain.words.size()) {
+      text += "--\n";
+      continue;
+    }
+    const RuntimeFrameId id = data.IdOf(chain.words[i], chain.words[i + 1]);
+    const auto code = data.ReadFrameCode(memory, base, id);
+    if (!code.ok()) {
+      text += "[stale]\n";
+      continue;
+    }
+    const SourceLine line = (*code)->LineAt(id.instruction);
+    text += fmt::format("{} {}:{}\n", line.function, line.file, line.line);
+  }
+  if (chain.is_cut) text += "cut\n";
+  return text;
+}
+
+}  // namespace stackray
