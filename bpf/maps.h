@@ -106,6 +106,20 @@ struct {
 	__type(value, struct seen_thread);
 } seen_threads SEC(".maps");
 
+/* Process id's low bits → where its interpreter is. 80 KiB: a walk that ends in code made at run time, before it came to the
+ * interpreter's file, finds it here. What is displaced comes back with the next sample that gets there. */
+#define SEEN_RUNTIMES 1024
+struct seen_runtime {
+	struct process_key process;
+	struct code_range range;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SEEN_RUNTIMES);
+	__type(key, u32);
+	__type(value, struct seen_runtime);
+} seen_runtimes SEC(".maps");
+
 /* Added up over CPUs by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -231,13 +231,13 @@ static __always_inline void begin_php_delegation(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;
 	const struct php_layout *l = &run->layout.php;
-	u64 object = php_frame_word(run->frame_bytes, l->frame_object), class_at = 0, class = 0;
+	u64 object = php_frame_word(run->frame_bytes, l->frame_object), class_at = 0, ce = 0;
 	u32 info = *(const u32 *)(run->frame_bytes + (l->frame_call_info & (PHP_FRAME_BYTES - 4)));
 
 	run->frame = php_frame_word(run->frame_bytes, l->frame_previous);
 	if ((info & PHP_TYPE_MASK) != PHP_IS_OBJECT || !l->generator_class_at ||
 	    env_read(s, &class_at, sizeof(class_at), run->base + l->generator_class_at) || !class_at ||
-	    env_read(s, &class, sizeof(class), object + l->object_class) || class != class_at)
+	    env_read(s, &ce, sizeof(ce), object + l->object_class) || ce != class_at)
 		return;
 	run->php.generator = run->php.first_generator = object;
 	run->php.delegations = 1;

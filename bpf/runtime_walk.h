@@ -20,6 +20,39 @@
 
 #define STEPS_AT_ONCE 64
 
+static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
+{
+	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
+}
+
+/* The current range is the interpreter's. */
+static __always_inline void remember_runtime(struct scratch *s)
+{
+	u32 i = s->current_range, index = s->record.process.pid & (SEEN_RUNTIMES - 1);
+	struct seen_runtime *seen = bpf_map_lookup_elem(&seen_runtimes, &index);
+
+	if (!seen || i >= SAMPLE_MAX_RANGES || s->ranges[i].runtime != s->runtime ||
+	    is_same_process(&seen->process, &s->record.process))
+		return;
+	seen->range = s->ranges[i];
+	seen->process = s->record.process;
+}
+
+/* The walk ended before it came to an interpreter's file, perhaps in code that the interpreter made (PHP's JIT): what an earlier
+ * sample of the process has found. Of its first thread alone: another one may be none of the interpreter's. */
+__noinline int recall_runtime(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+	u32 index = s ? s->record.process.pid & (SEEN_RUNTIMES - 1) : 0;
+	struct seen_runtime *seen = bpf_map_lookup_elem(&seen_runtimes, &index);
+	struct range_table table = { .state = RANGE_NO_TABLE };
+
+	if (!s || !seen || s->record.tid != s->record.process.pid ||
+	    !is_same_process(&seen->process, &s->record.process))
+		return 0;
+	return add_range(s, &seen->range, &table) == END_NONE;
+}
+
 /* A range of a file with a runtime was entered: gets ready to walk its frames. Without any, the walk below is a
  * native one. */
 __noinline int begin_runtime(u32 slot)
@@ -42,12 +75,14 @@ __noinline int begin_runtime(u32 slot)
 	if (!layout || !runtime || layout->kind == RUNTIME_NONE)
 		return 0;
 	s->run.layout = *layout;
-	if (layout->kind == RUNTIME_PYTHON)
+	if (layout->kind == RUNTIME_PYTHON) {
 		found = begin_python(slot);
-	else if (layout->kind == RUNTIME_PHP)
+	} else if (layout->kind == RUNTIME_PHP) {
+		remember_runtime(s);
 		found = begin_php(s);
-	else if (layout->kind == RUNTIME_RUBY)
+	} else if (layout->kind == RUNTIME_RUBY) {
 		found = begin_ruby(slot);
+	}
 	if (!found) {
 		env_count(COUNT_RUNTIME_NO_THREAD);
 		return 0;

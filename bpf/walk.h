@@ -342,7 +342,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 	}
 	if (!end)
 		end = END_TOO_DEEP;
-	if (s->runtime)
+	if (s->runtime || ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot)))
 		ship_runtime_frames(slot);
 	copy_ranges(s);
 	s->record.end = end;

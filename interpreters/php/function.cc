@@ -86,9 +86,8 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadFuncti
     name = Joined(*scope, *text);
   }
   if (file_at != 0) {
-    std::optional<std::string> text = ReadPhpString(memory, fields, file_at);
-    if (!text) return Failure(memory);
-    file = *std::move(text);
+    // It may not have been sent along, and is no reason to lose the name.
+    file = ReadPhpString(memory, fields, file_at).value_or("");
   }
   return std::make_shared<const PhpFunction>(std::move(name), std::move(file), first_line);
 }

@@ -1,0 +1,92 @@
+#include "interpreters/php/loader.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+
+#include "interpreters/php/php_data.h"
+#include "interpreters/symbol_finder.h"
+#include "kernel/unique_fd.h"
+#include "symbolizer/byte_source.h"
+
+namespace stackray::test {
+namespace {
+
+struct FakePhp {
+  explicit FakePhp(const std::string& name) {
+    fd = UniqueFd(open((std::string(FAKE_PYTHONS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info = {};
+    if (fstat(fd.get(), &info) != 0) return;
+    source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
+    absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
+    if (read.ok()) image = *std::move(read);
+    if (image) data = std::static_pointer_cast<const PhpData>(PhpLoader().Recognise(*image, *source));
+  }
+  // As php_layout counts.
+  uint64_t PlaceOf(const std::string& symbol) const {
+    const auto symbols = FindSymbols(*image, *source, SymbolSection::kDynamic, [](auto) { return true; });
+    const uint64_t loop = symbols.at("execute_ex").address;
+    return symbols.at(symbol).address - (loop - *image->OffsetOfAddress(loop));
+  }
+  UniqueFd fd;
+  std::unique_ptr<FdSource> source;
+  std::optional<ElfImage> image;
+  std::shared_ptr<const PhpData> data;
+};
+
+TEST(PhpLoader, VersionAndVariablesOfAProcessWithOneThread) {
+  const FakePhp php("fake_php_8_2");
+  ASSERT_NE(php.data, nullptr);
+  EXPECT_EQ(php.data->name(), "php 8.2");
+  EXPECT_TRUE(php.data->supported());
+  EXPECT_EQ(php.data->type(), FrameType::kPhp);
+  const php_layout& layout = php.data->layout();
+  EXPECT_EQ(layout.globals, PHP_GLOBALS_ONE);
+  EXPECT_EQ(layout.globals_at, php.PlaceOf("executor_globals"));
+  EXPECT_EQ(layout.generator_class_at, php.PlaceOf("zend_ce_generator"));
+  EXPECT_EQ(layout.globals_current, 488u);
+  EXPECT_EQ(layout.closures_are_named, 0u);
+  ASSERT_EQ(php.data->loop_code().size(), 1u);
+  EXPECT_EQ(layout.loop_begin, php.data->loop_code()[0].begin);
+  EXPECT_GT(layout.loop_end, layout.loop_begin);
+}
+
+TEST(PhpLoader, ThreadSafeBuildsHaveABlockForEachThread) {
+  const FakePhp php("fake_php_8_5_zts");
+  ASSERT_NE(php.data, nullptr);
+  EXPECT_EQ(php.data->name(), "php 8.5");
+  const php_layout& layout = php.data->layout();
+  EXPECT_EQ(layout.globals, PHP_GLOBALS_OFFSET);
+  EXPECT_EQ(layout.globals_at, php.PlaceOf("executor_globals_offset"));
+  EXPECT_NE(layout.tls_kind, PYTHON_TLS_NONE);
+  EXPECT_EQ(layout.globals_current, 512u);
+  EXPECT_EQ(layout.closures_are_named, 1u);
+}
+
+TEST(PhpLoader, TheOldestOneNumbersItsGlobals) {
+  const FakePhp php("fake_php_7_3_zts");
+  ASSERT_NE(php.data, nullptr);
+  EXPECT_EQ(php.data->layout().globals, PHP_GLOBALS_NUMBER);
+  EXPECT_EQ(php.data->layout().globals_at, php.PlaceOf("executor_globals_id"));
+}
+
+TEST(PhpLoader, VersionsThatAreNotKnownAreNamed) {
+  for (const auto& [file, name] : {std::pair("fake_php_9_1", "php 9.1"), {"fake_php_7_2", "php 7.2"}}) {
+    const FakePhp php(file);
+    ASSERT_NE(php.data, nullptr) << file;
+    EXPECT_EQ(php.data->name(), name);
+    EXPECT_FALSE(php.data->supported());
+    EXPECT_EQ(php.data->layout().globals_at, 0u);
+  }
+}
+
+TEST(PhpLoader, OtherLibrariesHoldNone) {
+  EXPECT_EQ(FakePhp("fake_python_3_11").data, nullptr);
+  EXPECT_EQ(FakePhp("fake_extension").data, nullptr);
+}
+
+}  // namespace
+}  // namespace stackray::test

@@ -1,0 +1,46 @@
+// PHP's frames walked on the host: the same C as in BPF (bpf/php.h), over any memory; and recordings of that memory.
+//
+// A recording is text, one fact a line, numbers in hex:
+//   version MAJOR MINOR
+//   variables GLOBALS_AT GENERATOR_CLASS_AT    struct PhpVariables of a build that is not thread-safe
+//   base ADDRESS                               where byte 0 of the text mapping would be
+//   word ADDRESS VALUE                         a word of its memory, 8-byte aligned
+// Input:   fixtures of this tree; ParsePhp() still checks what it reads.
+#ifndef STACKRAY_TESTS_RECORDER_PHP_CHAIN_H_
+#define STACKRAY_TESTS_RECORDER_PHP_CHAIN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "interpreters/php/php_data.h"
+#include "interpreters/process_memory.h"
+#include "tests/recorder/recorded_python.h"
+
+namespace stackray {
+
+struct PhpChain {
+  std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
+  bool is_cut = false;
+};
+// Ends after a bounded number of frames, whatever the memory says.
+PhpChain WalkPhpChain(ProcessMemory& memory, const php_layout& layout, uint64_t base);
+
+struct RecordedPhp {
+  PhpVersion version;
+  PhpVariables variables;
+  uint64_t base = 0;
+  PythonWords words;
+};
+std::string FormatPhp(const RecordedPhp& recorded);
+// Errors: DataLoss, with the line.
+absl::StatusOr<RecordedPhp> ParsePhp(const std::string& text);
+
+// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.
+std::string DescribePhp(const PhpData& data, const PhpChain& chain, ProcessMemory& memory);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_TESTS_RECORDER_PHP_CHAIN_H_

@@ -1,0 +1,118 @@
+// Records a stopped PHP program: php_recorder FOLDER INTERPRETER [ARGUMENT…]
+//
+// Runs INTERPRETER ARGUMENT… with program.php of FOLDER's parent as its standard input, so that no path gets into the recording. The
+// program stops itself (SIGSTOP); then its chain of frames is walked and named over its live memory, and every word that
+// was read goes into FOLDER/chain.txt. Where FOLDER/expected.txt differs from the frames, they are printed.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "interpreters/php/loader.h"
+#include "kernel/unique_fd.h"
+#include "symbolizer/byte_source.h"
+#include "tests/recorder/php_chain.h"
+
+namespace stackray {
+namespace {
+
+// Every word that is read is kept, whole.
+class RecordingMemory : public ProcessMemory {
+ public:
+  RecordingMemory(pid_t pid, PythonWords* words)
+      : live_(static_cast<uint32_t>(pid)), words_(words) {}
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    const uint64_t begin = address & ~7ULL, end = (address + to.size() + 7) & ~7ULL;
+    std::vector<uint64_t> read((end - begin) / 8);
+    if (!live_.Read(begin, {reinterpret_cast<uint8_t*>(read.data()), read.size() * 8}))
+      return false;
+    for (size_t i = 0; i < read.size(); ++i) (*words_)[begin + 8 * i] = read[i];
+    std::memcpy(to.data(), reinterpret_cast<uint8_t*>(read.data()) + (address - begin), to.size());
+    return true;
+  }
+  bool IsGone() const override { return false; }
+
+ private:
+  LiveProcessMemory live_;
+  PythonWords* words_;
+};
+
+struct Found {
+  std::shared_ptr<const PhpData> data;
+  uint64_t base = 0;
+};
+
+// The executable mapping with PHP in it.
+Found FindPhpOf(pid_t pid) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t start = 0, end = 0, offset = 0;
+    char flags[5] = {};
+    if (sscanf(line.c_str(), "%lx-%lx %4s %lx", &start, &end, flags, &offset) < 4 ||
+        flags[2] != 'x')
+      continue;
+    const UniqueFd fd(open(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, start, end).c_str(),
+                           O_RDONLY | O_CLOEXEC));
+    struct stat info = {};
+    if (!fd.valid() || fstat(fd.get(), &info) != 0) continue;
+    const FdSource source(fd.get(), static_cast<uint64_t>(info.st_size));
+    const absl::StatusOr<ElfImage> image = ElfImage::Create(source);
+    if (!image.ok()) continue;
+    if (const auto data = PhpLoader().Recognise(*image, source))
+      return {.data = std::static_pointer_cast<const PhpData>(data), .base = start - offset};
+  }
+  return {};
+}
+
+int Record(const std::filesystem::path& folder, char** command) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const std::filesystem::path source = folder.parent_path() / "program.php";
+    dup2(open(source.c_str(), O_RDONLY), STDIN_FILENO);
+    execvp(command[0], command);
+    _exit(127);
+  }
+  int status = 0;
+  if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status)) {
+    fmt::print(stderr, "the program ended before it stopped itself\n");
+    return 1;
+  }
+  const Found found = FindPhpOf(pid);
+  int result = 1;
+  if (found.data != nullptr && found.data->supported()) {
+    const php_layout& layout = found.data->layout();
+    RecordedPhp recorded{.version = found.data->version(),
+                         .variables = {.globals_at = layout.globals_at,
+                                       .generator_class_at = layout.generator_class_at},
+                         .base = found.base};
+    RecordingMemory memory(pid, &recorded.words);
+    const PhpChain chain = WalkPhpChain(memory, layout, found.base);
+    const std::string frames = DescribePhp(*found.data, chain, memory);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "chain.txt") << FormatPhp(recorded);
+    std::stringstream expected;
+    expected << std::ifstream(folder / "expected.txt").rdbuf();
+    result = expected.str() == frames ? 0 : 1;
+    if (result != 0) fmt::print("{}", frames);
+  }
+  kill(pid, SIGKILL);
+  return result;
+}
+
+}  // namespace
+}  // namespace stackray
+
+int main(int count, char** arguments) {
+  if (count < 3) {
+    fmt::print(stderr, "usage: php_recorder FOLDER INTERPRETER [ARGUMENT...]\n");
+    return 2;
+  }
+  return stackray::Record(std::filesystem::absolute(arguments[1]), arguments + 2);
+}
