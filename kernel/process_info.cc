@@ -39,7 +39,7 @@ std::optional<uint64_t> StatField(std::string_view stat, size_t number) {
 
 std::string ReadStat(uint32_t pid) { return ReadSmallFile(fmt::format("/proc/{}/stat", pid)); }
 
-// starttime, in clock ticks since boot; 0: unknown.
+// When it began, in nanoseconds since boot but no finer than /proc's ticks; 0: unknown.
 uint64_t StartTimeNs(std::string_view stat) {
   return StatField(stat, 22).value_or(0) *
          (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
