@@ -51,7 +51,9 @@ class PhpLoad : public testing::TestWithParam<PhpRelease> {
     if (interpreter_.empty())
       GTEST_SKIP() << "no PHP " << GetParam().major << "." << GetParam().minor << " here";
   }
-  std::string Version() const { return fmt::format("php {}.{}", GetParam().major, GetParam().minor); }
+  std::string Version() const {
+    return fmt::format("php {}.{}", GetParam().major, GetParam().minor);
+  }
   std::vector<std::string> Command(const std::string& script) const {
     std::vector<std::string> command = interpreter_;
     command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/php/" + script);
@@ -80,7 +82,8 @@ TEST_P(PhpLoad, StacksAreWholeAndNamed) {
   EXPECT_GE(static_cast<double>(now_complete), 0.99 * static_cast<double>(now_all));
   EXPECT_GE(static_cast<double>(seen.rooted), 0.99 * static_cast<double>(seen.stacks));
   EXPECT_GE(static_cast<double>(seen.stacks), 0.95 * static_cast<double>(now_all));
-  EXPECT_LE(static_cast<double>(seen.unnamed + seen.stale), 0.005 * static_cast<double>(seen.frames));
+  EXPECT_LE(static_cast<double>(seen.unnamed + seen.stale),
+            0.005 * static_cast<double>(seen.frames));
 }
 
 TEST_P(PhpLoad, FunctionsThatComeAndGo) {
@@ -90,9 +93,10 @@ TEST_P(PhpLoad, FunctionsThatComeAndGo) {
   (*run)->Run(kTimeoutMs, kSamples);
   (*run)->Stop();
   const Seen seen = Look((*run)->stacks());
-  Measured(fmt::format("{} with functions that come and go: {} frames, {} [stale], {} unnamed, {} of other names",
-                       Version(), seen.frames, seen.stale, seen.unnamed,
-                       seen.other_names - seen.stale - seen.unnamed));
+  Measured(fmt::format(
+      "{} with functions that come and go: {} frames, {} [stale], {} unnamed, {} of other names",
+      Version(), seen.frames, seen.stale, seen.unnamed,
+      seen.other_names - seen.stale - seen.unnamed));
   ASSERT_GT(seen.frames, static_cast<int64_t>(kSamples) / 2) << "too few samples in a minute";
   // None may be taken for another.
   EXPECT_LE(seen.other_names - seen.stale - seen.unnamed, seen.frames / 10);
@@ -101,7 +105,8 @@ TEST_P(PhpLoad, FunctionsThatComeAndGo) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, PhpLoad, testing::ValuesIn(PhpReleases()),
                          [](const auto& instance) {
-                           return fmt::format("php{}_{}", instance.param.major, instance.param.minor);
+                           return fmt::format("php{}_{}", instance.param.major,
+                                              instance.param.minor);
                          });
 
 }  // namespace

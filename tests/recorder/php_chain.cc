@@ -95,7 +95,8 @@ std::string DescribePhp(const PhpData& data, const PhpChain& chain, ProcessMemor
     const RuntimePlace place = data.PlaceOf(chain.words[i], chain.words[i + 1]);
     const auto code = data.ReadCodeAt(memory, place);
     const SourceLine line = code.ok() ? (*code)->LineAt(place.instruction) : SourceLine{};
-    text += code.ok() ? fmt::format("{} {}:{}\n", line.function, line.file, line.line) : "[stale]\n";
+    text +=
+        code.ok() ? fmt::format("{} {}:{}\n", line.function, line.file, line.line) : "[stale]\n";
   }
   if (chain.is_cut) text += "cut\n";
   return text;

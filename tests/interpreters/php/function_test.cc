@@ -23,7 +23,8 @@ class PhpFunctionTest : public testing::Test {
     next_string_ += 0x1000;
     memory_.Put<uint64_t>(at + fields_.string_hash, hash);
     memory_.Put<uint64_t>(at + fields_.string_length, text.size());
-    memory_.PutBytes(at + fields_.string_text, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    memory_.PutBytes(at + fields_.string_text,
+                     {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     return at;
   }
   void PutFunction(uint8_t type, uint64_t name, uint64_t scope, uint64_t file, uint32_t line) {
@@ -47,7 +48,8 @@ class PhpFunctionTest : public testing::Test {
     return (*code)->LineAt(place.instruction);
   }
   SourceLine ResolveClosure(php_form form, uint64_t first, uint64_t second, uint32_t low) {
-    return Resolve(php_first_word(form, first, second), uint64_t{php_second_half(second)} << 32 | low);
+    return Resolve(php_first_word(form, first, second),
+                   uint64_t{php_second_half(second)} << 32 | low);
   }
 
   const PhpFields fields_ = FindPhpLayout(8, 2)->fields;
@@ -57,7 +59,8 @@ class PhpFunctionTest : public testing::Test {
 };
 
 TEST_F(PhpFunctionTest, AMethodHasItsClassFileAndLines) {
-  const uint64_t name = PutString("run"), file = PutString("/srv/app.php"), scope = PutClass("App\\Job");
+  const uint64_t name = PutString("run"), file = PutString("/srv/app.php"),
+                 scope = PutClass("App\\Job");
   PutFunction(2, name, scope, file, 12);
   const uint64_t check = php_function_check(12, name, scope, file, kCode);
   const SourceLine line = Resolve(kFunction, check << 32 | 17);
@@ -125,7 +128,8 @@ TEST_F(PhpFunctionTest, CodeOutsideOfFunctions) {
 TEST_F(PhpFunctionTest, StringsAreBoundedAndEndAtANul) {
   EXPECT_EQ(ReadPhpString(memory_, fields_, PutString(std::string("class@anonymous\0/srv", 20))),
             "class@anonymous");
-  EXPECT_EQ(ReadPhpString(memory_, fields_, PutString(std::string(kMaxPhpStringBytes - 100, 'a')))->size(),
+  EXPECT_EQ(ReadPhpString(memory_, fields_, PutString(std::string(kMaxPhpStringBytes - 100, 'a')))
+                ->size(),
             kMaxPhpStringBytes - 100);
   const uint64_t forged = PutString("x");
   memory_.Put<uint64_t>(forged + fields_.string_length, ~uint64_t{0});
@@ -134,8 +138,10 @@ TEST_F(PhpFunctionTest, StringsAreBoundedAndEndAtANul) {
 }
 
 TEST(PhpLayouts, EachKnownVersionHasARow) {
-  for (const auto& [major, minor] : {std::pair(7, 3), {7, 4}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}}) {
-    const PhpLayoutRow* row = FindPhpLayout(static_cast<uint32_t>(major), static_cast<uint32_t>(minor));
+  for (const auto& [major, minor] :
+       {std::pair(7, 3), {7, 4}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}}) {
+    const PhpLayoutRow* row =
+        FindPhpLayout(static_cast<uint32_t>(major), static_cast<uint32_t>(minor));
     ASSERT_NE(row, nullptr) << major << "." << minor;
     EXPECT_LE(row->fields.function_first_line + 4, uint32_t{PHP_FUNCTION_BYTES});
     EXPECT_LE(row->fields.function_scope + 8, uint32_t{PHP_COMMON_BYTES});

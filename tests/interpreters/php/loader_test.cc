@@ -17,17 +17,20 @@ namespace {
 
 struct FakePhp {
   explicit FakePhp(const std::string& name) {
-    fd = UniqueFd(open((std::string(FAKE_PYTHONS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC));
+    fd = UniqueFd(
+        open((std::string(FAKE_PYTHONS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info = {};
     if (fstat(fd.get(), &info) != 0) return;
     source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
     absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
     if (read.ok()) image = *std::move(read);
-    if (image) data = std::static_pointer_cast<const PhpData>(PhpLoader().Recognise(*image, *source));
+    if (image)
+      data = std::static_pointer_cast<const PhpData>(PhpLoader().Recognise(*image, *source));
   }
   // As php_layout counts.
   uint64_t PlaceOf(const std::string& symbol) const {
-    const auto symbols = FindSymbols(*image, *source, SymbolSection::kDynamic, [](auto) { return true; });
+    const auto symbols =
+        FindSymbols(*image, *source, SymbolSection::kDynamic, [](auto) { return true; });
     const uint64_t loop = symbols.at("execute_ex").address;
     return symbols.at(symbol).address - (loop - *image->OffsetOfAddress(loop));
   }
@@ -74,7 +77,8 @@ TEST(PhpLoader, TheOldestOneNumbersItsGlobals) {
 }
 
 TEST(PhpLoader, VersionsThatAreNotKnownAreNamed) {
-  for (const auto& [file, name] : {std::pair("fake_php_9_1", "php 9.1"), {"fake_php_7_2", "php 7.2"}}) {
+  for (const auto& [file, name] :
+       {std::pair("fake_php_9_1", "php 9.1"), {"fake_php_7_2", "php 7.2"}}) {
     const FakePhp php(file);
     ASSERT_NE(php.data, nullptr) << file;
     EXPECT_EQ(php.data->name(), name);
