@@ -58,9 +58,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t at = 0; at + 16 <= std::min<size_t>(input.size(), 128); at += 16) {
     uint64_t words[2] = {};
     (void)memory.Read(at, {reinterpret_cast<uint8_t*>(words), 16});
-    const stackray::RuntimeFrameId id = ruby->IdOf(words[0], words[1]);
-    const auto code = ruby->ReadFrameCode(memory, 0, id);
-    if (code.ok()) (void)(*code)->LineAt(id.instruction);
+    const stackray::RuntimePlace place = ruby->PlaceOf(words[0], words[1]);
+    const auto code = ruby->ReadCode(memory, 0, place);
+    if (code.ok()) (void)(*code)->LineAt(place.instruction);
   }
   return 0;
 }

@@ -93,7 +93,7 @@ std::string DescribePhp(const PhpData& data, const PhpChain& chain, ProcessMemor
       continue;
     }
     const RuntimePlace place = data.PlaceOf(chain.words[i], chain.words[i + 1]);
-    const auto code = data.ReadCodeAt(memory, place);
+    const auto code = data.ReadCode(memory, 0, place);
     const SourceLine line = code.ok() ? (*code)->LineAt(place.instruction) : SourceLine{};
     text +=
         code.ok() ? fmt::format("{} {}:{}\n", line.function, line.file, line.line) : "[stale]\n";

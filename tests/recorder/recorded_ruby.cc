@@ -66,13 +66,13 @@ std::string DescribeRuby(const RubyData& data, const RubyChain& chain, uint64_t 
       text += "--\n";
       continue;
     }
-    const RuntimeFrameId id = data.IdOf(chain.words[i], chain.words[i + 1]);
-    const auto code = data.ReadFrameCode(memory, base, id);
+    const RuntimePlace place = data.PlaceOf(chain.words[i], chain.words[i + 1]);
+    const auto code = data.ReadCode(memory, base, place);
     if (!code.ok()) {
       text += "[stale]\n";
       continue;
     }
-    const SourceLine line = (*code)->LineAt(id.instruction);
+    const SourceLine line = (*code)->LineAt(place.instruction);
     text += fmt::format("{} {}:{}\n", line.function, line.file, line.line);
   }
   if (chain.is_cut) text += "cut\n";

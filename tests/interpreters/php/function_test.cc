@@ -43,7 +43,7 @@ class PhpFunctionTest : public testing::Test {
   // The line that a frame's words lead to, or the error's text.
   SourceLine Resolve(uint64_t word, uint64_t second) {
     const RuntimePlace place = data_->PlaceOf(word, second);
-    const auto code = data_->ReadCodeAt(memory_, place);
+    const auto code = data_->ReadCode(memory_, 0, place);
     if (!code.ok()) return {.function = absl::IsNotFound(code.status()) ? "gone" : "stale"};
     return (*code)->LineAt(place.instruction);
   }

@@ -69,8 +69,8 @@ TEST_P(RecordedRubyChain, ChangedObjectsAreStale) {
     // Of a method its owner, of an instruction sequence its body.
     words[frame.iseq != 0 ? frame.iseq + 16 : frame.method + 32] += 64;
     RecordedMemory after(words);
-    const auto code = data_->ReadFrameCode(after, recorded_.base,
-                                           data_->IdOf(chain.words[i], chain.words[i + 1]));
+    const auto code =
+        data_->ReadCode(after, recorded_.base, data_->PlaceOf(chain.words[i], chain.words[i + 1]));
     EXPECT_FALSE(code.ok()) << "frame " << frames;
     ++frames;
   }
