@@ -246,7 +246,8 @@ TEST(DecodeRecord, CodeOfARuntime) {
   EXPECT_EQ(make({5, 0, 16}, 32).Code(), kDataLoss);
   EXPECT_EQ(make({~0u}, 24).Code(), kDataLoss);
   EXPECT_EQ(make({CODE_PIECE_MAX_BYTES + 8}, CODE_PIECE_MAX_BYTES + 8).Code(), kDataLoss);
-  EXPECT_EQ(make({8, 8, 8, 8, 8}, 40).Code(), kDataLoss);
+  EXPECT_EQ(make(std::vector<u32>(CODE_MAX_PIECES + 1, 8), 8 * (CODE_MAX_PIECES + 1)).Code(),
+            kDataLoss);
 }
 
 TEST(DecodeRecord, ProcessEventsAndMisses) {
