@@ -155,7 +155,7 @@ static __always_inline int stage_php_closure(struct scratch *s, u32 flags, u32 i
 			first = scope;
 			text = file;
 		}
-	} else if (scope) {
+	} else if (scope && name) {
 		form = PHP_BY_BOTH;
 		first = scope;
 		second = name;

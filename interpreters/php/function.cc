@@ -99,22 +99,20 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadClosur
                                                               << 4;
   const uint64_t second = uint64_t{check & 0x3fffffff} << (3 + PHP_LOW_BITS) | low << 3;
   const uint64_t form = place >> PHP_FORM_SHIFT & 3;
-  const bool is_code_of_file = form == PHP_BY_NAME && first == 0;
   const uint64_t hashed = form == PHP_BY_NAME && first != 0 ? first : second;
-  bool is_same = true;
   const auto expected = static_cast<uint32_t>(place >> 60) | check >> 30 << 4;
   if (expected != 0) {
     std::array<uint8_t, 8> hash{};
-    is_same = memory.Read(hashed + fields.string_hash, hash) &&
-              php_string_check(NumberAt<uint64_t>(hash, 0)) == expected;
-    if (!is_same && (memory.IsGone() || !is_code_of_file)) return Failure(memory);
+    if (!memory.Read(hashed + fields.string_hash, hash) ||
+        php_string_check(NumberAt<uint64_t>(hash, 0)) != expected)
+      return Failure(memory);
   }
   std::optional<std::string> scope = "", name = "{closure}", file = "";
   if (form != PHP_BY_NAME) scope = ReadClassName(memory, first);
   if (form == PHP_BY_NAME) name = first == 0 ? "" : ReadPhpString(memory, fields, first);
   if (form == PHP_BY_BOTH)
     name = ReadPhpString(memory, fields, second);
-  else if (second != 0 && is_same)
+  else if (second != 0)
     file = ReadPhpString(memory, fields, second);
   if (!scope || !name || !file) return Failure(memory);
   return std::make_shared<const PhpFunction>(Joined(*scope, *name), *std::move(file), 0);

@@ -33,7 +33,7 @@ Seen Look(const std::vector<SeenStack>& stacks) {
       seen.stale += line.function == "[stale]" ? stack.count : 0;
       seen.unnamed += line.function.empty() || line.function == "[gone]" ? stack.count : 0;
       seen.without_line += !line.file.empty() && line.line <= 0 ? stack.count : 0;
-      const bool is_known = line.function.starts_with("made_") || line.function.starts_with("{") ||
+      const bool is_known = line.function.starts_with("{") || line.function == "str_repeat" ||
                             line.function == "spin" || line.function == "eval";
       seen.other_names += is_known ? 0 : stack.count;
     }
