@@ -61,6 +61,10 @@ Json Stacks(const SessionCounts& session) {
   return stacks;
 }
 
+Json SourceLinesJson(const NativeLines::Counts& lines) {
+  return {{"cache", lines.cached}, {"files", lines.answered}, {"deferred", lines.deferred}};
+}
+
 Json Bytes(const OwnedBytes& owners) {
   Json bytes = Json::object();
   for (const auto& [owner, count] : owners) bytes[std::string(owner)] = count;
@@ -125,7 +129,8 @@ std::string StatusText(const AgentSnapshot& s) {
                          {"frequency_hz", s.frequency_hz},
                          {"produced", session.produced},
                          {"batches", session.loop.batches},
-                         {"stacks", Stacks(session)}}},
+                         {"stacks", Stacks(session)},
+                         {"source_lines", SourceLinesJson(session.frames.lines)}}},
                        {"receivers", Takers(s)},
                        {"costs",
                         {{"cpu_seconds", s.cpu_seconds},

@@ -39,6 +39,7 @@ class RandomAgent {
     added.samples = Any();
     counts.loop.sealed_samples = began.sealed + added.samples;
     counts.produced = counts.lost() + counts.loop.sealed_samples + counts.in_flight;
+    counts.frames.lines = {.cached = Any(), .answered = Any(), .deferred = Any()};
     s.session.counts = counts;
     s.session.programs = {{"on_cpu_clock", Any(), Any(), 1}};
     for (const char* name : {"one", "tw\"o\n"}) {
@@ -110,6 +111,9 @@ TEST(SnapshotTexts, StatusAndMetricsAgreeAtRandomMoments) {
     EXPECT_EQ(status["sequence"], moment);
     EXPECT_EQ(rows.at("stackray_samples_produced_total"), status["sampling"]["produced"]);
     EXPECT_EQ(rows.at("stackray_cpu_seconds_total"), status["costs"]["cpu_seconds"]);
+    ASSERT_EQ(status["sampling"]["source_lines"].size(), 3u);
+    for (const auto& [from, frames] : status["sampling"]["source_lines"].items())
+      EXPECT_EQ(rows.at(fmt::format("stackray_source_lines_total{{from=\"{}\"}}", from)), frames);
     ASSERT_EQ(status["receivers"].size(), 3u);
     for (const Json& taker : status["receivers"]) {
       const std::string label =
