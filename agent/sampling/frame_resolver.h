@@ -91,6 +91,10 @@ class FrameResolver {
   void SetCacheBytes(size_t bytes);
 
   Counts counts() const;
+  // Why debuginfod is not asked though it should be; OK otherwise.
+  absl::Status download_status() const {
+    return lines_ ? lines_->download_status() : absl::OkStatus();
+  }
   size_t cache_bytes() const;
 
  private:

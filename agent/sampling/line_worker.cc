@@ -92,7 +92,8 @@ void LineWorker::Run() {
   for (LineQuestion question; NextQuestion(&question);) {
     LineAnswer answer{question.file->handle, question.elf_address};
     answer.lines = lines_.Resolve(question.pid, question.file, question.elf_address);
-    answer.is_bare = lines_.IsBare();
+    answer.is_pending = lines_.IsPending();
+    answer.is_bare = lines_.IsBare() && !answer.is_pending;
     question.file.reset();
     {
       absl::MutexLock lock(&mutex_);
@@ -110,7 +111,7 @@ void LineWorker::Run() {
 void LineWorker::KeepToShare(uint64_t started_ns, uint64_t spent_ns) {
   if (settings_.cpu_share >= 1) return;
   const double elapsed = static_cast<double>(ClockNs(CLOCK_MONOTONIC) - started_ns) * 1e-9;
-  const double allowed = elapsed * settings_.cpu_share + kBurstSeconds;
+  const double allowed = elapsed * settings_.cpu_share + settings_.burst_seconds;
   const double over = static_cast<double>(spent_ns) * 1e-9 - allowed;
   if (over <= 0) return;
   absl::MutexLock lock(&mutex_);

@@ -1,7 +1,7 @@
 // The thread that looks up inlined functions and source lines, away from the sampling path.
 //
 // Questions wait in a bounded queue. What the thread may spend is bounded too: `cpu_share` of one CPU over time, with
-// kBurstSeconds of it saved up; when that is used up it sleeps, and batches go out with the functions' names alone.
+// `burst_seconds` of it saved up; when that is used up it sleeps, and batches go out with the functions' names alone.
 //
 // Memory:  kMaxQuestions questions, each with its file held open, and what SourceLines keeps.
 // Threads: any one thread asks and takes answers; the worker is this object's own and ends with it.
@@ -26,6 +26,7 @@ namespace stackray {
 struct LineWorkerSettings {
   SourceLinesSettings lines;
   double cpu_share = 0.25;  // 1 or more: without limit.
+  double burst_seconds = 2;
 };
 
 struct LineQuestion {
@@ -38,6 +39,7 @@ struct LineAnswer {
   uint64_t handle = 0, elf_address = 0;
   std::vector<SourceLine> lines;  // As SourceLines::Resolve().
   bool is_bare = false;           // Nothing is known of any address of the file.
+  bool is_pending = false;        // More may be known later, so the answer is not to be kept.
 };
 
 class LineWorker {
@@ -58,12 +60,13 @@ class LineWorker {
   void Wipe();
   // As SourceLines::SetCacheBytes(), before the next question.
   void SetCacheBytes(size_t cache_bytes);
+  // Why debuginfod is not asked though it should be; OK otherwise.
+  const absl::Status& download_status() const { return lines_.download_status(); }
   // Spent by the worker so far.
   uint64_t cpu_ns() const { return cpu_ns_.load(std::memory_order_relaxed); }
   size_t cache_bytes() const { return cache_bytes_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr double kBurstSeconds = 2;
   void Run();
   bool NextQuestion(LineQuestion* question);  // False: the end.
   void KeepToShare(uint64_t started_ns, uint64_t spent_ns);
@@ -76,7 +79,7 @@ class LineWorker {
   bool IsStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; }
 
   const LineWorkerSettings settings_;
-  SourceLines lines_;  // The worker's alone.
+  SourceLines lines_;  // The worker's alone, but for what never changes.
   mutable absl::Mutex mutex_;
   std::deque<LineQuestion> questions_ ABSL_GUARDED_BY(mutex_);
   std::vector<LineAnswer> answers_ ABSL_GUARDED_BY(mutex_);

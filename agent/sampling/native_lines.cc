@@ -46,7 +46,7 @@ void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t l
   if (answer.is_bare) {
     if (bare_.size() == kMaxBareFiles) bare_.clear();
     bare_.insert(answer.handle);
-  } else {
+  } else if (!answer.is_pending) {
     cache_.Insert(place, answer.lines);
   }
   const auto waiting = waiting_.find(place);

@@ -48,6 +48,7 @@ class NativeLines {
   void SetCacheShare(double share);
 
   const Counts& counts() const { return counts_; }
+  const absl::Status& download_status() const { return worker_.download_status(); }
   uint64_t worker_cpu_ns() const { return worker_.cpu_ns(); }
   size_t bytes() const { return cache_.bytes() + worker_.cache_bytes(); }
 

@@ -54,6 +54,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   session->resolver_ =
       std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes,
                                       s.native, session->runtimes_.get());
+  if (const absl::Status status = session->resolver_->download_status(); !status.ok())
+    session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, session->walk_.get(),
                                                 std::move(on_sealed));
