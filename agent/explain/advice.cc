@@ -15,19 +15,24 @@ std::string BaseName(const std::string& path) { return path.substr(path.rfind('/
 bool IsVdso(const CodeFacts& facts) { return facts.path == "[vdso]"; }
 
 // Ways to debug symbols of a file.
-std::vector<std::string> WaysToSymbols(const CodeFacts& facts) {
+std::vector<std::string> WaysToSymbols(const Explanation& explanation, const CodeFacts& facts) {
   std::vector<std::string> ways;
   const std::string command = DebugSymbolsCommand(facts.distribution, facts.package, facts.path);
   if (!command.empty()) ways.push_back(command);
   if (!facts.build_id.empty())
     ways.push_back(fmt::format("its debug file as /usr/lib/debug/.build-id/{}/{}.debug",
                                facts.build_id.substr(0, 2), facts.build_id.substr(2)));
+  if (!facts.build_id.empty())
+    ways.emplace_back(explanation.asks_debuginfod
+                          ? "debuginfod does not have it (yet): try again in a minute"
+                          : "--debuginfod on, where DEBUGINFOD_URLS names a server");
   if (facts.package.empty())
     ways.emplace_back("if it is your own program: build it with -g, and keep it unstripped");
   return ways;
 }
 
-Advice StrippedAdvice(const CodeFacts& facts, const SampledCode& code, bool wants_lines) {
+Advice StrippedAdvice(const Explanation& explanation, const CodeFacts& facts,
+                      const SampledCode& code, bool wants_lines) {
   const int64_t unnamed = code.frames - code.named;
   std::string reason = fmt::format(
       "{}: it is stripped, and {}", BaseName(facts.path),
@@ -36,7 +41,7 @@ Advice StrippedAdvice(const CodeFacts& facts, const SampledCode& code, bool want
   if (wants_lines) reason += fmt::format("; {} have no source line", code.frames - code.with_lines);
   return {.weight = wants_lines ? code.frames - code.with_lines : unnamed,
           .reason = std::move(reason),
-          .helps = WaysToSymbols(facts)};
+          .helps = WaysToSymbols(explanation, facts)};
 }
 
 Advice UncoveredAdvice(const CodeFacts& facts, const SampledCode& code) {
@@ -51,14 +56,15 @@ Advice UncoveredAdvice(const CodeFacts& facts, const SampledCode& code) {
 }
 
 // Of a file whose functions have names.
-Advice LinesAdvice(const CodeFacts& facts, const SampledCode& code) {
+Advice LinesAdvice(const Explanation& explanation, const CodeFacts& facts,
+                   const SampledCode& code) {
   const int64_t without = code.frames - code.with_lines;
   if (!facts.has_lines())
     return {.weight = without,
             .reason = fmt::format("{}: {} frames have no source lines and no inlined functions: "
                                   "there is no debug information",
                                   BaseName(facts.path), without),
-            .helps = WaysToSymbols(facts)};
+            .helps = WaysToSymbols(explanation, facts)};
   return {
       .weight = without,
       .reason = fmt::format("{}: its debug information says nothing of {} frames: that code was "
@@ -73,13 +79,13 @@ void NameAdvice(const Explanation& explanation, const CodeFacts& facts, const Sa
   const bool has_names = facts.has_symtab || facts.has_go_table || !facts.debug_file.empty() ||
                          facts.has_packed_symbols;
   if (!has_names) {
-    advice->push_back(StrippedAdvice(facts, code, wants_lines));
+    advice->push_back(StrippedAdvice(explanation, facts, code, wants_lines));
     return;
   }
   if (code.frames > code.named) advice->push_back(UncoveredAdvice(facts, code));
   // A few lines are missing everywhere: code that the compiler made itself.
   if (wants_lines && code.with_lines * 10 < code.frames * 9)
-    advice->push_back(LinesAdvice(facts, code));
+    advice->push_back(LinesAdvice(explanation, facts, code));
 }
 
 // What a marker means where it stands behind code of this file.

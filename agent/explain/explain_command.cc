@@ -48,7 +48,9 @@ double Sample(const ExplainSettings& settings, const TargetSettings& target,
 
 int RunExplain(const ExplainSettings& settings) {
   TargetSettings target{.kind = TargetKind::kPids, .pids = {settings.pid}, .inherit = false};
-  Explanation explanation{.pid = settings.pid, .symbols = settings.sampling.symbols};
+  Explanation explanation{.pid = settings.pid,
+                          .symbols = settings.sampling.symbols,
+                          .asks_debuginfod = !settings.sampling.debuginfod_urls.empty()};
   absl::Status batch_status;
   absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
       MakeSessionSettings(settings.sampling, target), [&](const SealedBatchPtr& batch) {

@@ -17,6 +17,7 @@ struct Explanation {
   std::string command;
   double seconds = 0;
   SymbolPolicy symbols = SymbolPolicy::kFull;
+  bool asks_debuginfod = false;
   MappedCode code;
   SampledProcess sampled;
   uint64_t guessed =

@@ -40,6 +40,9 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;
   settings.native.policy = sampling.symbols;
   settings.native.lines.seal_deadline = absl::Milliseconds(sampling.lines_deadline_ms);
+  settings.native.lines.worker.lines.debuginfod = {.urls = sampling.debuginfod_urls,
+                                                   .directory = sampling.debuginfod_directory,
+                                                   .cache_bytes = sampling.debuginfod_cache_bytes};
   settings.loop_frames = sampling.interpreter_loops == "kept"     ? LoopFrames::kKept
                          : sampling.interpreter_loops == "folded" ? LoopFrames::kFolded
                                                                   : LoopFrames::kHidden;

@@ -58,6 +58,16 @@ bool StoreSymbols(SettingValues& values, Texts texts) {
   return true;
 }
 
+bool StoreDebuginfod(SettingValues& values, Texts texts) {
+  const std::string& text = texts[0];
+  if (text != "off" && text != "on") {
+    const std::vector<std::string> urls = HttpUrls(text);
+    if (urls.empty() || fmt::format("{}", fmt::join(urls, " ")) != text) return false;
+  }
+  values.sampling.debuginfod = text;
+  return true;
+}
+
 bool StoreContainer(SettingValues& values, Texts texts) {
   const std::string id = absl::AsciiStrToLower(texts[0]);
   const bool hex = std::ranges::all_of(id, [](unsigned char c) { return absl::ascii_isxdigit(c); });

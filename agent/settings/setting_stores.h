@@ -37,6 +37,7 @@ bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view>
 // For the one field each is named after.
 bool StoreFrequency(SettingValues& values, Texts texts);
 bool StoreSymbols(SettingValues& values, Texts texts);
+bool StoreDebuginfod(SettingValues& values, Texts texts);
 bool StoreContainer(SettingValues& values, Texts texts);
 bool StoreOutputs(SettingValues& values, Texts texts);
 bool StoreTimeout(SettingValues& values, Texts texts);

@@ -50,6 +50,10 @@ struct SamplingSettings {
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;
   SymbolPolicy symbols = SymbolPolicy::kFull;
+  std::string debuginfod = "off";            // "on", or URLs with spaces between them.
+  std::vector<std::string> debuginfod_urls;  // What that means; empty: none is asked.
+  std::string debuginfod_directory;
+  uint64_t debuginfod_cache_bytes = 512 * kMiB;
   int64_t lines_deadline_ms = 250;  // record: 2 s. How long a seal waits for source lines.
   int64_t seal_interval_ms = 2000;  // record: 1 s; agent with a receiver: 15 s.
   // True of this host, for every resource that does not say otherwise itself.

@@ -103,6 +103,20 @@ std::optional<double> ParsePercent(std::string_view text) {
   return number;
 }
 
+std::vector<std::string> HttpUrls(std::string_view text) {
+  constexpr size_t kMaxUrls = 8;
+  std::vector<std::string> urls;
+  while (!text.empty() && urls.size() < kMaxUrls) {
+    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const size_t scheme = word.starts_with("https://") ? 8 : word.starts_with("http://") ? 7 : 0;
+    const bool is_plain = std::ranges::all_of(
+        word, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '"' && c != '\''; });
+    if (scheme != 0 && word.size() > scheme && is_plain) urls.emplace_back(word);
+  }
+  return urls;
+}
+
 std::optional<std::vector<uint32_t>> ParsePids(std::string_view text) {
   if (text.empty()) return std::nullopt;
   std::vector<uint32_t> pids;

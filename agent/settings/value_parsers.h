@@ -32,6 +32,9 @@ std::optional<double> ParsePercent(std::string_view text);
 // "PID[,PID…]": at most 4096, each from 1 to 2^22. Ascending and unique afterwards.
 std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
 
+// The http and https URLs among words with spaces between them, at most 8; other words are left out.
+std::vector<std::string> HttpUrls(std::string_view text);
+
 // "PORT", "HOST:PORT", "[::1]:PORT" where HOST is of 127.0.0.0/8, ::1 or localhost: the page shows
 // what runs on this host and asks for no password, so it never leaves the loopback interface.
 std::optional<ListenAddress> ParseListenAddress(std::string_view text);

@@ -1,6 +1,7 @@
 #include "agent/settings/verb_settings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -57,6 +58,24 @@ ResourceAttributes AttributesOf(const SettingValues& values) {
   return attributes;
 }
 
+// Nothing is asked of anybody but by this setting: DEBUGINFOD_URLS alone, which other tools need, does not do it.
+void ChooseDebuginfod(const Environment& environment, const std::string& directory,
+                      SamplingSettings& sampling, std::vector<std::string>& warnings) {
+  if (sampling.debuginfod == "off") return;
+  sampling.debuginfod_directory = directory;
+  sampling.debuginfod_urls = HttpUrls(
+      sampling.debuginfod == "on" ? Variable(environment, "DEBUGINFOD_URLS") : sampling.debuginfod);
+  if (sampling.debuginfod_urls.empty())
+    warnings.push_back("debuginfod is on, but DEBUGINFOD_URLS names no http or https server");
+  if (sampling.symbols != SymbolPolicy::kFull)
+    warnings.push_back("debuginfod is asked with --symbols full only");
+}
+
+// Of verbs without a state directory: this user's own.
+std::string TemporaryDebuginfodDirectory() {
+  return fmt::format("/var/tmp/stackray-debuginfod-{}", geteuid());
+}
+
 absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
                          const Environment& environment, CommandLine& line) {
   absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
@@ -70,6 +89,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
   record.sudo_user = FindSudoUser(environment);
   record.sampling.resource_attributes = AttributesOf(values);
+  ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), record.sampling, line.warnings);
   line.verb = std::move(record);
   return absl::OkStatus();
 }
@@ -110,6 +130,7 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
       agent.state_dir = setting.value = DefaultStateDirectory(environment);
     }
   }
+  ChooseDebuginfod(environment, agent.state_dir + "/debuginfod", agent.sampling, line.warnings);
   agent.effective = line.effective;
   line.verb = std::move(agent);
   return absl::OkStatus();
@@ -129,7 +150,7 @@ absl::Status BuildConvert(const ParsedFlags& flags, CommandLine& line) {
 }
 
 absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
-                          CommandLine& line) {
+                          const Environment& environment, CommandLine& line) {
   const std::optional<std::vector<uint32_t>> pids = ParsePids(flags.files[0]);
   if (!pids || pids->size() != 1)
     return absl::InvalidArgumentError(
@@ -137,6 +158,7 @@ absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
   ExplainSettings explain{.pid = pids->front(), .sampling = values.sampling};
   explain.sampling.frequency_hz = 199;
   explain.sampling.lines_deadline_ms = 2000;
+  ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), explain.sampling, line.warnings);
   explain.duration_ms = values.record.duration_ms.value_or(explain.duration_ms);
   line.verb = std::move(explain);
   return absl::OkStatus();
@@ -171,7 +193,7 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kRecordVerb: return BuildRecord(values, flags, environment, line);
     case kAgentVerb: return BuildAgent(values, flags, environment, line);
     case kConvertVerb: return BuildConvert(flags, line);
-    case kExplainVerb: return BuildExplain(values, flags, line);
+    case kExplainVerb: return BuildExplain(values, flags, environment, line);
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -61,8 +60,8 @@ bool IsBuildId(const std::string& build_id) {
 }
 
 absl::StatusOr<FileCache> FileCache::Open(const std::string& directory, uint64_t max_bytes) {
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
+  for (size_t slash = 1; (slash = directory.find('/', slash)) != std::string::npos; ++slash)
+    (void)mkdir(directory.substr(0, slash).c_str(), kOursAlone);
   (void)mkdir(directory.c_str(), kOursAlone);
   UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;

@@ -64,5 +64,31 @@ INSTANTIATE_TEST_SUITE_P(
                     Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
     [](const auto& tested) { return tested.param.name; });
 
+// The oracle of this machine may not unpack zstd, so the program before it was packed is the oracle.
+TEST(DebugFile, SectionsPackedWithZstdSayTheSame) {
+  for (const char* tool : {"g++", "objcopy"})
+    if (!HasTool(tool)) GTEST_SKIP() << "no " << tool << " here";
+  const TemporaryDirectory directory;
+  const std::string plain = directory.File("plain"), packed = directory.File("packed");
+  RunLines(fmt::format(
+      "g++ -O2 -g '{}' -o '{}' && objcopy --compress-debug-sections=zstd '{}' '{}'",
+      STACKRAY_SOURCE_DIR "/tests/symbolizer/dwarf/programs/inlines.cc", plain, plain, packed));
+  const auto opened_plain = OpenFile(plain), opened = OpenFile(packed);
+  ASSERT_TRUE(opened_plain);
+  if (!opened) GTEST_SKIP() << "this objcopy does not know zstd";
+  ASSERT_LT(opened->source->size_bytes(), opened_plain->source->size_bytes());
+  const auto expected = dwarf::DebugFile::Open(*opened_plain->source, SettingsFor(plain));
+  const auto found = dwarf::DebugFile::Open(*opened->source, SettingsFor(packed));
+  ASSERT_NE(expected, nullptr);
+  ASSERT_NE(found, nullptr);
+  size_t inlined = 0;
+  for (const uint64_t address : RandomTextAddresses(plain, 500)) {
+    const auto lines = AsOracleFrames(expected->Resolve(address));
+    EXPECT_EQ(Describe(AsOracleFrames(found->Resolve(address))), Describe(lines));
+    inlined += lines.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(inlined, 25u);
+}
+
 }  // namespace
 }  // namespace stackray::test

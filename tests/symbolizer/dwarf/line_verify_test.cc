@@ -1,10 +1,11 @@
-// Long proof: 10,000 random addresses of every program with debug information that this build made, and of those
-// that STACKRAY_LINE_FILES names (separated by ':'), against llvm-symbolizer.
+// Long proof: 10,000 random addresses of files with debug information against llvm-symbolizer: programs of this build,
+// and what this machine has of kDefault, or those that STACKRAY_LINE_FILES names instead (separated by ':').
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include "symbolizer/dwarf/debug_file.h"
@@ -14,12 +15,37 @@
 namespace stackray::test {
 namespace {
 
+// Programs of other makers that often have debug information of their own; and debug files.
+constexpr const char* kDefault =
+    "$(ls -d /usr/bin/node /usr/bin/php[0-9]* /usr/local/bin/* /usr/local/go/bin/* "
+    "$HOME/.pyenv/versions/*/bin/python3.[0-9]* $HOME/.pyenv/versions/*/lib/libpython3*.so.1.0) "
+    "$(find /usr/lib/debug -name '*.debug' -size +64k)";
+constexpr uint64_t kLeastTextBytes = 20'000;
+constexpr size_t kMostFiles = 25;
+
+bool HasLines(const std::string& path) {
+  const auto opened = OpenFile(path);
+  if (!opened) return false;
+  const auto image = ElfImage::Create(*opened->source);
+  if (!image.ok()) return false;
+  const ElfSection *info = image->FindSection(".debug_info"), *text = image->FindSection(".text");
+  return info != nullptr && info->size_bytes > 0 && text != nullptr &&
+         text->size_bytes >= kLeastTextBytes;
+}
+
 std::vector<std::string> Files() {
   std::vector<std::string> files;
   if (const char* named = getenv("STACKRAY_LINE_FILES")) {
     std::istringstream list(named);
     for (std::string file; std::getline(list, file, ':');) files.push_back(file);
+    return files;
   }
+  std::set<std::string> seen;  // Many names lead to one file.
+  for (const std::string& path :
+       RunLines(fmt::format("for file in '{}' '{}'/stackray {}; do realpath \"$file\"; done",
+                            OwnFile(), STACKRAY_BINARY_DIR, kDefault)))
+    if (files.size() < kMostFiles && seen.insert(path).second && HasLines(path))
+      files.push_back(path);
   return files;
 }
 
