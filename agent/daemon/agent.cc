@@ -195,15 +195,9 @@ void Agent::OnSealed(const SealedBatchPtr& batch) {
   history_.Append(batch);
 }
 
-// Markers have the period that is in force.
-void Agent::SendLosses(bool at_the_end) {
-  loss_batches_.frequency_hz = session_->limits().frequency_hz;
-  receivers_.SendLosses(loss_batches_, WallNs(), at_the_end);
-}
-
 void Agent::SealBatch() {
   session_->Seal();
-  SendLosses(false);
+  receivers_.SendLosses(loss_batches_, WallNs());
   session_->loop().LimitBatchBytes(receivers_.SizeLimit());
 }
 
@@ -284,7 +278,7 @@ void Agent::Run() {
 
 void Agent::Finish() {
   session_->Stop();
-  SendLosses(true);
+  receivers_.SendLosses(loss_batches_, WallNs(), true);
   TakeSnapshot();
   receivers_.Finish(FlushLimit(settings_));
   TakeSnapshot();
