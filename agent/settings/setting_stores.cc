@@ -62,7 +62,9 @@ bool StoreDebuginfod(SettingValues& values, Texts texts) {
   const std::string& text = texts[0];
   if (text != "off" && text != "on") {
     const std::vector<std::string> urls = HttpUrls(text);
-    if (urls.empty() || fmt::format("{}", fmt::join(urls, " ")) != text) return false;
+    if (urls.empty() || fmt::format("{}", fmt::join(urls, " ")) != text ||
+        text.find(',') != std::string::npos)
+      return false;
   }
   values.sampling.debuginfod = text;
   return true;

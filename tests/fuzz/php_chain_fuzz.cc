@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {.globals_at = data[1] % 64u, .generator_class_at = 8}, {});
   InputMemory memory({data + 2, size - 2}, (data[1] & 128) != 0 ? kMostAddress : 65536);
   const stackray::PhpChain chain = stackray::WalkPhpChain(memory, php->layout(), 0);
-  if (chain.words.size() > 4 * STAGED_WORDS) std::abort();
+  if (chain.words.size() > 12 * STAGED_WORDS) std::abort();  // Two words and an end a step.
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
   (void)stackray::DescribePhp(*php, {.words = {first.begin(), first.end()}}, memory);
   return 0;
