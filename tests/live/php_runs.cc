@@ -66,7 +66,14 @@ std::vector<PhpFrame> FramesOfCalls(const std::vector<Call>& calls) {
 }  // namespace
 
 std::vector<PhpRelease> PhpReleases() {
-  return {{7, 3}, {7, 4}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}};
+  constexpr PhpRelease kAll[] = {{7, 3}, {7, 4}, {8, 0}, {8, 1}, {8, 2},
+                                 {8, 3}, {8, 4}, {8, 5}, {8, 6}};
+  std::vector<PhpRelease> releases;
+  for (const PhpRelease& release : kAll) {
+    const bool is_debians = release.major == 8 && release.minor == 2;
+    if (is_debians || !FindPhp(release).empty()) releases.push_back(release);
+  }
+  return releases;
 }
 
 std::vector<std::string> FindPhp(const PhpRelease& release) {

@@ -15,7 +15,7 @@ namespace stackray::test {
 struct PhpRelease {
   int major, minor;
 };
-// The versions that are tried, oldest first.
+// Of 7.3 to 8.6 those that are here, oldest first; and Debian 12's, whose tests are skipped by name where it is missing.
 std::vector<PhpRelease> PhpReleases();
 
 // The command that runs this version: what the environment variable STACKRAY_PHP_<major>_<minor> says, words apart by

@@ -219,9 +219,9 @@ TEST_P(RubyAgreement, EveryFrameIsTheSame) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const char* version : kRubyVersions) {
+  for (const std::string& version : RubyVersions()) {
     for (const char* kind : {"", "threads", "deep", "fibers"}) cases.push_back({version, kind});
-    if (std::string(version) >= "3.0") cases.push_back({version, "ractors"});
+    if (version >= "3.0") cases.push_back({version, "ractors"});
   }
   return cases;
 }

@@ -56,7 +56,7 @@ Seen Look(const std::vector<SeenStack>& stacks) {
   return seen;
 }
 
-class RubyLoad : public testing::TestWithParam<const char*> {
+class RubyLoad : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     interpreter_ = FindRuby(GetParam());
@@ -151,7 +151,7 @@ TEST_P(RubyLoad, ProgramsOf300Milliseconds) {
   EXPECT_LE(samples_of("[gone]") + samples_of("[stale]"), seen.stacks / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, RubyLoad, testing::ValuesIn(kRubyVersions),
+INSTANTIATE_TEST_SUITE_P(Versions, RubyLoad, testing::ValuesIn(RubyVersions()),
                          [](const auto& instance) {
                            return "ruby" + RubyTestName(instance.param);
                          });

@@ -51,6 +51,13 @@ std::string RubyTestName(const std::string& version) {
   return name;
 }
 
+std::vector<std::string> RubyVersions() {
+  std::vector<std::string> versions;
+  for (const char* version : {"2.5", "2.6", "2.7", "3.0", "3.1", "3.2", "3.3", "3.4", "4.0"})
+    if (version == std::string("3.1") || !FindRuby(version).empty()) versions.push_back(version);
+  return versions;
+}
+
 std::vector<std::string> FindRuby(const std::string& version) {
   if (const char* asked = std::getenv(("STACKRAY_RUBY_" + RubyTestName(version)).c_str())) {
     std::istringstream words(asked);
