@@ -9,28 +9,8 @@
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/input_memory.h"
 #include "tests/recorder/php_chain.h"
-
-namespace {
-
-constexpr uint64_t kMostAddress = uint64_t{1} << 47;
-
-class InputMemory : public stackray::ProcessMemory {
- public:
-  InputMemory(std::span<const uint8_t> input, uint64_t end) : input_(input), end_(end) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override {
-    if (address >= end_ || to.size() > end_ - address) return false;
-    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
-    return true;
-  }
-  bool IsGone() const override { return false; }
-
- private:
-  std::span<const uint8_t> input_;
-  const uint64_t end_;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 16) return 0;
@@ -38,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto php = stackray::PhpData::Make(
       {.major = version < 2 ? 7u : 8u, .minor = version < 2 ? version + 3 : version - 2},
       {.globals_at = data[1] % 64u, .generator_class_at = 8}, {});
-  InputMemory memory({data + 2, size - 2}, (data[1] & 128) != 0 ? kMostAddress : 65536);
+  stackray::InputMemory memory({data + 2, size - 2},
+                               (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   const stackray::PhpChain chain = stackray::WalkPhpChain(memory, php->layout(), 0);
   if (chain.words.size() > 12 * STAGED_WORDS) std::abort();  // Two words and an end a step.
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));

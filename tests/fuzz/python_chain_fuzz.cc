@@ -10,28 +10,8 @@
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_python.h"
-
-namespace {
-
-constexpr uint64_t kMostAddress = uint64_t{1} << 47;
-
-class InputMemory : public stackray::ProcessMemory {
- public:
-  InputMemory(std::span<const uint8_t> input, uint64_t end) : input_(input), end_(end) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override {
-    if (address >= end_ || to.size() > end_ - address) return false;
-    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
-    return true;
-  }
-  bool IsGone() const override { return false; }
-
- private:
-  std::span<const uint8_t> input_;
-  const uint64_t end_;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 16) return 0;
@@ -42,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto python = stackray::DataOf(recorded);
   if (python == nullptr) return 0;
   const std::span<const uint8_t> input(data + 2, size - 2);
-  InputMemory memory(input, (data[1] & 128) != 0 ? kMostAddress : 65536);
+  stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   // The thread pointer that the first thread state's id says, so that the walk begins.
   uint64_t state = 0, thread = 0;
   (void)memory.Read(8, {reinterpret_cast<uint8_t*>(&state), 8});

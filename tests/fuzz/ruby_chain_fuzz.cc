@@ -9,28 +9,13 @@
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_ruby.h"
 
 namespace {
 
-constexpr uint64_t kMostAddress = uint64_t{1} << 47;
 constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {3, 1},
                                                {3, 2}, {3, 3}, {3, 4}, {4, 0}};
-
-class InputMemory : public stackray::ProcessMemory {
- public:
-  InputMemory(std::span<const uint8_t> input, uint64_t end) : input_(input), end_(end) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override {
-    if (address >= end_ || to.size() > end_ - address) return false;
-    for (size_t i = 0; i < to.size(); ++i) to[i] = input_[(address + i) % input_.size()];
-    return true;
-  }
-  bool IsGone() const override { return false; }
-
- private:
-  std::span<const uint8_t> input_;
-  const uint64_t end_;
-};
 
 }  // namespace
 
@@ -49,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto ruby = stackray::DataOf(recorded);
   if (ruby == nullptr) return 0;
   const std::span<const uint8_t> input(data + 2, size - 2);
-  InputMemory memory(input, (data[1] & 128) != 0 ? kMostAddress : 65536);
+  stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   const stackray::RubyChain chain = stackray::WalkRubyChain(memory, ruby->layout(), 0, 64);
   if (chain.words.size() > 4 * STAGED_WORDS) std::abort();
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "interpreters/php/php_data.h"
 #include "interpreters/process_memory.h"
-#include "tests/recorder/recorded_python.h"
+#include "tests/recorder/recorded_memory.h"
 
 namespace stackray {
 
@@ -32,7 +32,7 @@ struct RecordedPhp {
   PhpVersion version;
   PhpVariables variables;
   uint64_t base = 0;
-  PythonWords words;
+  MemoryWords words;
 };
 std::string FormatPhp(const RecordedPhp& recorded);
 // Errors: DataLoss, with the line.

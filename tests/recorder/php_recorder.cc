@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -22,27 +21,6 @@
 
 namespace stackray {
 namespace {
-
-// Every word that is read is kept, whole.
-class RecordingMemory : public ProcessMemory {
- public:
-  RecordingMemory(pid_t pid, PythonWords* words)
-      : live_(static_cast<uint32_t>(pid)), words_(words) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override {
-    const uint64_t begin = address & ~7ULL, end = (address + to.size() + 7) & ~7ULL;
-    std::vector<uint64_t> read((end - begin) / 8);
-    if (!live_.Read(begin, {reinterpret_cast<uint8_t*>(read.data()), read.size() * 8}))
-      return false;
-    for (size_t i = 0; i < read.size(); ++i) (*words_)[begin + 8 * i] = read[i];
-    std::memcpy(to.data(), reinterpret_cast<uint8_t*>(read.data()) + (address - begin), to.size());
-    return true;
-  }
-  bool IsGone() const override { return false; }
-
- private:
-  LiveProcessMemory live_;
-  PythonWords* words_;
-};
 
 struct Found {
   std::shared_ptr<const PhpData> data;

@@ -58,18 +58,6 @@ absl::StatusOr<RecordedPython> ParsePython(const std::string& text) {
   return recorded;
 }
 
-bool RecordedMemory::Read(uint64_t address, std::span<uint8_t> to) {
-  for (size_t done = 0; done < to.size();) {
-    const uint64_t at = (address + done) & ~7ULL, skip = address + done - at;
-    const auto word = words_.find(at);
-    if (word == words_.end()) return false;
-    const size_t count = std::min<size_t>(8 - skip, to.size() - done);
-    std::memcpy(to.data() + done, reinterpret_cast<const uint8_t*>(&word->second) + skip, count);
-    done += count;
-  }
-  return true;
-}
-
 std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded) {
   const uint32_t minor = recorded.build.version_hex >> 16 & 0xff;
   const PythonLayoutRow* row = FindPythonLayout(minor, recorded.build.free_threaded);

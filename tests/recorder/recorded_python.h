@@ -12,40 +12,26 @@
 #define STACKRAY_TESTS_RECORDER_RECORDED_PYTHON_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "interpreters/process_memory.h"
 #include "interpreters/python/python_data.h"
 #include "tests/recorder/python_chain.h"
+#include "tests/recorder/recorded_memory.h"
 
 namespace stackray {
-
-using PythonWords = std::map<uint64_t, uint64_t>;  // By address.
 
 struct RecordedPython {
   PythonBuild build;
   PythonVariables variables;
   uint64_t runtime = 0, base = 0, thread_pointer = 0;
-  PythonWords words;
+  MemoryWords words;
 };
 
 std::string FormatPython(const RecordedPython& recorded);
 // Errors: DataLoss, with the line.
 absl::StatusOr<RecordedPython> ParsePython(const std::string& text);
-
-// Memory that consists of these words; `words` outlives it.
-class RecordedMemory : public ProcessMemory {
- public:
-  explicit RecordedMemory(const PythonWords& words) : words_(words) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override;
-  bool IsGone() const override { return false; }
-
- private:
-  const PythonWords& words_;
-};
 
 // What the table and the recorded process say about its layout; nullptr: not a version that is known.
 std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded);

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "interpreters/process_memory.h"
 #include "interpreters/ruby/ruby_data.h"
-#include "tests/recorder/recorded_python.h"  // RecordedMemory
+#include "tests/recorder/recorded_memory.h"  // RecordedMemory
 #include "tests/recorder/ruby_chain.h"
 
 namespace stackray {
@@ -25,7 +25,7 @@ struct RecordedRuby {
   RubyVersion version;
   RubyVariables variables;
   uint64_t base = 0, thread_pointer = 0;
-  PythonWords words;
+  MemoryWords words;
 };
 
 std::string FormatRuby(const RecordedRuby& recorded);

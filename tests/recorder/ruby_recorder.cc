@@ -9,69 +9,20 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include "interpreters/ruby/loader.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
 #include "tests/recorder/recorded_ruby.h"
+#include "tests/recorder/traced_program.h"
 
 namespace stackray {
 namespace {
-
-// Every word that is read is kept, whole.
-class RecordingMemory : public ProcessMemory {
- public:
-  RecordingMemory(pid_t pid, PythonWords* words)
-      : live_(static_cast<uint32_t>(pid)), words_(words) {}
-  bool Read(uint64_t address, std::span<uint8_t> to) override {
-    const uint64_t begin = address & ~7ULL, end = (address + to.size() + 7) & ~7ULL;
-    std::vector<uint64_t> read((end - begin) / 8);
-    if (!live_.Read(begin, {reinterpret_cast<uint8_t*>(read.data()), read.size() * 8}))
-      return false;
-    for (size_t i = 0; i < read.size(); ++i) (*words_)[begin + 8 * i] = read[i];
-    std::memcpy(to.data(), reinterpret_cast<uint8_t*>(read.data()) + (address - begin), to.size());
-    return true;
-  }
-  bool IsGone() const override { return false; }
-
- private:
-  LiveProcessMemory live_;
-  PythonWords* words_;
-};
-
-pid_t StartProgram(char** command, const std::filesystem::path& folder) {
-  const pid_t pid = fork();
-  if (pid != 0) return pid;
-  const std::filesystem::path source = folder.parent_path() / "program.rb";
-  dup2(open(source.c_str(), O_RDONLY), STDIN_FILENO);
-  ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-  std::vector<char*> words;
-  for (; *command != nullptr; ++command) words.push_back(*command);
-  char standard_input[] = "-";
-  words.push_back(standard_input);
-  words.push_back(nullptr);
-  execvp(words[0], words.data());
-  _exit(127);
-}
-
-// Until it stops itself.
-bool RunToStop(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
-    const int signal = WSTOPSIG(status);
-    if (signal == SIGSTOP) return true;
-    ptrace(PTRACE_CONT, pid, nullptr, signal == SIGTRAP ? 0 : signal);
-  }
-  return false;
-}
 
 struct Found {
   std::shared_ptr<const RubyData> data;
@@ -102,7 +53,7 @@ Found FindRuby(pid_t pid) {
 }
 
 int Record(const std::filesystem::path& folder, char** command) {
-  const pid_t pid = StartProgram(command, folder);
+  const pid_t pid = StartTraced(command, folder.parent_path() / "program.rb");
   if (pid < 0 || !RunToStop(pid)) {
     fmt::print(stderr, "the program ended before it stopped itself\n");
     return 1;

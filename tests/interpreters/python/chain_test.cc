@@ -4,24 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <random>
-#include <sstream>
 
 #include "bpf/scratch.h"
 #include "kernel/raw_sample.h"
+#include "tests/interpreters/chain_checks.h"
 #include "tests/recorder/recorded_python.h"
 
 namespace stackray::test {
 namespace {
 
 const std::filesystem::path kFolder = std::string(STACKRAY_SOURCE_DIR) + "/tests/fixtures/python";
-
-std::string ReadText(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 class RecordedChain : public testing::TestWithParam<std::string> {
  protected:
@@ -33,7 +25,7 @@ class RecordedChain : public testing::TestWithParam<std::string> {
     data_ = DataOf(recorded_);
     ASSERT_NE(data_, nullptr);
   }
-  std::string Frames(const PythonWords& words) const {
+  std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
     const PythonChain chain =
         WalkPythonChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
@@ -57,49 +49,15 @@ TEST_P(RecordedChain, AnotherThreadHasNone) {
 }
 
 TEST_P(RecordedChain, EachMissingWordCostsFramesAndNoMore) {
-  const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
-  size_t different = 0;
-  for (const auto& [address, value] : recorded_.words) {
-    PythonWords words = recorded_.words;
-    words.erase(address);
-    different += Frames(words) != expected;
-  }
-  EXPECT_GT(different, 10u);
+  CheckMissingWords(recorded_.words, ReadText(kFolder / GetParam() / "expected.txt"),
+                    [this](const MemoryWords& words) { return Frames(words); });
 }
 
 TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
-  std::vector<uint64_t> addresses;
-  for (const auto& [address, value] : recorded_.words) addresses.push_back(address);
-  std::mt19937_64 random(20260101);
-  size_t different = 0;
-  const std::string whole = Frames(recorded_.words);
-  for (int i = 0; i < 500; ++i) {
-    PythonWords words = recorded_.words;
-    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
-      uint64_t& word = words[addresses[random() % addresses.size()]];
-      switch (random() % 4) {
-        case 0: word ^= uint64_t{1} << random() % 64; break;
-        case 1: word = random(); break;
-        case 2:
-          word = addresses[random() % addresses.size()];
-          break;  // Leads elsewhere, or in circles.
-        default: word = 0;
-      }
-    }
-    different += Frames(words) != whole;
-  }
-  EXPECT_GT(different, 50u);
+  CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-std::vector<std::string> Recordings() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-    if (entry.is_directory()) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Python, RecordedChain, testing::ValuesIn(Recordings()));
+INSTANTIATE_TEST_SUITE_P(Python, RecordedChain, testing::ValuesIn(RecordingsIn(kFolder)));
 
 }  // namespace
 }  // namespace stackray::test

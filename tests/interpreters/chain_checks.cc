@@ -1,0 +1,61 @@
+#include "tests/interpreters/chain_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+namespace stackray::test {
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> RecordingsIn(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void CheckMissingWords(const MemoryWords& all, const std::string& expected,
+                       const FramesOf& frames) {
+  size_t different = 0;
+  for (const auto& [address, value] : all) {
+    MemoryWords words = all;
+    words.erase(address);
+    different += frames(words) != expected;
+  }
+  EXPECT_GT(different, 10u);
+}
+
+void CheckDamage(const MemoryWords& all, const FramesOf& frames) {
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, value] : all) addresses.push_back(address);
+  std::mt19937_64 random(20260101);
+  size_t different = 0;
+  const std::string whole = frames(all);
+  for (int i = 0; i < 500; ++i) {
+    MemoryWords words = all;
+    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+      uint64_t& word = words[addresses[random() % addresses.size()]];
+      switch (random() % 4) {
+        case 0: word ^= uint64_t{1} << random() % 64; break;
+        case 1: word = random(); break;
+        case 2:
+          word = addresses[random() % addresses.size()];
+          break;  // Leads elsewhere, or in circles.
+        default: word = 0;
+      }
+    }
+    different += frames(words) != whole;
+  }
+  EXPECT_GT(different, 50u);
+}
+
+}  // namespace stackray::test

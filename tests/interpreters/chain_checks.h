@@ -1,0 +1,29 @@
+// What the recorded chains of every runtime have to stand: each word missing, and damage.
+#ifndef STACKRAY_TESTS_INTERPRETERS_CHAIN_CHECKS_H_
+#define STACKRAY_TESTS_INTERPRETERS_CHAIN_CHECKS_H_
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/recorder/recorded_memory.h"
+
+namespace stackray::test {
+
+// A chain's frames as text, walked and named over these words.
+using FramesOf = std::function<std::string(const MemoryWords& words)>;
+
+std::string ReadText(const std::filesystem::path& path);
+// The recordings in a folder of tests/fixtures, in order: a folder each.
+std::vector<std::string> RecordingsIn(const std::filesystem::path& folder);
+
+// Each missing word costs frames and no more. `expected`: the frames of all words.
+void CheckMissingWords(const MemoryWords& words, const std::string& expected,
+                       const FramesOf& frames);
+// Damage ends, and stays in bounds.
+void CheckDamage(const MemoryWords& words, const FramesOf& frames);
+
+}  // namespace stackray::test
+
+#endif  // STACKRAY_TESTS_INTERPRETERS_CHAIN_CHECKS_H_
