@@ -272,8 +272,8 @@ void FrameResolver::FollowKernel() {
   if (kernel_) kernel_->Follow();
 }
 
-void FrameResolver::FollowCpus() {
-  if (kernel_) kernel_->FollowCpus();
+void FrameResolver::FollowCpus(std::span<const int> online) {
+  if (kernel_) kernel_->FollowCpus(online);
 }
 
 void FrameResolver::Wipe() {

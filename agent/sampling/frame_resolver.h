@@ -84,7 +84,7 @@ class FrameResolver {
   void ForgetBatch();
   // Takes what the kernel reported about its code; FollowCpus() once a second.
   void FollowKernel();
-  void FollowCpus();
+  void FollowCpus(std::span<const int> online);
   // Drops every cache.
   void Wipe();
   // Another bound for the caches of names; what is over it goes at once.

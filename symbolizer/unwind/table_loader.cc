@@ -94,9 +94,9 @@ void TableLoader::SetLimits(const Limits& limits) {
   ahead_ = limits.ahead;
 }
 
-void TableLoader::KeepRowBudget() {
+bool TableLoader::KeepRowBudget() {
   absl::MutexLock lock(&mutex_);
-  store_.ShrinkOne();
+  return store_.ShrinkOne();
 }
 
 absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {

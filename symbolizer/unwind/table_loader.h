@@ -61,8 +61,9 @@ class TableLoader {
     bool ahead = true;  // False: no neighbours, and nothing at a program's start.
   };
   void SetLimits(const Limits& limits);
-  // Comes a step nearer to a smaller row budget; the table writer calls it a few times a second.
-  void KeepRowBudget();
+  // Comes a step nearer to a smaller row budget. False: nothing has to shrink any more. While it is true
+  // the table writer calls it a few times a second.
+  bool KeepRowBudget();
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
