@@ -38,6 +38,7 @@ FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols
       runtimes_(runtimes),
       kernel_(std::move(kernel)),
       policy_(native.policy),
+      name_cache_bytes_(name_cache_bytes),
       names_(name_cache_bytes) {
   if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
 }
@@ -282,6 +283,14 @@ void FrameResolver::Wipe() {
   if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
+}
+
+// Source lines keep the same part of theirs.
+void FrameResolver::SetCacheBytes(size_t bytes) {
+  names_.SetCacheBytes(bytes);
+  if (!lines_ || name_cache_bytes_ == 0) return;
+  lines_->SetCacheShare(
+      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_)));
 }
 
 size_t FrameResolver::cache_bytes() const {

@@ -240,6 +240,7 @@ TEST_F(Receivers, LossesHaveThePeriodOfTheirTime) {
   plan.queue_bytes = 4000;
   set_.Apply({plan}, {}, seconds(5));
   const auto lose = [&](const BatchSettings& at) {
+    set_.SendLosses(at, kNow);  // From here on it holds.
     for (int i = 0; i < 10; ++i) set_.Add(MakeBatch(NoiseBytes(1000, 1), 1));
     EXPECT_TRUE(Eventually([&] { return !CountsOf("a").failing_with.empty(); }));
     set_.SendLosses(at, kNow);
