@@ -72,12 +72,10 @@ class SourceLines {
 
   void TakeDownload(OpenFile& open) const;
 
-  const SourceLinesSettings settings_;
+  SourceLinesSettings settings_;
   absl::Status download_status_;
   std::unique_ptr<debuginfod::Client> downloads_;  // nullptr: not asked for, or not possible.
   std::list<std::unique_ptr<OpenFile>> files_;     // Used last first.
-  SourceLinesSettings settings_;
-  std::list<std::unique_ptr<OpenFile>> files_;  // Used last first.
 };
 
 // `lines` of a frame whose executable calls it `own` (or not at all, when empty): the executable's name of the function

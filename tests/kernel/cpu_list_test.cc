@@ -1,8 +1,8 @@
+#include "kernel/cpu_list.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include "kernel/cpu_list.h"
 
 namespace stackray {
 namespace {
