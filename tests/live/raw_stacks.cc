@@ -143,15 +143,18 @@ RawStack RawStacks::Finish(const RawSample& sample) {
 std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
   sampler_->StopOnNextSample();
   if (!WaitUntilStopped(timeout_ms)) return std::nullopt;
-  std::optional<RawStack> last;
-  sampler_->ReadSamples(0, [&](std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> last;  // Those before it are of memory that may have changed since.
+  const auto keep_last = [&](std::span<const uint8_t> bytes) {
     const absl::StatusOr<Record> record = DecodeRecord(bytes);
     const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
     if (sample == nullptr) return;
     sampler_->ReturnRawBudget(sample->raw_stack.size());
-    if ((sample->record->flags & SAMPLE_IN_KERNEL) == 0) last = Finish(*sample);
-  });
-  return last;
+    if ((sample->record->flags & SAMPLE_IN_KERNEL) == 0) last.assign(bytes.begin(), bytes.end());
+  };
+  while (sampler_->ReadSamples(0, keep_last) > 0) continue;
+  const absl::StatusOr<Record> record = DecodeRecord(last);
+  if (!record.ok()) return std::nullopt;
+  return Finish(std::get<RawSample>(*record));
 }
 
 }  // namespace stackray::test
