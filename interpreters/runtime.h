@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,10 @@ class RuntimeData {
     static const std::vector<FileRange> none;
     return none;
   }
+
+  // How frames of code that the runtime makes itself (a JIT) are left, where all of it is left alike: by this code of
+  // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
+  virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
 
   LoopPart PartOfLoop(uint64_t file_offset) const {
     const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };

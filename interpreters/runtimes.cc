@@ -10,6 +10,7 @@ namespace stackray {
 namespace {
 
 constexpr size_t kMaxOwners = 16'384;
+constexpr size_t kMaxMadeCodeFiles = 4'096;
 // What an entry costs beside its code: the list's node, the map's slot, the shared pointer's block.
 constexpr size_t kEntryOverheadBytes = 128;
 
@@ -42,6 +43,20 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   data_.push_back(std::move(data));
   by_identity_[file.identity] = number;
   return number;
+}
+
+std::optional<uint16_t> Runtimes::RecogniseMadeCode(const FileIdentity& file, uint32_t runtime) {
+  const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
+  if (data == nullptr || !data->made_code_rule()) return std::nullopt;
+  absl::MutexLock lock(&mutex_);
+  if (made_code_.size() >= kMaxMadeCodeFiles) made_code_.clear();
+  made_code_.insert(file);
+  return data->made_code_rule();
+}
+
+bool Runtimes::IsMadeCode(const FileIdentity& file) const {
+  absl::MutexLock lock(&mutex_);
+  return made_code_.contains(file);
 }
 
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {

@@ -176,8 +176,11 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
   const std::shared_ptr<const RuntimeData> data =
       runtimes_ == nullptr ? nullptr : runtimes_->DataOf(runtime);
   const auto part_of = [&](uint64_t word) {
-    if (data == nullptr || stack.ranges[FrameWordRange(word)].runtime != runtime)
-      return LoopPart::kNone;
+    if (data == nullptr) return LoopPart::kNone;
+    const code_range& range = stack.ranges[FrameWordRange(word)];
+    if (range.runtime == 0 && range.kind == RANGE_FILE && data->made_code_rule())
+      return runtimes_->IsMadeCode(IdentityOf(range)) ? LoopPart::kLoop : LoopPart::kNone;
+    if (range.runtime != runtime) return LoopPart::kNone;
     return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
   };
   MixFrames(words, is_whole, part_of, &mixed_);

@@ -50,6 +50,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
       *session->files_, *session->rows_, s.open_table_bytes,
       [runtimes = session->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
+      },
+      [runtimes = session->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
+        return runtimes->RecogniseMadeCode(file, runtime);
       });
   session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
   session->resolver_ =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interpreters/accessor.h"
+#include "interpreters/loop_rule.h"
 #include "interpreters/php/php_data.h"
 #include "interpreters/symbol_finder.h"
 
@@ -129,7 +130,9 @@ std::shared_ptr<const RuntimeData> PhpLoader::Recognise(const ElfImage& image,
   const bool has_globals = file.Find(kGlobals) != nullptr || file.Find(kGlobalsOffset) != nullptr ||
                            file.Find(kGlobalsNumber) != nullptr;
   if (file.Find(kLoop) == nullptr || !has_globals) return nullptr;
-  return PhpData::Make(file.Version(), FindVariables(file), file.LoopCode());
+  const std::vector<FileRange> loop = file.LoopCode();
+  return PhpData::Make(file.Version(), FindVariables(file), loop,
+                       loop.empty() ? std::nullopt : LoopRule(image, source, loop.front()));
 }
 
 }  // namespace stackray

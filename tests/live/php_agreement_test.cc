@@ -59,10 +59,12 @@ struct Agreement {
   std::string problems, order_problem;
 };
 
-void Compare(int number, const RawStack& ours, const std::vector<PhpFrame>& theirs,
+// The JIT's code tells nobody the instruction that it is at: with it, the innermost line is not compared.
+void Compare(int number, bool is_jit, const RawStack& ours, std::vector<PhpFrame> theirs,
              Agreement* sum) {
   ++sum->stops;
-  const std::vector<PhpFrame> frames = PhpFramesOf(ours);
+  std::vector<PhpFrame> frames = PhpFramesOf(ours);
+  if (is_jit && !frames.empty() && !theirs.empty()) frames[0].line = theirs[0].line = 0;
   sum->frames += frames.size();
   sum->native += ours.frames.size() - frames.size();
   sum->whole += IsCompleteEnd(ours.end) ? 1 : 0;
@@ -84,7 +86,7 @@ std::string ProblemOfOrder(const RawStack& stack) {
     if (frame.is_runtime) continue;
     if (after_php && !frame.is_loop)
       return fmt::format("frame {}, {}, follows PHP's frames", i, frame.name);
-    if (frame.name != "execute_ex") continue;
+    if (!frame.is_loop && frame.name != "execute_ex") continue;
     if (!after_php && !first) return fmt::format("loop at {} without PHP's frames", i);
     first = false;
   }
@@ -133,7 +135,7 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
       sum.problems += fmt::format("try {}: no answer; ours\n{}", i, Text(PhpFramesOf(*ours)));
       continue;
     }
-    Compare(i, *ours, *theirs, &sum);
+    Compare(i, is_jit, *ours, *theirs, &sum);
     if (const std::string problem = ProblemOfOrder(*ours); !problem.empty()) {
       ++sum.out_of_order;
       sum.order_problem = problem;
@@ -148,11 +150,12 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
       NameOf(GetParam()), sum.equal, sum.stops, sum.whole, sum.out_of_order, sum.unanswered,
       sum.frames, sum.native));
   if (!sum.problems.empty()) Measured("the others: " + sum.problems);
-  EXPECT_LE(sum.unanswered, Stops() / 3);
+  if (!sum.order_problem.empty()) Measured("order: " + sum.order_problem);
+  // Where the JIT's code is at work, PHP does not know its own instruction and may crash when it is asked.
+  EXPECT_LE(sum.unanswered, Stops() / (is_jit ? 2 : 3));
   // A stop may fall between two instructions that link a frame: neither side is wrong then. A few stops allow no percentage.
   const int most_between = std::max(2, sum.stops / 50);
   EXPECT_GE(sum.equal, sum.stops - most_between) << sum.problems;
-  if (is_jit) return;  // Its code has no rules for the native walk.
   EXPECT_GE(sum.whole, sum.stops - most_between);
   EXPECT_LE(sum.out_of_order, most_between) << sum.order_problem;
 }

@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
       *stacks->files_, *stacks->rows_, 2 << 20,
       [runtimes = stacks->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
+      },
+      [runtimes = stacks->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
+        return runtimes->RecogniseMadeCode(file, runtime);
       });
   stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
   const uint32_t pids[] = {pid};
@@ -92,6 +95,7 @@ RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
 
 LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word) {
   const code_range& range = walk.ranges[FrameWordRange(word)];
+  if (range.kind == RANGE_FILE && runtimes_->IsMadeCode(IdentityOf(range))) return LoopPart::kLoop;
   const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
   if (data == nullptr) return LoopPart::kNone;
   return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
