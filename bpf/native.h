@@ -8,6 +8,7 @@
  * a return address in a register, signal frames) has a rule of its own. A return address points behind
  * the call, possibly already into the next function, so rules are looked up one byte before it, except
  * where a frame was interrupted at that very instruction (the leaf, and below a signal frame).
+ * That is x86-64; bpf/native_arm64.h says how arm64 differs.
  *
  * Compiles for BPF and for the host. The includer provides
  *   int env_read(struct scratch *s, void *to, u32 bytes, u64 from)   0 or an error; the target's memory
@@ -20,8 +21,8 @@
 #include "bpf/scratch.h"
 #include "bpf/table_lookup.h"
 
-#define KNOWN_CALLEE (1u << DWARF_RBP | 1u << DWARF_RSP)
-#define KNOWN_ALL 0xffffu
+#define KNOWN_CALLEE (1u << UNWIND_FP | 1u << UNWIND_SP)
+#define KNOWN_ALL ((u32)((1ULL << UNWIND_REGISTERS) - 1))
 
 /* One word of the target's stack, out of a window of WINDOW_BYTES that usually holds many frames. A
  * window that would cross the stack's end fails as a whole; then the word alone is read. */
@@ -56,72 +57,27 @@ static __always_inline int append_word(struct scratch *s, u64 word)
 /* Makes the caller's registers current. */
 static __always_inline void enter_caller(struct scratch *s, u64 pc, u64 sp, u64 rbp)
 {
-	s->regs.pc = pc;
-	s->regs.r[DWARF_RSP] = sp;
-	s->regs.r[DWARF_RBP] = rbp;
+	s->regs.pc = code_address(&s->regs, pc);
+	s->regs.r[UNWIND_SP] = sp;
+	s->regs.r[UNWIND_FP] = rbp;
 	s->regs.known = KNOWN_CALLEE;
 	s->regs.exact_pc = 0;
 }
 
-/* CFA from rsp or rbp, rbp perhaps saved, return address at CFA - 8: 99.87 % of all rows. */
-static __always_inline int step_compact(struct scratch *s, u32 code)
+/* The frame that was appended last was interrupted: its pc is no return address. */
+static __always_inline void mark_exact(struct scratch *s)
 {
-	u64 sp = s->regs.r[DWARF_RSP], rbp = s->regs.r[DWARF_RBP], cfa, pc;
-	u32 saved = code >> CODE_RBP_SHIFT & CODE_RBP_MASK;
+	u32 last = s->word_count - 1;
 
-	cfa = (code >> CODE_BASE_SHIFT == CODE_BASE_RBP ? rbp : sp) + (code & CODE_CFA_MASK) * 8;
-	if (cfa <= sp || cfa & 7)
-		return END_NO_PROGRESS;
-	if (saved && read_word(s, cfa - saved * 8, &rbp)) /* the lower address first: fills the window */
-		return END_READ_FAULT;
-	if (read_word(s, cfa - 8, &pc))
-		return END_READ_FAULT;
-	enter_caller(s, pc, cfa, rbp);
-	return END_NONE;
+	if (last < SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS)
+		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
 }
 
-/* The ABI's frame record: rbp points at {caller's rbp, return address}. Used where no rules exist.
- * The caller's rbp may be anything: a caller with rules of its own need not keep a frame pointer. */
-static __always_inline int step_frame_pointer(struct scratch *s)
-{
-	u64 fp = s->regs.r[DWARF_RBP], rbp, pc;
-
-	if (!fp)
-		return END_NULL_FP;
-	if (fp < s->regs.r[DWARF_RSP] || fp & 7)
-		return END_BAD_FP;
-	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
-		return END_READ_FAULT;
-	enter_caller(s, pc, fp + 16, rbp);
-	s->flags |= SAMPLE_GUESSED;
-	return END_NONE;
-}
-
-/* rsp points at the ucontext that the kernel put there: 40 bytes on begins struct sigcontext with
- * r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip (arch/x86/include/uapi/asm/sigcontext.h). */
-static __always_inline int step_signal(struct scratch *s)
-{
-	u64 *saved = (u64 *)s->window;
-	u32 i;
-
-	s->window_base = ~0ULL;
-	if (env_read(s, s->window, 17 * 8, s->regs.r[DWARF_RSP] + 40))
-		return END_READ_FAULT;
-	for (i = 0; i < 8; i++)
-		s->regs.r[8 + i] = saved[i];
-	s->regs.r[5] = saved[8];
-	s->regs.r[4] = saved[9];
-	s->regs.r[DWARF_RBP] = saved[10];
-	s->regs.r[3] = saved[11];
-	s->regs.r[1] = saved[12];
-	s->regs.r[0] = saved[13];
-	s->regs.r[2] = saved[14];
-	s->regs.r[DWARF_RSP] = saved[15];
-	s->regs.pc = saved[16];
-	s->regs.known = KNOWN_ALL;
-	s->regs.exact_pc = 1;
-	return END_NONE;
-}
+#ifdef STACKRAY_ARM64
+#include "bpf/native_arm64.h"
+#else
+#include "bpf/native_x86_64.h"
+#endif
 
 static __always_inline int read_register(struct scratch *s, u32 reg, u64 *value)
 {
@@ -157,7 +113,7 @@ static __always_inline int evaluate(struct scratch *s, u32 kind, u32 reg, s32 of
 static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
-	u64 cfa, pc = 0, rbp = s->regs.r[DWARF_RBP], rbx = s->regs.r[3];
+	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = s->regs.r[3];
 	u32 rbx_bit = 1u << 3, rbx_known = 0;
 	int end;
 
@@ -172,7 +128,7 @@ static __always_inline int step_rule(struct scratch *s)
 			return END_READ_FAULT;
 		cfa += (s64)rule->cfa_add;
 	}
-	if (!rule->signal_frame && cfa <= s->regs.r[DWARF_RSP] && rule->ra_kind != VALUE_REGISTER)
+	if (!rule->signal_frame && cfa <= s->regs.r[UNWIND_SP] && rule->ra_kind != VALUE_REGISTER)
 		return END_NO_PROGRESS;
 	end = evaluate(s, rule->rbp_kind, rule->rbp_register, rule->rbp_offset, cfa, &rbp);
 	if (end)
@@ -196,21 +152,15 @@ static __always_inline int step_rule(struct scratch *s)
 
 static __always_inline int step_special(struct scratch *s, u32 special)
 {
-	u64 sp = s->regs.r[DWARF_RSP], pc, cfa;
-
 	switch (special) {
 	case SPECIAL_NONE:
-		return step_frame_pointer(s);
+		return step_without_rules(s);
 	case SPECIAL_END:
 		return END_UNDEFINED_RA;
 	case SPECIAL_SIGNAL:
 		return step_signal(s);
 	case SPECIAL_PLT:
-		cfa = sp + 8 + (((s->regs.pc & 15) >= 11) << 3);
-		if (read_word(s, cfa - 8, &pc))
-			return END_READ_FAULT;
-		enter_caller(s, pc, cfa, s->regs.r[DWARF_RBP]);
-		return END_NONE;
+		return step_plt(s);
 	case SPECIAL_UNSUPPORTED:
 		return END_UNSUPPORTED_RULE;
 	}
@@ -258,24 +208,22 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
  * goes on from there once the page is known. */
 static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
 {
-	u32 code, base, last;
+	u32 code, base;
 	int end = env_find_code(s, file_offset);
 
 	if (end)
 		return end;
 	code = s->code;
 	base = code >> CODE_BASE_SHIFT;
-	if (base <= CODE_BASE_RBP)
+	if (is_compact(base))
 		return step_compact(s, code);
 	if (base == CODE_BASE_RULE)
 		return step_rule(s);
 	if (base != CODE_BASE_SPECIAL)
 		return END_BAD_TABLE;
 	/* The kernel "returns" to a trampoline's first byte: the byte before is another function's. */
-	last = s->word_count - 1;
-	if ((code & CODE_INDEX_MASK) == SPECIAL_SIGNAL &&
-	    last < SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS)
-		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
+	if ((code & CODE_INDEX_MASK) == SPECIAL_SIGNAL)
+		mark_exact(s);
 	return step_special(s, code & CODE_INDEX_MASK);
 }
 

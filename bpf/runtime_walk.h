@@ -157,12 +157,12 @@ static __always_inline int mixed_step(struct scratch *s, u32 slot)
 		s->step_taken = 0;
 		below = RUN_OF_ONE_LOOP + 1;
 	} else {
-		below = s->regs.r[DWARF_RSP];
+		below = s->regs.r[UNWIND_SP];
 		end = step_frame(slot);
 		if (end)
 			return end;
 	}
-	if (entry >= below && entry < s->regs.r[DWARF_RSP])
+	if (entry >= below && entry < s->regs.r[UNWIND_SP])
 		return place_run(slot);
 	return END_NONE;
 }

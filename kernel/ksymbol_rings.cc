@@ -19,9 +19,9 @@
 namespace stackray {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
-constexpr size_t kDataBytes = 4 * kPageBytes;
-constexpr size_t kRingBytes = kPageBytes + kDataBytes;
+const size_t kPageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+const size_t kDataBytes = std::max<size_t>(16 << 10, kPageBytes);
+const size_t kRingBytes = kPageBytes + kDataBytes;
 
 perf_event_attr KsymbolEvent() {
   perf_event_attr attributes = {};

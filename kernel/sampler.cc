@@ -7,7 +7,9 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -121,6 +123,10 @@ absl::Status Sampler::Impl::SizeMaps() {
   if (!cpus.ok()) return cpus.status();
   cpu_count_ = *cpus;
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
+#if defined(__aarch64__)
+  skeleton_->rodata->kernel_page_shift =
+      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
+#endif
   bpf_map__set_max_entries(skeleton_->maps.scratches,
                            static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
   for (bpf_map* map :

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "symbolizer/cfi/arm64_gaps.h"
 #include "symbolizer/cfi/frame_section.h"
 #include "symbolizer/cfi/page_builder.h"
 
@@ -29,8 +30,8 @@ bool IsLoader(const ElfImage& elf) {
 }  // namespace
 
 absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, const ElfImage& elf) {
-  if (elf.machine() != EM_X86_64)
-    return absl::UnimplementedError("unwind tables of another machine than x86-64");
+  if (cfi::Machine::Of(elf.machine()) == nullptr)
+    return absl::UnimplementedError("unwind tables of another machine than x86-64 and arm64");
   const uint64_t file_end = std::min(source.size_bytes(), kMaxFileOffset);
   std::vector<Builder::Code> code;
   for (const ElfSegment& segment : elf.segments()) {
@@ -43,8 +44,9 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
   const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
   if (!section) return absl::NotFoundError("no call frame information");
-  auto builder = std::make_unique<Builder>(source, *section, std::move(code));
-  if (IsLoader(elf)) builder->KeepRbx();
+  auto builder =
+      std::make_unique<Builder>(source, *section, std::move(code), cfi::FindArm64Stubs(elf));
+  if (elf.machine() == EM_X86_64 && IsLoader(elf)) builder->KeepRbx();
   return UnwindTables(std::move(builder));
 }
 

@@ -113,9 +113,7 @@ std::optional<uint64_t> HeaderAddress(const ElfImage& elf) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<FrameSection> FindFrameSection(const ByteSource& source, const ElfImage& elf) {
+std::optional<FrameSection> FindSection(const ByteSource& source, const ElfImage& elf) {
   const ElfSection* eh_frame = elf.FindSection(".eh_frame");
   if (const std::optional<uint64_t> address = HeaderAddress(elf)) {
     std::optional<FrameSection> section = FromHeader(source, elf, *address);
@@ -138,6 +136,16 @@ std::optional<FrameSection> FindFrameSection(const ByteSource& source, const Elf
   region->is_debug_frame = true;
   region->compressed = (debug_frame->flags & SHF_COMPRESSED) != 0;
   return FrameSection{*region, std::nullopt};
+}
+
+}  // namespace
+
+std::optional<FrameSection> FindFrameSection(const ByteSource& source, const ElfImage& elf) {
+  const Machine* machine = Machine::Of(elf.machine());
+  if (machine == nullptr) return std::nullopt;
+  std::optional<FrameSection> section = FindSection(source, elf);
+  if (section) section->region.machine = machine;
+  return section;
 }
 
 }  // namespace stackray::cfi

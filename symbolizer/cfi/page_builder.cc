@@ -25,8 +25,12 @@ constexpr uint64_t kMaxInflatedBytes = 32 << 20;
 }  // namespace
 
 UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection& section,
-                               std::vector<Code> code)
-    : source_(source), section_(section), code_(std::move(code)) {}
+                               std::vector<Code> code, std::optional<cfi::Arm64Stubs> stubs)
+    : source_(source),
+      section_(section),
+      code_(std::move(code)),
+      stubs_(stubs),
+      encoder_(*section.region.machine) {}
 
 PageRange UnwindTables::Builder::pages() const {
   uint64_t last = 0;
@@ -46,7 +50,25 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
     result = CollectPage(page);
   }
   if (result == Result::kReadFailed) return ReadStatus();
+  if (section_.region.machine->is_arm64())
+    if (absl::Status status = FillArm64Gaps(page); !status.ok()) return status;
   return cfi::EncodePage(rows_.rows(), encoder_.rules());
+}
+
+absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  // Only the first piece of code: who links two segments into one page does not write stubs into the second.
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, page_begin);
+    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    const cfi::TextPiece piece{.begin = static_cast<uint32_t>(begin - page_begin),
+                               .end = static_cast<uint32_t>(end - page_begin),
+                               .address = code.address + (begin - code.file_begin),
+                               .file_offset = begin};
+    return cfi::FillArm64Gaps(source_, piece, stubs_, &rows_);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UnwindTables::Builder::OpenEntries() {

@@ -38,6 +38,9 @@ class PageRows {
   // Forgets what was said about `offset` and later, so that Append may go back there.
   void Truncate(uint32_t offset);
 
+  // [begin, end) has `code` now. Costs a pass over the rows.
+  void Overwrite(uint32_t begin, uint32_t end, u16 code);
+
   // Ascending; the first has offset 0; neighbours differ in code.
   std::span<const PageRow> rows() const { return rows_; }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(PageRow); }

@@ -9,6 +9,11 @@
 namespace stackray {
 namespace {
 
+#if defined(__aarch64__)
+constexpr uint16_t kOurMachine = EM_AARCH64;
+#else
+constexpr uint16_t kOurMachine = EM_X86_64;
+#endif
 constexpr uint32_t kNeighbours = 32;  // On each side: 512 KiB of text.
 
 // An offset that no file has becomes a page that none has.
@@ -82,7 +87,11 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
   if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source); elf.ok()) {
     tables.is_elf = true;
     tables.entry_offset = elf->OffsetOfAddress(elf->entry());
-    absl::StatusOr<UnwindTables> made = UnwindTables::Create(*file->source, *elf);
+    // A program of another machine (under an emulator) has rules that mean something else here.
+    absl::StatusOr<UnwindTables> made =
+        elf->machine() == kOurMachine
+            ? UnwindTables::Create(*file->source, *elf)
+            : absl::StatusOr<UnwindTables>(absl::UnimplementedError("another machine's program"));
     if (made.ok()) tables.tables = *std::move(made);
     if (recognise_) tables.runtime = recognise_(*file, *elf);
   }
