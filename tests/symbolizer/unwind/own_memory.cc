@@ -5,8 +5,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "kernel/raw_sample.h"
 #include "symbolizer/executable_files.h"
-#include "tests/recorder/recorded_walk.h"
+#include "symbolizer/symbol_table.h"
 
 namespace stackray {
 namespace {
@@ -39,6 +40,7 @@ void OwnMemory::ReadMappings() {
 }
 
 bool OwnMemory::Read(uint64_t address, std::span<uint8_t> to) {
+  if (words_ != nullptr && to.size() == WINDOW_BYTES) return false;  // Only what is needed.
   uint64_t at = address;
   const uint64_t end = address + to.size();
   if (end < address) return false;
@@ -46,7 +48,47 @@ bool OwnMemory::Read(uint64_t address, std::span<uint8_t> to) {
     if (mapping.readable && at >= mapping.start && at < mapping.end) at = mapping.end;
   if (at < end || at == address) return false;
   std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
+  for (size_t i = 0; words_ != nullptr && i + 8 <= to.size(); i += 8)
+    std::memcpy(&(*words_)[address + i], to.data() + i, 8);
   return true;
+}
+
+// The table page that the frame's rule came from, and the frame's name.
+void OwnMemory::KeepFrame(uint64_t word, const code_range& range, uint64_t id, RecordedWalk* walk) {
+  const uint64_t exact = FrameWordOffset(word);
+  const uint64_t offset = exact - (FrameWordKind(word) == FRAME_RETURN);
+  std::string& name = walk->names[{id, id == 0 ? 0 : offset}];
+  name = "[anonymous]";
+  const file_entry* entry = store_.FindFile(IdentityOf(range));
+  if (range.kind == RANGE_ANON || entry == nullptr) return;
+  const std::string path = range.kind == RANGE_VDSO ? "[vdso]" : paths_.at(range.file.inode - 1);
+  OpenedTables* opened = Open(path, range.start, range.end);
+  const std::string base_name = path.substr(path.rfind('/') + 1);
+  name = "[" + base_name + "]";
+  if (absl::StatusOr<SymbolTable> symbols = SymbolTable::Create(*opened->elf, *opened->source);
+      symbols.ok()) {
+    const std::optional<uint64_t> address = opened->elf->AddressOfOffset(offset);
+    if (address) name = symbols->FindName(*opened->source, *address).value_or(name);
+  }
+  walk->files[id] = {.name = base_name, .pages = {entry->first_page, entry->page_count}};
+  for (const uint64_t at : {offset, exact - 1}) {
+    const auto page = static_cast<uint32_t>(at >> PAGE_TEXT_SHIFT);
+    const std::span<uint8_t> blob = FindBlob(rows_, *entry, page);
+    if (!blob.empty()) walk->pages[{id, page}] = {blob.begin(), blob.end()};
+  }
+}
+
+RecordedWalk OwnMemory::Record(HostWalk& walker, const unwind_registers& leaf, WalkResult* result) {
+  RecordedWalk walk{.leaf = leaf};
+  words_ = &walk.words;
+  (void)walker.Walk(*this, leaf);
+  words_ = nullptr;
+  for (const uint64_t word : result->words) {
+    const code_range& range = result->ranges.at(FrameWordRange(word));
+    KeepFrame(word, range, range.kind == RANGE_VDSO ? kVdsoId : range.file.inode, &walk);
+  }
+  walk.ranges = result->ranges;
+  return walk;
 }
 
 std::optional<code_range> OwnMemory::FindRange(uint64_t pc) {

@@ -15,6 +15,7 @@
 #include "symbolizer/unwind/host_walk.h"
 #include "symbolizer/unwind/row_store.h"
 #include "tests/recorder/memory_rows.h"
+#include "tests/recorder/recorded_walk.h"
 #include "tests/symbolizer/cfi/opened_tables.h"
 
 namespace stackray {
@@ -25,6 +26,10 @@ class OwnMemory : public WalkEnvironment {
  public:
   OwnMemory();
   void ReadMappings();
+
+  // What a walk from `leaf` looks at, found by walking again word by word. `result`, the walk itself, has the recording's
+  // ranges afterwards.
+  RecordedWalk Record(HostWalk& walker, const unwind_registers& leaf, WalkResult* result);
 
   bool Read(uint64_t address, std::span<uint8_t> to) override;
   std::optional<code_range> FindRange(uint64_t pc) override;
@@ -38,6 +43,7 @@ class OwnMemory : public WalkEnvironment {
     bool readable = false, executable = false;
     std::string path;
   };
+  void KeepFrame(uint64_t word, const code_range& range, uint64_t id, RecordedWalk* walk);
   OpenedTables* Open(const std::string& path, uint64_t start, uint64_t end);
 
   std::vector<Mapping> mappings_;  // Ascending.
@@ -45,6 +51,7 @@ class OwnMemory : public WalkEnvironment {
   std::vector<std::string> paths_;  // By inode: 1 is the first.
   MemoryRows rows_;
   RowStore store_;
+  std::map<uint64_t, uint64_t>* words_ = nullptr;  // Not null: record them.
 };
 
 unwind_registers RegistersOf(const ucontext_t& context);
