@@ -70,7 +70,7 @@ class RuntimeData {
   // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
 
-  LoopPart PartOfLoop(uint64_t file_offset) const {
+  virtual LoopPart PartOfLoop(uint64_t file_offset) const {
     const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };
     if (std::any_of(loop_code().begin(), loop_code().end(), contains)) return LoopPart::kLoop;
     return std::any_of(loop_entry_code().begin(), loop_entry_code().end(), contains)

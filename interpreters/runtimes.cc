@@ -1,6 +1,7 @@
 #include "interpreters/runtimes.h"
 
 #include "absl/status/status.h"
+#include "interpreters/perl/loader.h"
 #include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
 #include "interpreters/ruby/loader.h"
@@ -23,6 +24,7 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
   loaders_.push_back(std::make_unique<PythonLoader>());
   loaders_.push_back(std::make_unique<PhpLoader>());
   loaders_.push_back(std::make_unique<RubyLoader>());
+  loaders_.push_back(std::make_unique<PerlLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 

@@ -96,6 +96,9 @@ enum frame_kind {
 enum run_place {
 	RUN_OF_MANY_LOOPS = 0, /* each frame has a native frame of the runtime's loop */
 	RUN_OF_ONE_LOOP = 1,   /* all have one and the same */
+	RUN_OF_MAIN_LOOP = 2,  /* the same, and it is the main program's; nothing, if that does not run */
+	RUN_OF_CALLBACK = 3,   /* the same; nothing, while the C code that calls it is between two calls */
+	RUN_PLACES = 4,
 };
 #define FRAME_KIND_SHIFT 60
 #define FRAME_RANGE_SHIFT 48
@@ -169,7 +172,7 @@ static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
 
 /* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled for the first
  * time. The object may be freed and its memory be another's by the time user space looks. */
-#define CODE_MAX_PIECES 5
+#define CODE_MAX_PIECES 8
 #define CODE_PIECE_MAX_BYTES 1024
 struct code_piece {
 	u64 address; /* user address of its first byte */
@@ -185,6 +188,6 @@ struct code_record {
 	struct code_piece pieces[CODE_MAX_PIECES];
 	/* then: the pieces' bytes, in their order */
 };
-static_assert(sizeof(struct code_record) == 128, "no hidden padding");
+static_assert(sizeof(struct code_record) == 176, "no hidden padding");
 
 #endif
