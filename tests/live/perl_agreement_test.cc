@@ -53,10 +53,20 @@ std::vector<PerlFrame> PerlFramesOf(const RawStack& stack) {
   return frames;
 }
 
-std::string Text(const std::vector<PerlFrame>& frames) {
-  std::string text;
-  for (const PerlFrame& frame : frames)
-    text += fmt::format("  {} {}:{}\n", frame.function, frame.file, frame.line);
+std::string Text(const PerlFrame& frame) {
+  return fmt::format("{} {}:{}", frame.function, frame.file, frame.line);
+}
+
+// Where they differ first, and what is around it.
+std::string Difference(const std::vector<PerlFrame>& ours, const std::vector<PerlFrame>& theirs) {
+  constexpr size_t kAround = 4;
+  const auto at = static_cast<size_t>(
+      std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end()).first - ours.begin());
+  std::string text = fmt::format("{} frames of ours, {} of caller()'s, from {} on:\n", ours.size(),
+                                 theirs.size(), at);
+  for (size_t i = at < kAround ? 0 : at - kAround; i < at + kAround; ++i)
+    text += fmt::format("  {} | {}\n", i < ours.size() ? Text(ours[i]) : "",
+                        i < theirs.size() ? Text(theirs[i]) : "");
   return text;
 }
 
@@ -97,6 +107,9 @@ bool IsInCallersCode(const RawStack& stack) {
 void Compare(const RawStack& ours, std::vector<PerlFrame> theirs, Agreement* sum) {
   ++sum->stops;
   const std::vector<PerlFrame> frames = PerlFramesOf(ours);
+  // While Perl compiles, its place is in the compiler, which the question sets back.
+  if (!frames.empty() && !theirs.empty() && theirs.front().line == 0)
+    theirs.front().line = frames.front().line;
   // A thread runs no main program, and caller() ends at what called its sub.
   if (!frames.empty() && frames.back().function != "{main}" && !theirs.empty()) theirs.pop_back();
   for (const RawFrame& frame : ours.frames) {
@@ -112,9 +125,8 @@ void Compare(const RawStack& ours, std::vector<PerlFrame> theirs, Agreement* sum
   } else if (IsInCallersCode(ours) && IsBetweenCalls(frames, theirs)) {
     ++sum->between;
   } else if (sum->first_problem.empty()) {
-    sum->first_problem =
-        fmt::format("stop {}, end {}: ours\n{}caller()'s\n{}of {}\n", sum->stops, EndName(ours.end),
-                    Text(frames), Text(theirs), NativeText(ours));
+    sum->first_problem = fmt::format("stop {}, end {}: {}of {}\n", sum->stops, EndName(ours.end),
+                                     Difference(frames, theirs), NativeText(ours));
   }
 }
 

@@ -8,12 +8,20 @@
 // is where SUB was called. A line "." ends an answer. No header of Perl is needed.
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // With threads the first argument is the interpreter.
 extern "C" __attribute__((weak)) void* Perl_eval_pv(...);
-extern "C" __attribute__((weak)) void* Perl_get_context(void);
-extern "C" __attribute__((weak)) int PL_thr_key;
+extern "C" __attribute__((weak)) void* Perl_get_context(void);  // Gone in 5.40.
+extern "C" __attribute__((weak)) unsigned PL_thr_key;
+extern "C" void* pthread_getspecific(unsigned key) noexcept;
+// The oldest there is, so that this runs with the C library of any root.
+#ifdef __x86_64__
+__asm__(".symver pthread_getspecific, pthread_getspecific@GLIBC_2.2.5");
+#else
+__asm__(".symver pthread_getspecific, pthread_getspecific@GLIBC_2.17");
+#endif
 
 namespace {
 
@@ -29,10 +37,13 @@ constexpr char kCode[] =
     "open(my $out, '>>', $ENV{PERL_BACKTRACE}); syswrite($out, $text . \".\\n\"); 1";
 
 void Answer(int) {
-  if (fork() != 0) return;
+  // The C library's fork() waits for locks that the interrupted thread may hold.
+  if (syscall(SYS_fork) != 0) return;
   alarm(5);
   if (&PL_thr_key != nullptr) {
-    if (void* interpreter = Perl_get_context()) Perl_eval_pv(interpreter, kCode, 0);
+    void* interpreter =
+        Perl_get_context != nullptr ? Perl_get_context() : pthread_getspecific(PL_thr_key);
+    if (interpreter != nullptr) Perl_eval_pv(interpreter, kCode, 0);
   } else {
     Perl_eval_pv(kCode, 0);
   }

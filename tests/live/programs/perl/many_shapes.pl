@@ -149,7 +149,7 @@ sub wide {
 sub deep {
     my ($depth) = @_;
     if ($depth == 0) {
-        wide([1, 2]) while 1;
+        while (1) { my $got = wide([1, 2]); work($got) }
     }
     return deep($depth - 1);
 }
@@ -157,7 +157,7 @@ sub deep {
 my $kind = $ARGV[0] || '';
 if ($kind eq 'threads') {
     require threads;
-    my @threads = map { threads->create(sub { my $i = 0; one_round($i++) while 1 }) } 1 .. 2;
+    my @threads = map { my $rests = $_; threads->create(sub { my $i = 0; $rests ? sleep 1 : one_round($i++) while 1 }) } 0, 1;
     $_->join for @threads;
 }
 deep(900) if $kind eq 'deep';
