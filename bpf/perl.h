@@ -297,7 +297,7 @@ static __always_inline int stage_perl_sub(struct scratch *s, u32 flags, u64 sub,
 	if (sub != run->perl.last_sub) { /* recursion */
 		owner = perl_owner_of(s, sub);
 		run->perl.last_sub = sub;
-		run->perl.last_owner = owner < PERL_CODE_KINDS ? PERL_UNKNOWN_SUB : owner;
+		run->perl.last_owner = owner < PERL_CODE_KINDS ? (u64)PERL_UNKNOWN_SUB : owner;
 	}
 	return stage_perl_code(s, run->perl.last_owner, run->perl.last_owner == sub, caller);
 }
@@ -311,6 +311,12 @@ static __always_inline u32 kind_of_perl_eval(const struct perl_layout *l, u32 fl
 	return op == l->op_dofile ? PERL_DONE_FILE : PERL_EVAL_TEXT;
 }
 
+/* A sort block, a regular expression's, or one that is deferred: C code calls it, and its last op has none behind it. */
+static __always_inline int is_perl_block(const struct perl_layout *l, u32 type, u32 flags)
+{
+	return !type || (type == l->type_sub && flags & PERL_IN_REGEX) || (l->type_defer && type == l->type_defer);
+}
+
 /* The context that was read, if it is a frame. */
 static __always_inline int stage_perl_context(struct scratch *s, u64 at)
 {
@@ -322,9 +328,12 @@ static __always_inline int stage_perl_context(struct scratch *s, u64 at)
 	u32 op = (first >> 8 * (l->context_op_type & 7)) & 0xffff;
 	int end, is_eval = type == l->type_eval && !(flags & PERL_TRY && flags & PERL_BLOCK_EVAL);
 
-	/* A sub that C called was staged, and perhaps call_sv()'s own eval is below it. */
+	/* A sub that C called was staged, and perhaps call_sv()'s own eval is below it. Or else a block that ends with a call, in
+	 * which nothing follows to return to: then C has not called the sub, but the block. */
 	if (place && (!is_eval || !(flags & PERL_BLOCK_EVAL) || returns)) {
-		end_perl_run(run, place);
+		end_perl_run(run, place == RUN_OF_ONE_LOOP && is_perl_block(l, type, flags) ?
+					  (u64)RUN_OF_NEXT_LOOP :
+					  place);
 		return END_NONE;
 	}
 	run->frame = run->frame - l->context_bytes < run->owner ? PERL_AT_NEXT_STACK :
@@ -382,7 +391,7 @@ static __always_inline int stage_perl_frame(struct scratch *s)
 	return stage_perl_context(s, at);
 cut:
 	cut_chain(run);
-	run->entry = run->perl.run_place ? run->perl.run_place : RUN_OF_ONE_LOOP;
+	run->entry = run->perl.run_place ? run->perl.run_place : (u32)RUN_OF_ONE_LOOP;
 	return END_NONE;
 }
 

@@ -85,22 +85,33 @@ std::vector<LoopFrame> FindLoops(const PartOfLoop& part_of, std::span<const Mixe
   return loops;
 }
 
-// Takes out runs that no native frame can have.
-void DropIdleRuns(std::span<const LoopFrame> loops, Waiting* waiting) {
+void DropRun(size_t group, Waiting* waiting) {
   std::vector<Group>& groups = waiting->groups;
-  const auto drop = [&](size_t group) {
-    size_t begin = 0;
-    for (size_t i = 0; i < group; ++i) begin += groups[i].count;
-    const auto first = waiting->own.begin() + static_cast<ptrdiff_t>(begin);
-    waiting->own.erase(first, first + static_cast<ptrdiff_t>(groups[group].count));
-    groups.erase(groups.begin() + static_cast<ptrdiff_t>(group));
-  };
+  size_t begin = 0;
+  for (size_t i = 0; i < group; ++i) begin += groups[i].count;
+  const auto first = waiting->own.begin() + static_cast<ptrdiff_t>(begin);
+  waiting->own.erase(first, first + static_cast<ptrdiff_t>(groups[group].count));
+  groups.erase(groups.begin() + static_cast<ptrdiff_t>(group));
+}
+
+// Takes out runs that no native frame can have, and makes one of two runs that must have the same.
+void FitRuns(std::span<const LoopFrame> loops, Waiting* waiting) {
+  std::vector<Group>& groups = waiting->groups;
   if (!groups.empty() && groups.back().place == RUN_OF_MAIN_LOOP &&
       (loops.empty() || !loops.back().is_main))
-    drop(groups.size() - 1);
+    DropRun(groups.size() - 1, waiting);
+  for (size_t i = 0; i + 1 < groups.size() && groups.size() > loops.size();) {
+    if (groups[i].place == RUN_OF_NEXT_LOOP) {
+      groups[i + 1].count += groups[i].count;
+      if (groups[i + 1].place == RUN_OF_CALLBACK) groups[i + 1].place = RUN_OF_ONE_LOOP;
+      groups.erase(groups.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
   for (size_t i = 0; i < groups.size() && groups.size() > loops.size();) {
     if (groups[i].place == RUN_OF_CALLBACK)
-      drop(i);
+      DropRun(i, waiting);
     else
       ++i;
   }
@@ -126,7 +137,7 @@ void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop&
   Waiting waiting = TakeApart(words, frames);
   if (!waiting.own.empty()) {
     const std::vector<LoopFrame> found = FindLoops(part_of, *frames);
-    if (is_whole) DropIdleRuns(found, &waiting);
+    if (is_whole) FitRuns(found, &waiting);
     MarkLoops(found, waiting.groups.size(), is_whole, frames);
     std::vector<MixedFrame> mixed;
     mixed.reserve(frames->size() + waiting.own.size());
