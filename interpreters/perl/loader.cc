@@ -1,15 +1,15 @@
 #include "interpreters/perl/loader.h"
 
-#include <algorithm>
 #include <charconv>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "interpreters/perl/perl_data.h"
-#include "interpreters/symbol_finder.h"
+#include "interpreters/runtime_file.h"
 
 namespace stackray {
 namespace {
@@ -22,8 +22,6 @@ constexpr std::string_view kMain = "perl_run";
 constexpr std::string_view kLinks[] = {"Perl_pp_entertry", "Perl_pp_entertrycatch",
                                        "Perl_pp_entereval", "Perl_pp_require"};
 constexpr std::string_view kVersionText = "v5.";
-constexpr uint64_t kPieceBytes = 1 << 20, kOverlapBytes = 64;
-constexpr uint64_t kMostTextBytes = 64 << 20;  // Of the section that is searched for the version.
 
 bool IsWanted(std::string_view name) {
   for (std::string_view wanted : {kLoop, kDebugLoop, kKey, kStackInfo, kCop, kOp, kStackPointer,
@@ -32,45 +30,12 @@ bool IsWanted(std::string_view name) {
   return false;
 }
 
-class PerlFile {
- public:
-  PerlFile(const ElfImage& image, const ByteSource& source) : image_(image), source_(source) {
-    symbols_ = FindSymbols(image, source, SymbolSection::kDynamic, IsWanted);
-  }
-
-  const FoundSymbol* Find(std::string_view name) const {
-    const auto found = symbols_.find(name);
-    return found == symbols_.end() ? nullptr : &found->second;
-  }
-  // As perl_layout counts: from where byte 0 of the text mapping would be. 0: no such symbol.
-  uint64_t PlaceOf(std::string_view name) const {
-    const FoundSymbol* symbol = Find(name);
-    if (symbol == nullptr) return 0;
-    const FoundSymbol* loop = Find(kLoop);
-    for (const ElfSegment& segment : image_.segments())
-      if (loop != nullptr && segment.executable &&
-          loop->address - segment.address < segment.memory_bytes)
-        return symbol->address - (segment.address - segment.file_offset);
-    return symbol->address;
-  }
-  std::vector<FileRange> RangesOf(std::span<const std::string_view> functions) const {
-    std::vector<FileRange> ranges;
-    for (const std::string_view name : functions) {
-      const FoundSymbol* symbol = Find(name);
-      const std::optional<uint64_t> begin =
-          symbol == nullptr ? std::nullopt : image_.OffsetOfAddress(symbol->address);
-      if (begin && symbol->size_bytes != 0)
-        ranges.push_back({.begin = *begin, .end = *begin + symbol->size_bytes});
-    }
-    return ranges;
-  }
-  PerlVersion Version() const;
-
- private:
-  const ElfImage& image_;
-  const ByteSource& source_;
-  SymbolsByName symbols_;
-};
+std::vector<FileRange> RangesOf(const RuntimeFile& file,
+                                std::span<const std::string_view> functions) {
+  std::vector<FileRange> ranges;
+  for (const std::string_view name : functions) file.AddRange(name, &ranges);
+  return ranges;
+}
 
 // "36.0" and a NUL; the text begins behind kVersionText. {} for what is none.
 PerlVersion ParseVersion(std::string_view text) {
@@ -84,25 +49,19 @@ PerlVersion ParseVersion(std::string_view text) {
   return version;
 }
 
-// Constant texts lie in a section of their own; it is read piece by piece. Several texts look like a version (messages about older
-// ones do not end there); they would have to agree, and the newest one is perl's own.
-PerlVersion PerlFile::Version() const {
+// Several texts look like a version (messages about older ones do not end there); they would have to agree, and the newest
+// one is perl's own.
+PerlVersion FindVersion(const RuntimeFile& file) {
   PerlVersion newest;
-  const ElfSection* section = image_.FindSection(".rodata");
-  if (section == nullptr) return {};
-  const uint64_t size = std::min(section->size_bytes, kMostTextBytes);
-  for (uint64_t at = 0; at < size; at += kPieceBytes - kOverlapBytes) {
-    const uint64_t bytes = std::min(kPieceBytes, size - at);
-    const auto piece = source_.Read(section->file_offset + at, bytes, kPieceBytes);
-    if (!piece.ok()) return newest;
-    const std::string_view text(reinterpret_cast<const char*>(piece->data()), piece->size());
+  file.VisitConstants([&](std::string_view text) {
     for (size_t found = text.find(kVersionText); found != std::string_view::npos;
          found = text.find(kVersionText, found + 1)) {
       if (found > 0 && text[found - 1] != '\0') continue;
       const PerlVersion version = ParseVersion(text.substr(found + kVersionText.size()));
       if (version.minor > newest.minor) newest = version;
     }
-  }
+    return true;
+  });
   return newest;
 }
 
@@ -112,7 +71,7 @@ std::shared_ptr<const RuntimeData> PerlLoader::Recognise(const ElfImage& image,
                                                          const ByteSource& source) const {
   // Nearly every file: no symbol table is read for it.
   if (!HasDynamicSymbol(image, source, kLoop).value_or(true)) return nullptr;
-  const PerlFile file(image, source);
+  const RuntimeFile file(image, source, kLoop, IsWanted);
   if (file.Find(kLoop) == nullptr) return nullptr;
   PerlVariables variables{.key_at = file.PlaceOf(kKey)};
   if (!variables.has_threads())
@@ -121,9 +80,10 @@ std::shared_ptr<const RuntimeData> PerlLoader::Recognise(const ElfImage& image,
                  .op_at = file.PlaceOf(kOp),
                  .stack_pointer_at = file.PlaceOf(kStackPointer)};
   const std::string_view loops[] = {kLoop, kDebugLoop}, mains[] = {kMain};
-  return PerlData::Make(
-      file.Version(), variables,
-      {.loop = file.RangesOf(loops), .link = file.RangesOf(kLinks), .main = file.RangesOf(mains)});
+  return PerlData::Make(FindVersion(file), variables,
+                        {.loop = RangesOf(file, loops),
+                         .link = RangesOf(file, kLinks),
+                         .main = RangesOf(file, mains)});
 }
 
 }  // namespace stackray
