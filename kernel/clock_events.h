@@ -23,6 +23,7 @@ class ClockEvents {
   // Opens events for CPUs that are online and have none, closes those of CPUs that went.
   // Errors: FailedPrecondition (perf_event_open refused; the text says why and what to do).
   absl::Status Follow(std::span<const int> online);
+  absl::Status Follow();  // Asks which are online; then also what OnlineCpus() says.
   // Another rate for all CPUs: each one's next tick comes a whole new period from now. One system call a
   // CPU. Errors: as Follow(), for a CPU whose clock had to be opened anew.
   absl::Status SetFrequency(double frequency_hz);
@@ -34,7 +35,6 @@ class ClockEvents {
     int event_fd = -1;
   };
   absl::Status Open(int cpu);
-  absl::Status Follow();
 
   bpf_program* const program_;
   uint64_t period_ns_;
