@@ -22,6 +22,11 @@
 #define PERL_AT_MAIN 1       /* what is left is the main program */
 #define PERL_AT_NEXT_STACK 2 /* the context stack below this one */
 
+/* What a call may name its sub by (5.28 to 5.42; tools/layout_probe.c asserts these). */
+#define PERL_TYPE_GLOB 9
+#define PERL_GLOB_SUB 16     /* in what a glob leads to */
+#define PERL_REFERENCE 0x800 /* of a value's flags */
+
 /* glibc's struct pthread (nptl/descr.h; the same in 2.17 to 2.41): 32 keys' values, then pointers to 32 blocks of 32. */
 #define PTHREAD_KEY_BLOCK 32
 #define PTHREAD_FIRST_VALUES 0x310
@@ -205,12 +210,31 @@ static __always_inline int stage_perl_code(struct scratch *s, u64 owner, int is_
 	return stage_perl_words(s, owner, perl->file, perl->file_check, perl->line, is_sub);
 }
 
-/* A sub in C, if one runs. The op that calls subs takes the sub off the stack, and most subs in C leave that place alone. */
+/* The sub that a call names by this value: a sub, a glob, a reference. 0: none. */
+static __always_inline u64 perl_called_sub(struct scratch *s, u64 value)
+{
+	const struct perl_layout *l = &s->run.layout.perl;
+	u64 head[3] = {}, sub = 0;
+	u32 flags;
+
+	if (!value || env_read(s, head, sizeof(head), value))
+		return 0;
+	flags = head[1] >> 32;
+	if ((flags & PERL_VALUE_TYPE_MASK) == l->type_code)
+		return value;
+	if ((flags & PERL_VALUE_TYPE_MASK) == PERL_TYPE_GLOB)
+		return env_read(s, &sub, sizeof(sub), head[2] + PERL_GLOB_SUB) ? 0 : sub;
+	if (!(flags & PERL_REFERENCE) || env_read(s, &flags, sizeof(flags), head[2] + PERL_VALUE_FLAGS))
+		return 0;
+	return (flags & PERL_VALUE_TYPE_MASK) == l->type_code ? head[2] : 0;
+}
+
+/* A sub in C, if one runs. The op that calls subs takes what names the sub off the stack, and most subs in C leave that place alone. */
 static __always_inline void stage_native_sub(struct scratch *s, u64 interpreter)
 {
 	struct runtime_walk *run = &s->run;
 	const struct perl_layout *l = &run->layout.perl;
-	u64 op = 0, stack = 0, values[2] = {}, head[2] = {}, owner;
+	u64 op = 0, stack = 0, values[2] = {}, sub, owner;
 	u32 type = 0;
 
 	if (env_read(s, &op, sizeof(op), interpreter + l->op) || !op ||
@@ -220,12 +244,12 @@ static __always_inline void stage_native_sub(struct scratch *s, u64 interpreter)
 	    env_read(s, values, sizeof(values), stack))
 		return;
 	/* Not taken off yet: what is behind it is of a call before. */
-	if (values[0] && !env_read(s, head, sizeof(head), values[0]) &&
-	    ((head[1] >> 32) & PERL_VALUE_TYPE_MASK) == l->type_code)
+	if (perl_called_sub(s, values[0]))
 		return;
-	owner = perl_owner_of(s, values[1]);
+	sub = perl_called_sub(s, values[1]);
+	owner = perl_owner_of(s, sub);
 	if (owner && perl_half(run->code_bytes, l->code_flags) & l->native_flag)
-		stage_perl_words(s, owner, 0, 0, 0, owner == values[1]);
+		stage_perl_words(s, owner, 0, 0, 0, owner == sub);
 }
 
 /* Finds the sampled thread's interpreter and its innermost context. 0: it has none. */

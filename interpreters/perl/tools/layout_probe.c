@@ -78,7 +78,7 @@ int main(void)
 #endif
 	SAME(SVTYPEMASK == 0xff && offsetof(SV, sv_any) == 0 && offsetof(SV, sv_flags) == 12);
 	SAME(offsetof(SV, sv_u) == 16 && offsetof(HEK, hek_len) == 4 && offsetof(HEK, hek_key) == 8);
-	SAME(HVhek_UTF8 == 1);
+	SAME(HVhek_UTF8 == 1 && SVt_PVGV == 9 && offsetof(GP, gp_cv) == 16 && SVf_ROK == 0x800);
 	SAME(offsetof(struct block_format, cv) == offsetof(struct block_sub, cv));
 	SAME(offsetof(struct block_eval, retop) == offsetof(struct block_sub, retop));
 	return 0;

@@ -107,7 +107,7 @@ sub closures {
 }
 
 sub matched {
-    my $count = 0;
+    my $count = 0; List::Util::shuffle(1 .. 300);
     'aaa' =~ /(?:a(?{ work(20); $count++ }))+/;
     (my $text = 'abc') =~ s/(\w)/replaced($1)/ge;
     return $count . $text;
