@@ -48,6 +48,12 @@ static __always_inline int step_leaf(struct scratch *s, u64 cfa)
 	return END_NONE;
 }
 
+/* Does x29 point at this frame's own record, as it does behind a call? */
+static __always_inline int has_record(u32 kind, u32 saved)
+{
+	return kind != ARM64_BASE_LR_ALONE && saved != ARM64_SAVED_NOWHERE;
+}
+
 /* CFA from sp or x29; the frame record, or x30 alone, at a known distance. */
 static __always_inline int step_compact(struct scratch *s, u32 code)
 {
@@ -57,10 +63,10 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 	if (kind == ARM64_BASE_FP)
 		base = fp;
 	else if (!is_known(s, UNWIND_SP))
-		return step_frame_pointer(s);
+		return has_record(kind, saved) ? step_frame_pointer(s) : END_UNSUPPORTED_RULE;
 	cfa = base + (code & CODE_CFA_MASK) * ARM64_CFA_UNIT;
 	if (kind == ARM64_BASE_LR_ALONE)
-		at = cfa - (saved ? saved * 16 : 8) - 8;
+		at = cfa - (saved + 1) * 8 - 8;
 	else if (saved == ARM64_SAVED_NOWHERE)
 		return step_leaf(s, cfa);
 	else

@@ -44,8 +44,8 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
  * On arm64, where a frame is a multiple of 16 bytes and x29 and x30 are saved side by side, as a frame record:
  *   base 0 (CFA from sp), 1 (CFA from x29): bits 0-8 CFA offset / 16; bits 9-12 where the record is: 0 nowhere (x29 is
  *     unchanged, the return address is in x30), 1 at the CFA's base, n at CFA - 16 (n - 1).
- *   base 3: CFA from sp, x29 is unchanged, x30 alone is saved: bits 0-8 CFA offset / 16; bits 9-12 n: at CFA - 16n, or
- *     at CFA - 8 where n is 0.
+ *   base 3: CFA from sp, x29 is unchanged, x30 alone is saved: bits 0-8 CFA offset / 16; bits 9-12 n: at
+ *     CFA - 8 (n + 1).
  *   base 2 and 7: as above. */
 #define CODE_BASE_SHIFT 13
 #define CODE_BASE_RSP 0

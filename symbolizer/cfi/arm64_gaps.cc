@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "symbolizer/cfi/arm64_scan.h"
+
 namespace stackray::cfi {
 namespace {
 
@@ -12,9 +14,11 @@ constexpr uint32_t kInstructionBytes = 4;
 constexpr uint64_t kSignalReturn = 0xd4000001d2801168;  // As in bpf/shared/arch_arm64.h.
 constexpr uint32_t kPushX16X30 = 0xa9bf7bf0;            // stp x16, x30, [sp, #-16]!
 constexpr uint64_t kFirstStubBytes = 32;
+constexpr uint64_t kMaxSymbolBytes = 64 << 10;
 // CFA sp + 0, the return address in x30; the same behind the push.
 constexpr u16 kLeaf = ARM64_BASE_SP << CODE_BASE_SHIFT;
-constexpr u16 kPushed = ARM64_BASE_LR_ALONE << CODE_BASE_SHIFT | 16 / ARM64_CFA_UNIT;
+constexpr u16 kPushed =
+    ARM64_BASE_LR_ALONE << CODE_BASE_SHIFT | 16 / ARM64_CFA_UNIT;  // At CFA - 8.
 
 struct Gap {
   uint32_t begin = 0, end = 0;  // In the page.
@@ -87,8 +91,27 @@ std::optional<Arm64Stubs> FindArm64Stubs(const ElfImage& elf) {
   return Arm64Stubs{section->address, section->address + section->size_bytes};
 }
 
+absl::StatusOr<std::vector<uint64_t>> FindArm64Functions(const ByteSource& source,
+                                                         const ElfImage& elf) {
+  std::vector<uint64_t> functions;
+  const ElfSection* section = elf.FindSection(".dynsym");
+  if (elf.machine() != EM_AARCH64 || section == nullptr || section->type != SHT_DYNSYM)
+    return functions;
+  const absl::StatusOr<std::vector<uint8_t>> bytes =
+      source.Read(section->file_offset, section->size_bytes, kMaxSymbolBytes);
+  if (!bytes.ok()) return bytes.status();
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes->size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    std::memcpy(&symbol, bytes->data() + at, sizeof(symbol));
+    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+      functions.push_back(symbol.st_value);
+  }
+  return functions;
+}
+
 absl::Status FillArm64Gaps(const ByteSource& source, const TextPiece& piece,
-                           const std::optional<Arm64Stubs>& stubs, PageRows* rows) {
+                           const std::optional<Arm64Stubs>& stubs,
+                           std::span<const uint64_t> functions, PageRows* rows) {
   const std::vector<Gap> gaps = FindGaps(piece, *rows);
   if (gaps.empty()) return absl::OkStatus();
   std::vector<uint8_t> text(piece.end - piece.begin);
@@ -98,6 +121,7 @@ absl::Status FillArm64Gaps(const ByteSource& source, const TextPiece& piece,
     if (stubs) filler.FillStubs(gap, *stubs);
     filler.FillSignalReturn(gap);
   }
+  if (!functions.empty()) ScanArm64Functions(piece, text, functions, rows);
   return absl::OkStatus();
 }
 

@@ -16,15 +16,21 @@ namespace {
 constexpr uint64_t kMaxFileOffset = uint64_t{1} << 46;  // Pages are counted in 32 bits.
 constexpr uint64_t kMaxLoaderBytes = 1 << 20;           // Of code; glibc's has 160 KiB.
 
+constexpr uint64_t kMaxScannedBytes = 64 << 10;  // arm64's vDSO has 2 to 6 KiB.
+
+uint64_t CodeBytes(const ElfImage& elf) {
+  uint64_t sum = 0;
+  for (const ElfSegment& segment : elf.segments())
+    if (segment.executable) sum += segment.file_bytes;
+  return sum;
+}
+
 // The dynamic loader, or a static-PIE with a loader of its own: starts by itself, at any address. Its
 // _dl_runtime_resolve, which binds a function at its first call, keeps its frame in rbx while
 // ordinary functions below it have rbx saved.
 bool IsLoader(const ElfImage& elf) {
-  uint64_t code_bytes = 0;
-  for (const ElfSegment& segment : elf.segments())
-    if (segment.executable) code_bytes += segment.file_bytes;
   return elf.file_type() == ET_DYN && elf.entry() != 0 && elf.FindSection(".interp") == nullptr &&
-         code_bytes <= kMaxLoaderBytes;
+         CodeBytes(elf) <= kMaxLoaderBytes;
 }
 
 }  // namespace
@@ -42,10 +48,16 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   }
   if (code.empty()) return absl::NotFoundError("no executable segment");
   std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
-  const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
+  std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
+  std::vector<uint64_t> functions;
+  if (!section && CodeBytes(elf) <= kMaxScannedBytes) {
+    absl::StatusOr<std::vector<uint64_t>> found = cfi::FindArm64Functions(source, elf);
+    if (found.ok()) functions = *std::move(found);
+    if (!functions.empty()) section = {.region = {.end_is_known = true, .machine = &cfi::kArm64}};
+  }
   if (!section) return absl::NotFoundError("no call frame information");
-  auto builder =
-      std::make_unique<Builder>(source, *section, std::move(code), cfi::FindArm64Stubs(elf));
+  auto builder = std::make_unique<Builder>(source, *section, std::move(code),
+                                           cfi::FindArm64Stubs(elf), std::move(functions));
   if (elf.machine() == EM_X86_64 && IsLoader(elf)) builder->KeepRbx();
   return UnwindTables(std::move(builder));
 }

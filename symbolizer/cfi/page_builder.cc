@@ -25,11 +25,13 @@ constexpr uint64_t kMaxInflatedBytes = 32 << 20;
 }  // namespace
 
 UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection& section,
-                               std::vector<Code> code, std::optional<cfi::Arm64Stubs> stubs)
+                               std::vector<Code> code, std::optional<cfi::Arm64Stubs> stubs,
+                               std::vector<uint64_t> functions)
     : source_(source),
       section_(section),
       code_(std::move(code)),
       stubs_(stubs),
+      functions_(std::move(functions)),
       encoder_(*section.region.machine) {}
 
 PageRange UnwindTables::Builder::pages() const {
@@ -66,7 +68,7 @@ absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
                                .end = static_cast<uint32_t>(end - page_begin),
                                .address = code.address + (begin - code.file_begin),
                                .file_offset = begin};
-    return cfi::FillArm64Gaps(source_, piece, stubs_, &rows_);
+    return cfi::FillArm64Gaps(source_, piece, stubs_, functions_, &rows_);
   }
   return absl::OkStatus();
 }

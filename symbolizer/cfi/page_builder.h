@@ -26,9 +26,10 @@ class UnwindTables::Builder {
   struct Code {
     uint64_t file_begin = 0, file_end = 0, address = 0;
   };
-  // `code` ascends by file_begin, is not empty and ends below 2^46. `stubs`: see cfi/arm64_gaps.h.
+  // `code` ascends by file_begin, is not empty and ends below 2^46. `stubs` and `functions`: see
+  // cfi/arm64_gaps.h.
   Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code,
-          std::optional<cfi::Arm64Stubs> stubs);
+          std::optional<cfi::Arm64Stubs> stubs, std::vector<uint64_t> functions);
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
 
   PageRange pages() const;
@@ -63,6 +64,7 @@ class UnwindTables::Builder {
   const cfi::FrameSection section_;
   const std::vector<Code> code_;
   const std::optional<cfi::Arm64Stubs> stubs_;
+  const std::vector<uint64_t> functions_;
   std::vector<uint8_t> inflated_;                // A compressed .debug_frame's contents,
   std::optional<MemorySource> inflated_source_;  // and the same as a source.
   std::optional<cfi::FrameEntries> entries_;

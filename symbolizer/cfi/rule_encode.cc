@@ -195,10 +195,9 @@ std::optional<u16> SavedRecord(int64_t record_offset, int64_t cfa_offset) {
 
 // The same for x30 alone.
 std::optional<u16> SavedLinkRegister(int64_t offset) {
-  if (offset == -8) return 0;
-  const int64_t units = -offset / ARM64_CFA_UNIT;
-  if (offset % ARM64_CFA_UNIT != 0 || units < 1 || units > ARM64_SAVED_MASK) return std::nullopt;
-  return static_cast<u16>(units);
+  const int64_t words = -offset / 8;
+  if (offset % 8 != 0 || words < 1 || words - 1 > ARM64_SAVED_MASK) return std::nullopt;
+  return static_cast<u16>(words - 1);
 }
 
 std::optional<u16> Arm64Code(u16 base, int64_t cfa_offset, std::optional<u16> saved) {

@@ -28,7 +28,7 @@ SYSROOT = os.path.abspath(os.environ.get("STACKRAY_ARM64_SYSROOT")
                           or os.path.join(BUILD, "..", "build-arm64-sysroot"))
 LIBRARY_FOLDERS = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib")
 PROGRAMS = ("qsort_deep", "qsort_deep_stripped", "spin", "spin_static", "spin_static_pie", "recursion",
-            "signal_handler", "clock_reader", "frame_pointers", "threads")
+            "signal_handler", "clock_reader")
 
 
 def needed_libraries(path):

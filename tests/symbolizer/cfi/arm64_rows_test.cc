@@ -2,9 +2,14 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "fmt/format.h"
+#include "symbolizer/cfi/arm64_gaps.h"
+#include "symbolizer/cfi/arm64_scan.h"
 #include "tests/symbolizer/cfi/page_helpers.h"
 
 namespace stackray {
@@ -85,7 +90,7 @@ TEST(Arm64Rows, CfaFromX29) {
 }
 
 TEST(Arm64Rows, X30Alone) {
-  for (const unsigned below : {8, 16, 32, 240}) {
+  for (const unsigned below : {8, 16, 24, 32, 128}) {
     const FrameFile file = Function(Join({CfaOffset(256), Saved(kX30, below)}));
     EXPECT_EQ(RowAt(file, 0), "sp+256 u c-" + std::to_string(below));
     EXPECT_EQ(RuleCount(file), 0u);
@@ -104,6 +109,7 @@ TEST(Arm64Rows, EverythingElseIsARule) {
   is(Join({CfaOffset(512), Record(240)}), "sp+512 c-240 c-232");
   is(Join({CfaOffset(64), Saved(kX29, 48), Saved(kX30, 16)}), "sp+64 c-48 c-16");
   is(Join({CfaOffset(64), Saved(kX29, 64)}), "sp+64 c-64 u");
+  is(Join({CfaOffset(256), Saved(kX30, 136)}), "sp+256 u c-136");
   is({0x09, kX30, 9}, "sp+0 u x9");  // DW_CFA_register.
   is({0x0c, 16, 0}, "x16+0 u u");
   // DW_CFA_def_cfa_expression: DW_OP_breg20 + 8.
@@ -192,6 +198,96 @@ TEST(Arm64Rows, TheWayOutOfASignalHandler) {
   x86.return_register = 16;
   x86.words = {{100, kMovX8RtSigreturn}, {104, kSvc}};
   EXPECT_EQ(RowAt(x86, 100), "NONE");
+}
+
+std::string Scanned(const std::vector<uint32_t>& words, size_t at) {
+  const std::span<const uint8_t> text(reinterpret_cast<const uint8_t*>(words.data()),
+                                      words.size() * 4);
+  const cfi::TextPiece piece{
+      .begin = 64, .end = static_cast<uint32_t>(64 + text.size()), .address = 0x1000};
+  const uint64_t functions[] = {0x1000};
+  cfi::PageRows rows;
+  cfi::ScanArm64Functions(piece, text, functions, &rows);
+  u16 code = 0;
+  for (const cfi::PageRow& row : rows.rows())
+    if (row.offset <= 64 + 4 * at) code = row.code;
+  const CodeText described = DescribeCode(code, {}, EM_AARCH64);
+  return described.special.empty() ? described.cfa + " " + described.rbp + " " + described.ra
+                                   : described.special;
+}
+
+TEST(Arm64Scan, FollowsEveryPath) {
+  constexpr uint32_t kRet = 0xd65f03c0;
+  const std::vector<uint32_t> words = {
+      0xb4000120,  // 0: cbz x0, 9
+      0xa9bd7bfd,  // 1: stp x29, x30, [sp, #-48]!
+      0x910003fd,  // 2: mov x29, sp
+      0xd10043ff,  // 3: sub sp, sp, #16
+      0x94000000,  // 4: bl
+      0x910043ff,  // 5: add sp, sp, #16
+      0xa8c37bfd,  // 6: ldp x29, x30, [sp], #48
+      kRet,        // 7
+      kNop,        // 8: nobody comes here
+      0xf81f0ffe,  // 9: str x30, [sp, #-16]!
+      0xf84107fe,  // 10: ldr x30, [sp], #16
+      kRet,        // 11
+  };
+  const char* expected[] = {"sp+0 u u",        "sp+0 u u",        "sp+48 c-48 c-40",
+                            "sp+48 c-48 c-40", "sp+64 c-48 c-40", "sp+64 c-48 c-40",
+                            "sp+48 c-48 c-40", "sp+0 u u",        "NONE",
+                            "sp+0 u u",        "sp+16 u c-16",    "sp+0 u u"};
+  for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(Scanned(words, i), expected[i]) << i;
+  EXPECT_EQ(Scanned(words, words.size()), "NONE") << "behind the text";
+}
+
+// Whatever the words are, the scan ends and its rows ascend.
+TEST(Arm64Scan, AnyWords) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> words(random() % 500);
+    for (uint32_t& word : words)
+      word = random() % 3 ? 0xa9007bfd | (random() & 0x01ff8000) : static_cast<uint32_t>(random());
+    Scanned(words, 0);
+  }
+}
+
+// Functions of a library that does have rules: its compiler's word on what the scan finds out.
+TEST(Arm64Scan, AgreesWithTheRulesOfRealFunctions) {
+  const std::unique_ptr<OpenedTables> opened = OpenFile("/usr/aarch64-linux-gnu/lib/libm.so.6");
+  if (absl::IsNotFound(opened->status)) GTEST_SKIP() << "no libm6 of arm64: libc6-arm64-cross";
+  ASSERT_TRUE(opened->tables) << opened->status;
+  const absl::StatusOr<std::vector<uint64_t>> functions =
+      cfi::FindArm64Functions(*opened->source, *opened->elf);
+  ASSERT_TRUE(functions.ok()) << functions.status();
+  uint64_t same = 0, different = 0;
+  const PageRange range = opened->tables->pages();
+  for (uint32_t page = range.first_page; page < range.first_page + range.page_count; ++page) {
+    const absl::StatusOr<std::vector<uint8_t>> blob = opened->tables->BuildPage(page);
+    ASSERT_TRUE(blob.ok()) << blob.status();
+    const DecodedPage decoded = DecodePage(*blob, EM_AARCH64);
+    const uint64_t begin = uint64_t{page} << PAGE_TEXT_SHIFT;
+    std::vector<uint8_t> text(
+        std::min<uint64_t>(PAGE_TEXT_BYTES, opened->source->size_bytes() - begin));
+    ASSERT_TRUE(opened->source->ReadAt(begin, text).ok());
+    const std::optional<uint64_t> address = opened->elf->AddressOfOffset(begin);
+    if (!address) continue;
+    const cfi::TextPiece piece{
+        .begin = 0, .end = static_cast<uint32_t>(text.size()), .address = *address};
+    cfi::PageRows rows;
+    cfi::ScanArm64Functions(piece, text, *functions, &rows);
+    for (size_t i = 0; i < rows.rows().size(); ++i) {
+      const cfi::PageRow& row = rows.rows()[i];
+      const CodeText ours = DescribeCode(row.code, {}, EM_AARCH64);
+      const CodeText theirs = DescribeCode(decoded.code_at[row.offset], decoded.rules, EM_AARCH64);
+      if (!ours.special.empty() || !theirs.special.empty() || theirs.cfa.starts_with("x29"))
+        continue;
+      const bool is_same = ours.cfa == theirs.cfa && ours.rbp == theirs.rbp && ours.ra == theirs.ra;
+      ++(is_same ? same : different);
+    }
+  }
+  fmt::print("{} rows as the compiler's, {} not\n", same, different);
+  EXPECT_GT(same, 1000u);
+  EXPECT_LE(different, same / 100);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ unwind_rule Arm64Rule(u16 code) {
   rule.cfa_offset = (code & CODE_CFA_MASK) * 16;
   if (base == ARM64_BASE_LR_ALONE) {
     rule.ra_kind = VALUE_AT_CFA;
-    rule.ra_offset = n == 0 ? -8 : -16 * n;
+    rule.ra_offset = -8 * (n + 1);
   } else if (n == 0) {
     rule.ra_kind = VALUE_REGISTER;
     rule.ra_register = kX30;

@@ -38,7 +38,7 @@ TEST(Vdso, YieldsPagesWithRows) {
   ASSERT_GE(range.page_count, 1u);
   const absl::StatusOr<std::vector<uint8_t>> blob = opened->tables->BuildPage(0);
   ASSERT_TRUE(blob.ok()) << blob.status();
-  const DecodedPage page = DecodePage(*blob);
+  const DecodedPage page = DecodePage(*blob, opened->elf->machine());
   EXPECT_EQ(page.error, "");
   EXPECT_GT(page.row_starts.size(), 4u);
   fmt::print("vDSO: {} bytes, {} pages, {} rows, {} rules\n", image.size(), range.page_count,
@@ -58,14 +58,17 @@ TEST(Vdso, ClockGettimeStartsWithItsReturnAddressOnTop) {
     std::memcpy(&symbol, image.data() + symbols->file_offset + at, sizeof(symbol));
     const char* name =
         reinterpret_cast<const char*>(image.data()) + names->file_offset + symbol.st_name;
-    if (std::string(name) != "__vdso_clock_gettime") continue;
+    if (std::string(name) != "__vdso_clock_gettime" &&
+        std::string(name) != "__kernel_clock_gettime")
+      continue;
     const std::optional<uint64_t> offset = opened->elf->OffsetOfAddress(symbol.st_value);
     ASSERT_TRUE(offset);
     const absl::StatusOr<std::vector<uint8_t>> blob =
         opened->tables->BuildPage(static_cast<uint32_t>(*offset >> PAGE_TEXT_SHIFT));
     ASSERT_TRUE(blob.ok());
     const u16 code = FindCodeLinearly(*blob, *offset % PAGE_TEXT_BYTES);
-    EXPECT_EQ(DescribeCode(code, {}).cfa, "rsp+8");
+    const uint16_t machine = opened->elf->machine();
+    EXPECT_EQ(DescribeCode(code, {}, machine).cfa, machine == EM_AARCH64 ? "sp+0" : "rsp+8");
     return;
   }
   FAIL() << "no __vdso_clock_gettime in the vDSO";
