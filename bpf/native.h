@@ -11,6 +11,7 @@
  *
  * Compiles for BPF and for the host. The includer provides
  *   int env_read(struct scratch *s, void *to, u32 bytes, u64 from)   0 or an error; the target's memory
+ *   CODE_IS_READABLE   0: env_read() knows the stack alone
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  * and bpf/table_lookup.h's env_chunk(). */
@@ -22,6 +23,7 @@
 
 #define KNOWN_CALLEE (1u << DWARF_RBP | 1u << DWARF_RSP)
 #define KNOWN_ALL 0xffffu
+#define OFFSET_NOWHERE (~0ULL) /* enter_native_frame(): the pc is in no code */
 
 /* One word of the target's stack, out of a window of WINDOW_BYTES that usually holds many frames. A
  * window that would cross the stack's end fails as a whole; then the word alone is read. */
@@ -93,6 +95,64 @@ static __always_inline int step_frame_pointer(struct scratch *s)
 	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
 		return END_READ_FAULT;
 	enter_caller(s, pc, fp + 16, rbp);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
+}
+
+/* How much of its frame a function has made, where one can say so by the instruction that comes next: 8 right behind
+ * the call and before the return, 16 with rbp pushed and not yet set, 0 else. Intel's manual, volume 2: endbr64, push
+ * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count); and gcc's code for a nested function, which
+ * is written onto the stack (movabs to r11, to r10, jmp *%r11). */
+static __always_inline u32 bytes_of_new_frame(struct scratch *s)
+{
+	u64 code;
+
+	s->window_base = ~0ULL;
+	if (env_read(s, s->window, sizeof(code), s->regs.pc))
+		return 0;
+	code = *(loaded_u64 *)s->window;
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xff) == 0x55)
+		return 8;
+	if ((code & 0xffff) == 0xc3f3 || (u32)code == 0xfa1e0ff3)
+		return 8;
+	if ((code & 0xfeff) == 0xba49 || (code & 0xffffff) == 0xe3ff49)
+		return 8;
+	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48)
+		return 16;
+	return 0;
+}
+
+/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
+static __always_inline int is_behind_call(struct scratch *s)
+{
+	const u8 *before = s->window;
+
+	s->window_base = ~0ULL;
+	/* Code that is not in memory did not run, so nothing called from there. A walk in user space has no code. */
+	if (env_read(s, s->window, 8, s->regs.pc - 8))
+		return !CODE_IS_READABLE;
+	return before[3] == 0xe8 || (before[6] == 0xff && (before[7] & 0x38) == 0x10) ||
+	       (before[5] == 0xff && (before[6] & 0x38) == 0x10) ||
+	       (before[4] == 0xff && (before[5] & 0x38) == 0x10) ||
+	       (before[2] == 0xff && (before[3] & 0x38) == 0x10) ||
+	       (before[1] == 0xff && (before[2] & 0x38) == 0x10);
+}
+
+/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
+ * address that no call left there is the begin of a stack that was made by hand (makecontext()). */
+static __always_inline int step_without_rules(struct scratch *s)
+{
+	u64 sp = s->regs.r[DWARF_RSP], rbp = s->regs.r[DWARF_RBP], pc;
+	u32 bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0, i = s->current_range;
+
+	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
+	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s))
+		return END_UNDEFINED_RA;
+	if (!bytes)
+		return step_frame_pointer(s);
+	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, sp + bytes, rbp);
 	s->flags |= SAMPLE_GUESSED;
 	return END_NONE;
 }
@@ -191,6 +251,8 @@ static __always_inline int step_rule(struct scratch *s)
 	s->regs.r[3] = rbx;
 	s->regs.known |= rbx_known;
 	s->regs.exact_pc = rule->signal_frame;
+	if (rule->guessed)
+		s->flags |= SAMPLE_GUESSED;
 	return END_NONE;
 }
 
@@ -200,7 +262,7 @@ static __always_inline int step_special(struct scratch *s, u32 special)
 
 	switch (special) {
 	case SPECIAL_NONE:
-		return step_frame_pointer(s);
+		return step_without_rules(s);
 	case SPECIAL_END:
 		return END_UNDEFINED_RA;
 	case SPECIAL_SIGNAL:
@@ -239,11 +301,13 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 		return END_NULL_RA;
 	end = env_find_range(s, lookup);
 	if (end) {
-		/* An interrupted pc is true even where nothing is mapped (a call through a bad pointer). */
-		if (s->regs.exact_pc)
-			append_word(s, (u64)FRAME_NO_RANGE << FRAME_KIND_SHIFT |
-					       (pc & FRAME_OFFSET_MASK));
-		return end;
+		/* An interrupted pc is true even where no code is: a call through a bad pointer. */
+		if (!s->regs.exact_pc)
+			return end;
+		*file_offset = end == END_NO_MAPPING || end == END_NOT_EXECUTABLE ? OFFSET_NOWHERE : 0;
+		if (append_word(s, (u64)FRAME_NO_RANGE << FRAME_KIND_SHIFT | (pc & FRAME_OFFSET_MASK)))
+			return END_TOO_DEEP;
+		return *file_offset == OFFSET_NOWHERE ? END_NONE : end;
 	}
 	i = s->current_range;
 	if (i >= SAMPLE_MAX_RANGES)
@@ -253,14 +317,29 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 	return append_native_frame(s, pc - range->start + range->file_offset, s->regs.exact_pc);
 }
 
+/* A call through a bad pointer: its return address is at rsp. */
+static __always_inline int step_bad_call(struct scratch *s)
+{
+	u64 sp = s->regs.r[DWARF_RSP], pc;
+
+	if (read_word(s, sp, &pc))
+		return END_NO_MAPPING;
+	enter_caller(s, pc, sp + 8, s->regs.r[DWARF_RBP]);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
+}
+
 /* One frame: append it and move to its caller. END_NONE: go on. On END_UNKNOWN_FILE and
  * END_MISSING_PAGE the frame is in the record and s->regs are still its own: resume_native_frame()
  * goes on from there once the page is known. */
 static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
 {
 	u32 code, base, last;
-	int end = env_find_code(s, file_offset);
+	int end;
 
+	if (file_offset == OFFSET_NOWHERE)
+		return step_bad_call(s);
+	end = env_find_code(s, file_offset);
 	if (end)
 		return end;
 	code = s->code;

@@ -42,10 +42,18 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   if (code.empty()) return absl::NotFoundError("no executable segment");
   std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
   const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
-  if (!section) return absl::NotFoundError("no call frame information");
-  auto builder = std::make_unique<Builder>(source, *section, std::move(code));
+  // Without any, an empty section: all code is a gap.
+  auto builder = std::make_unique<Builder>(source, section.value_or(cfi::FrameSection{}), code);
+  builder->SetEntry(elf.entry());
   if (IsLoader(elf)) builder->KeepRbx();
+  if (section && !section->region.is_debug_frame)
+    if (const auto more = cfi::FindDebugFrame(source, elf); more)
+      builder->FillFrom(std::make_unique<Builder>(source, *more, code));
   return UnwindTables(std::move(builder));
+}
+
+bool UnwindTables::HasEntries(const ByteSource& source, const ElfImage& elf) {
+  return cfi::FindFrameSection(source, elf).has_value();
 }
 
 UnwindTables::UnwindTables(std::unique_ptr<Builder> builder) : builder_(std::move(builder)) {}

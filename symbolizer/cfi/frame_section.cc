@@ -131,6 +131,10 @@ std::optional<FrameSection> FindFrameSection(const ByteSource& source, const Elf
   }
   if (const std::optional<FrameRegion> region = FromSection(source, eh_frame))
     return FrameSection{*region, std::nullopt};
+  return FindDebugFrame(source, elf);
+}
+
+std::optional<FrameSection> FindDebugFrame(const ByteSource& source, const ElfImage& elf) {
   const ElfSection* debug_frame = elf.FindSection(".debug_frame");
   std::optional<FrameRegion> region = FromSection(source, debug_frame);
   if (!region) return std::nullopt;

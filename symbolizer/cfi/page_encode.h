@@ -38,6 +38,9 @@ class PageRows {
   // Forgets what was said about `offset` and later, so that Append may go back there.
   void Truncate(uint32_t offset);
 
+  // Where nothing holds, what `other` (as rows() gives them) says.
+  void FillFrom(std::span<const PageRow> other);
+
   // Ascending; the first has offset 0; neighbours differ in code.
   std::span<const PageRow> rows() const { return rows_; }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(PageRow); }

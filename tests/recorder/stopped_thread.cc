@@ -174,7 +174,8 @@ absl::StatusOr<unwind_registers> StoppedThread::Registers() const {
                                              r.r12, r.r13, r.r14, r.r15};
   std::memcpy(out.r, values, sizeof(values));
   out.known = (1u << UNWIND_REGISTERS) - 1;
-  out.exact_pc = 1;
+  // In a system call the pc lies behind the instruction, as a return address does; that instruction leaves it in rcx.
+  out.exact_pc = static_cast<int64_t>(r.orig_rax) < 0 || r.rcx != r.rip;
   return out;
 }
 

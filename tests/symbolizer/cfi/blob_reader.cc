@@ -139,7 +139,12 @@ CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules) {
     constexpr const char* kNames[] = {"NONE", "END", "SIGNAL", "PLT", "UNSUPPORTED"};
     return {.special = kNames[code & CODE_INDEX_MASK]};
   }
-  if (base == CODE_BASE_RULE) return DescribeRule(rules[code & CODE_INDEX_MASK]);
+  if (base == CODE_BASE_RULE) {
+    const unwind_rule& rule = rules[code & CODE_INDEX_MASK];
+    CodeText text = DescribeRule(rule);
+    text.guessed = rule.guessed != 0;
+    return text;
+  }
   unwind_rule rule{};
   rule.cfa_register = base == CODE_BASE_RSP ? DWARF_RSP : DWARF_RBP;
   rule.cfa_offset = (code & CODE_CFA_MASK) * 8;
