@@ -39,7 +39,7 @@ test: ## Build everything and run every test but the long proofs; last line: N p
 	@tests/tools/run_tests.sh $(BUILD) test
 
 verify: ## Run the long proofs (storms, outages, fuzzing, a fresh clone) and print one table
-	@$(PACKAGES) build page lint test bench verify kernels
+	@$(PACKAGES) build page lint test bench verify kernels arm64
 	@$(MAKE) --no-print-directory everything
 	@tests/tools/run_tests.sh $(BUILD) verify
 
@@ -67,4 +67,4 @@ format: ## Format our C++ in place
 	@python3 tests/lint/lint.py --fix-format
 
 clean: ## Remove every build folder and the page's npm packages
-	rm -rf build build-dev build-asan build-tsan build-fuzz web/node_modules
+	rm -rf build build-dev build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot web/node_modules

@@ -51,7 +51,7 @@ static __always_inline void end_trace(const struct scratch *s)
 static __always_inline int recall_traced(struct scratch *s, const struct code_trace *trace, u32 directory,
 					 u64 offset)
 {
-	u32 i, next = s->trace_next, sp = s->regs.r[DWARF_RSP];
+	u32 i, next = s->trace_next, sp = s->regs.r[UNWIND_SP];
 
 	for (i = 0; i < TRACE_MAX_SKIPPED; i++, next++) {
 		const struct traced_code *traced = &trace->frames[s->trace_last & 1][next & (TRACE_FRAMES - 1)];
@@ -81,7 +81,7 @@ static __always_inline void append_traced(struct scratch *s, struct code_trace *
 	traced = &trace->frames[~s->trace_last & 1][i];
 	traced->at_and_code = offset << 16 | s->code;
 	traced->directory = directory;
-	traced->sp = s->regs.r[DWARF_RSP];
+	traced->sp = s->regs.r[UNWIND_SP];
 	s->trace_count = i + 1;
 }
 

@@ -81,6 +81,7 @@ typedef struct {
 
 struct mm_struct {
 	struct maple_tree mm_mt; /* 6.1 */
+	unsigned long task_size;
 	mm_context_t context;
 	struct file *exe_file;
 };
@@ -176,6 +177,10 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited yet */
 };
 
+struct pt_regs { /* arm64 */
+	int syscallno; /* -1: no system call */
+};
+
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
@@ -191,15 +196,5 @@ struct linux_binprm;
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #define VM_EXEC 0x00000004    /* include/linux/mm.h */
-
-/* The context of a perf-event program begins with the interrupted registers. Our own struct in the
- * order of the UAPI's struct pt_regs (x86): newer kernels make cs a 16-bit union, and a narrow read of
- * the context is refused. */
-struct tick_context {
-	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
-	u64 rip, cs, eflags, rsp, ss;
-};
-
-#define USER_CS_64 0x33 /* __USER_CS; a 32-bit task has __USER32_CS, 0x23 */
 
 #endif

@@ -11,6 +11,7 @@
 #define STACKRAY_BPF_MAPPING_H
 
 #include "bpf/mapping_rb.h"
+#include "bpf/page_size.h"
 #include "bpf/scratch.h"
 
 #define MAPLE_NODE_BYTES 256
@@ -179,7 +180,7 @@ static __always_inline int read_vma(struct scratch *s, u64 address)
 	file = BPF_CORE_READ(vma, vm_file);
 	page = BPF_CORE_READ(vma, vm_pgoff);
 	if (file) {
-		range->file_offset = page << 12;
+		range->file_offset = page << KERNEL_PAGE_SHIFT;
 		read_file(range, file);
 	} else if (range->start == (u64)BPF_CORE_READ(mm, context.vdso)) {
 		range->kind = RANGE_VDSO;

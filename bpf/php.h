@@ -114,7 +114,10 @@ static __always_inline u32 php_line(struct scratch *s, u64 frame, u64 instructio
 	    env_read(s, &instruction, sizeof(instruction),
 		     run->thread_state + l->globals_before_exception))
 		return 0;
-	if (instruction - begin >= bytes || env_read(s, &line, sizeof(line), instruction + l->instruction_line))
+	/* It has none yet: it has just begun. */
+	if (instruction - begin >= bytes)
+		instruction = begin;
+	if (env_read(s, &line, sizeof(line), instruction + l->instruction_line))
 		return 0;
 	return line > PHP_LINE_MASK ? PHP_LINE_MASK : line;
 }

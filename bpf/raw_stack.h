@@ -176,7 +176,7 @@ __noinline int attach_raw_stack(u32 slot)
 	if (!s)
 		return 0;
 	raw = &s->raw;
-	*raw = (struct raw_copy){ .sp = s->regs.r[DWARF_RSP], .wanted = RAW_STACK_MAX_BYTES };
+	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP], .wanted = RAW_STACK_MAX_BYTES };
 	if (!take_raw_budget(RAW_STACK_MAX_BYTES)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;

@@ -14,6 +14,7 @@
 
 #include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
+#include "bpf/perl.h"
 #include "bpf/php.h"
 #include "bpf/python_thread.h"
 #include "bpf/ruby_thread.h"
@@ -80,6 +81,8 @@ __noinline int begin_runtime(u32 slot)
 	} else if (layout->kind == RUNTIME_PHP) {
 		remember_runtime(s);
 		found = begin_php(s);
+	} else if (layout->kind == RUNTIME_PERL) {
+		found = begin_perl(s);
 	} else if (layout->kind == RUNTIME_RUBY) {
 		found = begin_ruby(slot);
 	}
@@ -102,6 +105,7 @@ __noinline int stage_runtime_frame(u32 slot)
 	switch (s->run.layout.kind) {
 	case RUNTIME_RUBY: return stage_ruby_frame(s);
 	case RUNTIME_PHP: return stage_php_frame(s);
+	case RUNTIME_PERL: return stage_perl_frame(s);
 	default: return stage_python_frame(s);
 	}
 }
@@ -155,14 +159,14 @@ static __always_inline int mixed_step(struct scratch *s, u32 slot)
 	entry = s->run.entry;
 	if (s->step_taken) { /* the step that led here was this driver's first */
 		s->step_taken = 0;
-		below = RUN_OF_ONE_LOOP + 1;
+		below = RUN_PLACES;
 	} else {
-		below = s->regs.r[DWARF_RSP];
+		below = s->regs.r[UNWIND_SP];
 		end = step_frame(slot);
 		if (end)
 			return end;
 	}
-	if (entry >= below && entry < s->regs.r[DWARF_RSP])
+	if (entry >= below && entry < s->regs.r[UNWIND_SP])
 		return place_run(slot);
 	return END_NONE;
 }

@@ -88,12 +88,12 @@ static __always_inline void send_sample(struct scratch *s)
 
 /* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so the
  * thread does not execute another instruction. */
-static __always_inline void stop_if_armed(u64 cs)
+static __always_inline void stop_if_armed(u64 mode)
 {
 	struct control *control = control_block();
 	u32 order;
 
-	if (!(cs & 3) || !control || !control->stop_signal)
+	if (!is_user_mode(mode) || !control || !control->stop_signal)
 		return;
 	if (!bpf_map_pop_elem(&stop_orders, &order))
 		bpf_send_signal(control->stop_signal);
@@ -103,9 +103,8 @@ SEC("perf_event")
 int on_cpu_clock(struct tick_context *ctx)
 {
 	struct task_struct *task = current_task();
-	struct unwind_registers *regs;
 	struct scratch *s;
-	u64 cs = ctx->cs;
+	u64 mode = tick_mode(ctx);
 	u32 slot;
 
 	if (!READ_TASK(task, tgid))
@@ -124,33 +123,15 @@ int on_cpu_clock(struct tick_context *ctx)
 	begin_walk(s);
 	s->record.header.time_ns = bpf_ktime_get_boot_ns();
 	describe_task(s, task);
-	if (cs & 3) {
-		regs = &s->regs;
-		regs->pc = ctx->rip;
-		regs->r[0] = ctx->rax;
-		regs->r[1] = ctx->rdx;
-		regs->r[2] = ctx->rcx;
-		regs->r[3] = ctx->rbx;
-		regs->r[4] = ctx->rsi;
-		regs->r[5] = ctx->rdi;
-		regs->r[6] = ctx->rbp;
-		regs->r[7] = ctx->rsp;
-		regs->r[8] = ctx->r8;
-		regs->r[9] = ctx->r9;
-		regs->r[10] = ctx->r10;
-		regs->r[11] = ctx->r11;
-		regs->r[12] = ctx->r12;
-		regs->r[13] = ctx->r13;
-		regs->r[14] = ctx->r14;
-		regs->r[15] = ctx->r15;
-		s->end = cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
+	if (is_user_mode(mode)) {
+		s->end = tick_registers(s, ctx, mode);
 	} else {
 		take_kernel_stack(s, ctx);
 		s->end = registers_of_task(s, task);
 	}
 	walk_user_stack(s, slot, task);
 	send_sample(s);
-	stop_if_armed(cs);
+	stop_if_armed(mode);
 	s->busy = 0;
 	return 0;
 }

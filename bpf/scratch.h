@@ -86,6 +86,17 @@ struct php_walk {
 	u32 first_word;                   /* of theirs */
 	u32 is_counting;
 };
+struct perl_walk {
+	u64 next_stack;           /* the context stack below the one that is walked; 0: none */
+	u64 cop;                  /* the statement that the next frame is at */
+	u64 window;               /* address of the contexts in runtime_walk.frames */
+	u64 last_cop, last_file;  /* what the next four are of */
+	u64 file;                 /* as in a frame's words */
+	u32 file_check, line;
+	u64 last_sub, last_owner; /* recursion */
+	u32 window_bytes;
+	u32 run_place;            /* enum run_place of the run whose outermost sub was staged; 0: none yet */
+};
 struct runtime_walk {
 	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
@@ -99,6 +110,7 @@ struct runtime_walk {
 	u32 word_count;
 	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
 	struct php_walk php;
+	struct perl_walk perl;
 	/* Ruby: what the frame before has; its neighbour often has the same. */
 	u64 last_object, method, method_check;
 	u64 last_iseq, iseq_begin, iseq_check;
@@ -106,7 +118,7 @@ struct runtime_walk {
 	u64 stack_begin;
 	u64 frames_at, environments_at; /* addresses of the pieces; 0: none was read */
 	u32 frames_bytes, environments_bytes;
-	u8 frames[RUBY_WINDOW_BYTES];
+	u8 frames[RUBY_WINDOW_BYTES]; /* Perl: contexts */
 	u8 environments[RUBY_WINDOW_BYTES];
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];

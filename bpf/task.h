@@ -17,9 +17,6 @@
 #define HAS_TASK_REGISTERS                                                                         \
 	bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs) /* 5.15 */
 
-/* THREAD_SIZE of x86-64 without KASAN (arch/x86/include/asm/page_64_types.h, 5.10 to 5.14). */
-#define KERNEL_STACK_BYTES 16384
-
 /* A field of current_task(), or of a struct that such a field points to. */
 #define READ_TASK(pointer, field)                                                                  \
 	(HAS_TASK_POINTER ? (pointer)->field : BPF_CORE_READ(pointer, field))
@@ -29,14 +26,6 @@ static __always_inline struct task_struct *current_task(void)
 	if (HAS_TASK_POINTER)
 		return bpf_get_current_task_btf();
 	return (void *)bpf_get_current_task();
-}
-
-/* Where the task's user registers were saved when it entered the kernel: at the top of its stack. */
-static __always_inline void *registers_at(struct task_struct *task)
-{
-	if (HAS_TASK_REGISTERS)
-		return (void *)bpf_task_pt_regs(task);
-	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(struct tick_context);
 }
 
 #endif

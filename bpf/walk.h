@@ -13,6 +13,7 @@
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/range_cache.h"
+#include "bpf/registers.h"
 #include "bpf/task.h"
 
 static __always_inline void begin_walk(struct scratch *s)
@@ -39,42 +40,15 @@ static __always_inline void begin_walk(struct scratch *s)
 /* The user registers of a task that is in the kernel: saved at entry, at the top of its stack. */
 static __always_inline int registers_of_task(struct scratch *s, struct task_struct *task)
 {
-	/* In the scratch: with it on the stack, the deepest chain of calls is over the 512 bytes of Linux 6.1. */
-	struct tick_context *saved = (struct tick_context *)s->node;
 	void *at;
 
-	_Static_assert(sizeof(*saved) <= sizeof(s->node), "a maple node holds the registers");
 	if (READ_TASK(task, flags) & PF_KTHREAD)
 		return END_KERNEL_THREAD;
 	/* Past the point of no return in exec the registers are the old image's, the mm the new one's. */
 	if (!READ_TASK(task, mm) || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return END_NO_ADDRESS_SPACE;
 	at = registers_at(task);
-	if (!at || bpf_probe_read_kernel(saved, sizeof(*saved), at))
-		return END_NO_ADDRESS_SPACE;
-	s->regs.pc = saved->rip;
-	s->regs.r[0] = saved->rax;
-	s->regs.r[1] = saved->rdx;
-	s->regs.r[2] = saved->rcx;
-	s->regs.r[3] = saved->rbx;
-	s->regs.r[4] = saved->rsi;
-	s->regs.r[5] = saved->rdi;
-	s->regs.r[6] = saved->rbp;
-	s->regs.r[7] = saved->rsp;
-	s->regs.r[8] = saved->r8;
-	s->regs.r[9] = saved->r9;
-	s->regs.r[10] = saved->r10;
-	s->regs.r[11] = saved->r11;
-	s->regs.r[12] = saved->r12;
-	s->regs.r[13] = saved->r13;
-	s->regs.r[14] = saved->r14;
-	s->regs.r[15] = saved->r15;
-	/* In a system call the pc is behind its instruction, perhaps behind its function or its rules (the
-	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions and
-	 * interrupts have -1 there (arch/x86/entry/entry_64.S). The instruction leaves its pc in rcx: where that is
-	 * another one, a signal's handler is about to begin behind the call. */
-	s->regs.exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
-	return saved->cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
+	return at ? saved_registers(s, at) : END_NO_ADDRESS_SPACE;
 }
 
 /* s->found_table := what the row store has for s->found. */
@@ -320,11 +294,12 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		end = END_NO_ADDRESS_SPACE;
 	if (!end) {
 		s->task_mm = (u64)mm;
+		describe_addresses(s, mm);
 		s->mm_seq = read_mm_seq(mm);
 		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = !(bpf_get_prandom_u32() & 63);
-		s->run.thread_pointer = READ_TASK(task, thread.fsbase);
+		s->run.thread_pointer = thread_pointer_of(task);
 		begin_trace(s);
 		end = walk_native(slot);
 		if (end == END_ENTERED_RUNTIME)

@@ -12,18 +12,23 @@ namespace {
 constexpr uint64_t kLoopBit = uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
 
 // Frames that wait for native frames of their own, or for none.
+struct Group {
+  size_t count = 0;  // How many of `own` one native frame runs.
+  uint64_t place = RUN_OF_ONE_LOOP;
+};
 struct Waiting {
   std::vector<MixedFrame> own;
-  std::vector<size_t> counts;    // How many of `own` each native frame runs, leaf first.
+  std::vector<Group> groups;     // Leaf first.
   std::vector<MixedFrame> lost;  // Their native frame was never reached.
 };
 
 void Append(uint64_t place, std::span<const MixedFrame> run, Waiting* waiting) {
-  const bool has_loops = place == RUN_OF_MANY_LOOPS || place == RUN_OF_ONE_LOOP;
-  auto& list = has_loops ? waiting->own : waiting->lost;
+  auto& list = place < RUN_PLACES ? waiting->own : waiting->lost;
   list.insert(list.end(), run.begin(), run.end());
-  if (place == RUN_OF_MANY_LOOPS) waiting->counts.insert(waiting->counts.end(), run.size(), 1);
-  if (place == RUN_OF_ONE_LOOP && !run.empty()) waiting->counts.push_back(run.size());
+  if (place == RUN_OF_MANY_LOOPS)
+    waiting->groups.insert(waiting->groups.end(), run.size(), {.count = 1});
+  else if (place < RUN_PLACES && !run.empty())
+    waiting->groups.push_back({.count = run.size(), .place = place});
 }
 
 // What the record has in place, with the runs behind it taken apart.
@@ -47,11 +52,17 @@ Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* fram
   return waiting;
 }
 
-// A native frame of the loop, and whether the next one called it.
+// A native frame of the loop, and what belongs to it.
 struct LoopFrame {
-  size_t at = 0;
-  bool has_entry = false;
+  size_t at = 0, end = 0;  // Native frames behind it, up to `end`, belong to it.
+  bool is_main = false;    // It runs the main program.
 };
+
+// Does the loop at `next` go on with what the one at `end` had begun?
+bool Rejoins(const PartOfLoop& part_of, std::span<const MixedFrame> frames, size_t end,
+             size_t next) {
+  return next - end == 2 || (next - end == 3 && part_of(frames[next - 1].word) == LoopPart::kLink);
+}
 
 // All of them, leaf first.
 std::vector<LoopFrame> FindLoops(const PartOfLoop& part_of, std::span<const MixedFrame> frames) {
@@ -60,24 +71,61 @@ std::vector<LoopFrame> FindLoops(const PartOfLoop& part_of, std::span<const Mixe
   for (size_t i = 0; i < frames.size(); ++i) {
     const bool is_native = !frames[i].is_runtime && IsNativeKind(FrameWordKind(frames[i].word));
     const LoopPart part = is_native ? part_of(frames[i].word) : LoopPart::kNone;
-    if (part == LoopPart::kEntry && before == LoopPart::kLoop)
-      loops.back().has_entry = true;
-    else if (part != LoopPart::kNone)
-      loops.push_back({.at = i});
+    if ((part == LoopPart::kEntry && before == LoopPart::kLoop) ||
+        (part == LoopPart::kRejoiningLoop && !loops.empty() &&
+         Rejoins(part_of, frames, loops.back().end, i)))
+      loops.back().end = i;
+    else if (part == LoopPart::kLoop || part == LoopPart::kEntry ||
+             part == LoopPart::kRejoiningLoop)
+      loops.push_back({.at = i, .end = i});
+    else if (part == LoopPart::kMain && !loops.empty() && i - loops.back().end <= 2)
+      loops.back().is_main = true;
     before = part;
   }
   return loops;
 }
 
+void DropRun(size_t group, Waiting* waiting) {
+  std::vector<Group>& groups = waiting->groups;
+  size_t begin = 0;
+  for (size_t i = 0; i < group; ++i) begin += groups[i].count;
+  const auto first = waiting->own.begin() + static_cast<ptrdiff_t>(begin);
+  waiting->own.erase(first, first + static_cast<ptrdiff_t>(groups[group].count));
+  groups.erase(groups.begin() + static_cast<ptrdiff_t>(group));
+}
+
+// Takes out runs that no native frame can have, and makes one of two runs that must have the same.
+void FitRuns(std::span<const LoopFrame> loops, Waiting* waiting) {
+  std::vector<Group>& groups = waiting->groups;
+  if (!groups.empty() && groups.back().place == RUN_OF_MAIN_LOOP &&
+      (loops.empty() || !loops.back().is_main))
+    DropRun(groups.size() - 1, waiting);
+  for (size_t i = 0; i + 1 < groups.size() && groups.size() > loops.size();) {
+    if (groups[i].place == RUN_OF_NEXT_LOOP) {
+      groups[i + 1].count += groups[i].count;
+      if (groups[i + 1].place == RUN_OF_CALLBACK) groups[i + 1].place = RUN_OF_ONE_LOOP;
+      groups.erase(groups.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  for (size_t i = 0; i < groups.size() && groups.size() > loops.size();) {
+    if (groups[i].place == RUN_OF_CALLBACK)
+      DropRun(i, waiting);
+    else
+      ++i;
+  }
+}
+
 // Marks `count` native frames that run frames, from the root or from the leaf on.
-void MarkLoops(size_t count, bool from_root, const PartOfLoop& part_of,
+void MarkLoops(std::span<const LoopFrame> loops, size_t count, bool from_root,
                std::vector<MixedFrame>* frames) {
-  std::vector<LoopFrame> loops = FindLoops(part_of, *frames);
   const size_t marked = std::min(count, loops.size());
   const size_t begin = from_root ? loops.size() - marked : 0;
   for (size_t i = begin; i < begin + marked; ++i) {
     (*frames)[loops[i].at].is_loop = true;
-    if (loops[i].has_entry) (*frames)[loops[i].at + 1].is_entry = true;
+    for (size_t entry = loops[i].at + 1; entry <= loops[i].end; ++entry)
+      (*frames)[entry].is_entry = true;
   }
 }
 
@@ -88,23 +136,25 @@ void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop&
   frames->clear();
   Waiting waiting = TakeApart(words, frames);
   if (!waiting.own.empty()) {
-    MarkLoops(waiting.counts.size(), is_whole, part_of, frames);
+    const std::vector<LoopFrame> found = FindLoops(part_of, *frames);
+    if (is_whole) FitRuns(found, &waiting);
+    MarkLoops(found, waiting.groups.size(), is_whole, frames);
     std::vector<MixedFrame> mixed;
     mixed.reserve(frames->size() + waiting.own.size());
     const auto loops = static_cast<size_t>(std::count_if(
         frames->begin(), frames->end(), [](const MixedFrame& frame) { return frame.is_loop; }));
     size_t next = 0, group = 0;
     const auto take_group = [&] {
-      for (size_t i = 0; i < waiting.counts[group]; ++i) mixed.push_back(waiting.own[next++]);
+      for (size_t i = 0; i < waiting.groups[group].count; ++i) mixed.push_back(waiting.own[next++]);
       ++group;
     };
     // More groups than native frames for them: the innermost have lost theirs, if the root is there.
-    while (is_whole && group + loops < waiting.counts.size()) take_group();
+    while (is_whole && group + loops < waiting.groups.size()) take_group();
     for (const MixedFrame& frame : *frames) {
-      if (frame.is_loop && group < waiting.counts.size()) take_group();
+      if (frame.is_loop && group < waiting.groups.size()) take_group();
       mixed.push_back(frame);
     }
-    while (group < waiting.counts.size()) take_group();
+    while (group < waiting.groups.size()) take_group();
     *frames = std::move(mixed);
   }
   frames->insert(frames->end(), waiting.lost.begin(), waiting.lost.end());

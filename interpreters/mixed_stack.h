@@ -27,7 +27,16 @@ struct MixedFrame {
 
 // Does this native frame run the frames of a runtime? As a part of its loop (RuntimeData::loop_code), or as what calls the
 // loop (loop_entry_code): right behind the loop's frame it belongs to that one.
-enum class LoopPart : uint8_t { kNone, kLoop, kEntry };
+enum class LoopPart : uint8_t {
+  kNone,
+  kLoop,
+  kEntry,
+  // A loop that begins anew in the middle of its work (Perl's, for an eval inside of what C called): with one native frame
+  // between two of them, or two of which the outer one is kLink, both run the frames that the inner one is given.
+  kRejoiningLoop,
+  kLink,
+  kMain,  // Runs the main program: the loop that it calls, itself or by one more function, runs RUN_OF_MAIN_LOOP.
+};
 using PartOfLoop = std::function<LoopPart(uint64_t word)>;
 
 // `is_whole`: the walk reached the root. Leaf first. `frames` is overwritten.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,11 @@ class RuntimeData {
     return none;
   }
 
-  LoopPart PartOfLoop(uint64_t file_offset) const {
+  // How frames of code that the runtime makes itself (a JIT) are left, where all of it is left alike: by this code of
+  // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
+  virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
+
+  virtual LoopPart PartOfLoop(uint64_t file_offset) const {
     const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };
     if (std::any_of(loop_code().begin(), loop_code().end(), contains)) return LoopPart::kLoop;
     return std::any_of(loop_entry_code().begin(), loop_entry_code().end(), contains)

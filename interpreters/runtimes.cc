@@ -1,6 +1,7 @@
 #include "interpreters/runtimes.h"
 
 #include "absl/status/status.h"
+#include "interpreters/perl/loader.h"
 #include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
 #include "interpreters/ruby/loader.h"
@@ -10,6 +11,7 @@ namespace stackray {
 namespace {
 
 constexpr size_t kMaxOwners = 16'384;
+constexpr size_t kMaxMadeCodeFiles = 4'096;
 // What an entry costs beside its code: the list's node, the map's slot, the shared pointer's block.
 constexpr size_t kEntryOverheadBytes = 128;
 
@@ -22,6 +24,7 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
   loaders_.push_back(std::make_unique<PythonLoader>());
   loaders_.push_back(std::make_unique<PhpLoader>());
   loaders_.push_back(std::make_unique<RubyLoader>());
+  loaders_.push_back(std::make_unique<PerlLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 
@@ -31,6 +34,8 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
     if (const auto known = by_identity_.find(file.identity); known != by_identity_.end())
       return known->second;
   }
+  // Walking a runtime's frames needs its thread's registers and accessors, which are known of x86-64 alone so far.
+  if (image.machine() != EM_X86_64) return 0;
   std::shared_ptr<const RuntimeData> data;
   for (const auto& loader : loaders_)
     if (data == nullptr) data = loader->Recognise(image, *file.source);
@@ -42,6 +47,20 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   data_.push_back(std::move(data));
   by_identity_[file.identity] = number;
   return number;
+}
+
+std::optional<uint16_t> Runtimes::RecogniseMadeCode(const FileIdentity& file, uint32_t runtime) {
+  const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
+  if (data == nullptr || !data->made_code_rule()) return std::nullopt;
+  absl::MutexLock lock(&mutex_);
+  if (made_code_.size() >= kMaxMadeCodeFiles) made_code_.clear();
+  made_code_.insert(file);
+  return data->made_code_rule();
+}
+
+bool Runtimes::IsMadeCode(const FileIdentity& file) const {
+  absl::MutexLock lock(&mutex_);
+  return made_code_.contains(file);
 }
 
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {

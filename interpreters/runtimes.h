@@ -24,6 +24,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "interpreters/captured_memory.h"
 #include "interpreters/runtime.h"
@@ -48,6 +49,11 @@ class Runtimes {
 
   // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one.
   uint32_t Recognise(const ExecutableFile& file, const ElfImage& image);
+  // Of a file without any unwind table, in which a process with this runtime has code: how that is left, if the
+  // runtime made it. The file is remembered.
+  std::optional<uint16_t> RecogniseMadeCode(const FileIdentity& file, uint32_t runtime);
+  // Is this such a file?
+  bool IsMadeCode(const FileIdentity& file) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 
@@ -100,6 +106,7 @@ class Runtimes {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<FileIdentity, uint32_t> by_identity_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<const RuntimeData>> data_ ABSL_GUARDED_BY(mutex_);  // By number.
+  absl::flat_hash_set<FileIdentity> made_code_ ABSL_GUARDED_BY(mutex_);
 
   absl::flat_hash_map<ProcessId, uint64_t> owners_;
   uint64_t last_owner_ = 0;

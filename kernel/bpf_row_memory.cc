@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,8 +13,8 @@
 namespace stackray {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
-constexpr size_t kMappedBytes = (CHUNK_MAP_BYTES + kPageBytes - 1) / kPageBytes * kPageBytes;
+const size_t kPageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+const size_t kMappedBytes = (CHUNK_MAP_BYTES + kPageBytes - 1) / kPageBytes * kPageBytes;
 
 }  // namespace
 

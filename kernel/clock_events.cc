@@ -7,62 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernel/text.h"
+#include "kernel/cpu_list.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
 namespace {
 
-constexpr int kMaxCpus = 8192;
-
-bool ParseNumber(std::string_view text, int* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size() && *value >= 0 &&
-         *value < kMaxCpus;
-}
-
-absl::StatusOr<std::vector<int>> ReadCpuList(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return absl::UnavailableError(absl::StrCat("cannot read ", path));
-  return ParseCpuList(line);
-}
-
 uint64_t PeriodNs(double frequency_hz) { return static_cast<uint64_t>(1e9 / frequency_hz); }
 
 }  // namespace
-
-absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
-  std::vector<int> cpus;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  for (std::string_view part : Split(text, ',')) {
-    const std::vector<std::string_view> ends = Split(part, '-', 2);
-    int first = 0, last = 0;
-    if (!ParseNumber(ends[0], &first)) return absl::DataLossError("not a list of CPUs");
-    last = first;
-    if (ends.size() == 2 && (!ParseNumber(ends[1], &last) || last < first))
-      return absl::DataLossError("not a list of CPUs");
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (cpus.size() > kMaxCpus) return absl::DataLossError("more CPUs than there can be");
-  }
-  return cpus;
-}
-
-absl::StatusOr<std::vector<int>> OnlineCpus() {
-  return ReadCpuList("/sys/devices/system/cpu/online");
-}
-
-absl::StatusOr<int> PossibleCpuCount() {
-  absl::StatusOr<std::vector<int>> cpus = ReadCpuList("/sys/devices/system/cpu/possible");
-  if (!cpus.ok()) return cpus.status();
-  return *std::max_element(cpus->begin(), cpus->end()) + 1;
-}
 
 ClockEvents::ClockEvents(bpf_program* program, double frequency_hz)
     : program_(program), period_ns_(PeriodNs(frequency_hz)) {}
@@ -95,16 +51,19 @@ absl::Status ClockEvents::Open(int cpu) {
 
 absl::Status ClockEvents::Follow() {
   absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
+  return online.ok() ? Follow(*online) : online.status();
+}
+
+absl::Status ClockEvents::Follow(std::span<const int> online) {
   for (auto it = clocks_.begin(); it != clocks_.end();) {
-    if (std::find(online->begin(), online->end(), it->first) != online->end()) {
+    if (std::ranges::find(online, it->first) != online.end()) {
       ++it;
       continue;
     }
     bpf_link__destroy(it->second.link);
     it = clocks_.erase(it);
   }
-  for (int cpu : *online) {
+  for (int cpu : online) {
     if (clocks_.contains(cpu)) continue;
     if (absl::Status status = Open(cpu); !status.ok()) return status;
   }

@@ -4,23 +4,14 @@
 
 #include <cstdint>
 #include <map>
-#include <string_view>
-#include <vector>
+#include <span>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 struct bpf_link;
 struct bpf_program;
 
 namespace stackray {
-
-// "0-3,8" → {0, 1, 2, 3, 8}, as /sys/devices/system/cpu/online writes it.
-// Errors: DataLoss; more than 8,192 CPUs are refused.
-absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
-absl::StatusOr<std::vector<int>> OnlineCpus();
-// Highest CPU number that can ever come online, plus 1.
-absl::StatusOr<int> PossibleCpuCount();
 
 // Threads: one at a time.
 class ClockEvents {
@@ -31,7 +22,7 @@ class ClockEvents {
 
   // Opens events for CPUs that are online and have none, closes those of CPUs that went.
   // Errors: FailedPrecondition (perf_event_open refused; the text says why and what to do).
-  absl::Status Follow();
+  absl::Status Follow(std::span<const int> online);
   // Another rate for all CPUs: each one's next tick comes a whole new period from now. One system call a
   // CPU. Errors: as Follow(), for a CPU whose clock had to be opened anew.
   absl::Status SetFrequency(double frequency_hz);
@@ -43,6 +34,7 @@ class ClockEvents {
     int event_fd = -1;
   };
   absl::Status Open(int cpu);
+  absl::Status Follow();
 
   bpf_program* const program_;
   uint64_t period_ns_;

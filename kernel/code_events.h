@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 namespace stackray {
@@ -33,8 +34,8 @@ class CodeEvents {
   // Takes all that waits, in the order of time. False when some were lost since the last call. Cheap
   // when nothing waits.
   virtual bool Drain(const std::function<void(const CodeEvent&)>& take) = 0;
-  // Opens what CPUs need that came online meanwhile.
-  virtual void FollowCpus() = 0;
+  // Opens what CPUs need that came online meanwhile, and closes that of those that went.
+  virtual void FollowCpus(std::span<const int> online) = 0;
   // Sizes of BPF functions that are loaded now, by their start: kallsyms does not tell them.
   virtual std::map<uint64_t, uint32_t> ProgramSizes() = 0;
 };

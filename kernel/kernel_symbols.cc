@@ -127,8 +127,8 @@ void KernelSymbols::Follow() {
   (void)Refresh();  // Tried again after the interval.
 }
 
-void KernelSymbols::FollowCpus() {
-  if (events_) events_->FollowCpus();
+void KernelSymbols::FollowCpus(std::span<const int> online) {
+  if (events_) events_->FollowCpus(online);
 }
 
 std::optional<KernelPlace> KernelSymbols::Locate(uint64_t runtime_address, uint64_t time_ns) {

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,7 +95,7 @@ class KernelSymbols {
   // Takes what was reported, and reads everything again after reports were lost (at most once in 5 s).
   // To be called several times a second, because the reports wait in small rings. Microseconds.
   void Follow();
-  void FollowCpus();
+  void FollowCpus(std::span<const int> online);
   // Nobody asks about times before `time_ns` any more.
   void DropEndedBefore(uint64_t time_ns);
 

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/clock_events.h"
+#include "kernel/cpu_list.h"
 #include "kernel/ksymbol_records.h"
 
 namespace stackray {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
-constexpr size_t kDataBytes = 4 * kPageBytes;
-constexpr size_t kRingBytes = kPageBytes + kDataBytes;
+const size_t kPageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+const size_t kDataBytes = std::max<size_t>(16 << 10, kPageBytes);
+const size_t kRingBytes = kPageBytes + kDataBytes;
 
 perf_event_attr KsymbolEvent() {
   perf_event_attr attributes = {};
@@ -57,7 +57,9 @@ bool KsymbolRings::Ring::Drain(const std::function<void(CodeEvent)>& take) {
 
 absl::StatusOr<KsymbolRings> KsymbolRings::Open() {
   KsymbolRings rings;
-  if (absl::Status status = rings.FollowCpus(); !status.ok()) return status;
+  absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  if (!online.ok()) return online.status();
+  if (absl::Status status = rings.FollowCpus(*online); !status.ok()) return status;
   rings.gap_ = false;  // Nobody has relied on them yet.
   return rings;
 }
@@ -80,15 +82,13 @@ absl::Status KsymbolRings::OpenCpu(int cpu) {
   return absl::OkStatus();
 }
 
-absl::Status KsymbolRings::FollowCpus() {
-  absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return online.status();
+absl::Status KsymbolRings::FollowCpus(std::span<const int> online) {
   std::erase_if(rings_, [&](const auto& entry) {
-    const bool went = std::find(online->begin(), online->end(), entry.first) == online->end();
+    const bool went = std::ranges::find(online, entry.first) == online.end();
     gap_ = gap_ || went;  // Its last records are not read.
     return went;
   });
-  for (const int cpu : *online) {
+  for (const int cpu : online) {
     if (rings_.contains(cpu)) continue;
     if (absl::Status status = OpenCpu(cpu); !status.ok()) return status;
   }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,7 +31,7 @@ class KsymbolRings {
   bool Drain(const std::function<void(CodeEvent)>& take);
   // Opens rings for CPUs that are online and have none, gives up those of CPUs that went. What such a
   // CPU reported in between is lost, and the next Drain() says so.
-  absl::Status FollowCpus();
+  absl::Status FollowCpus(std::span<const int> online);
 
  private:
   class Ring {

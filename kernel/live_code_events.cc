@@ -35,7 +35,8 @@ class PerfAndUevents : public CodeEvents {
     return intact;
   }
 
-  void FollowCpus() override { (void)rings_.FollowCpus(); }  // A CPU that refuses is tried again.
+  // A CPU that refuses is tried again.
+  void FollowCpus(std::span<const int> online) override { (void)rings_.FollowCpus(online); }
 
   std::map<uint64_t, uint32_t> ProgramSizes() override { return ReadProgramSizes(); }
 

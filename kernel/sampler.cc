@@ -2,21 +2,28 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "bpf/sampler.skel.h"
 #include "kernel/bpf_row_memory.h"
 #include "kernel/bpf_runtime_memory.h"
 #include "kernel/clock_events.h"
+#include "kernel/cpu_list.h"
 #include "kernel/running_kernel.h"
+#include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -95,6 +102,7 @@ class Sampler::Impl {
   ring_buffer* misses_ = nullptr;
   TakeSome take_samples_;
   TakeRecord take_miss_;
+  UniqueFd miss_reader_wake_;  // An eventfd.
   control* control_ = nullptr;
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
@@ -115,6 +123,10 @@ absl::Status Sampler::Impl::SizeMaps() {
   if (!cpus.ok()) return cpus.status();
   cpu_count_ = *cpus;
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
+#if defined(__aarch64__)
+  skeleton_->rodata->kernel_page_shift =
+      static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
+#endif
   bpf_map__set_max_entries(skeleton_->maps.scratches,
                            static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
   for (bpf_map* map :
@@ -141,7 +153,8 @@ absl::Status Sampler::Impl::OpenRings() {
   samples_ =
       ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), ForwardSome, &take_samples_, nullptr);
   misses_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.misses), Forward, &take_miss_, nullptr);
-  if (samples_ == nullptr || misses_ == nullptr)
+  miss_reader_wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (samples_ == nullptr || misses_ == nullptr || !miss_reader_wake_.valid())
     return absl::InternalError(absl::StrCat("cannot map the rings: ", strerror(errno)));
   return absl::OkStatus();
 }
@@ -239,10 +252,13 @@ void Sampler::TargetCommand(const std::string& command) {
 absl::Status Sampler::Start() {
   if (absl::Status status = impl_->Attach(); !status.ok()) return status;
   impl_->control_->enabled = 1;
-  return impl_->clocks_->Follow();
+  absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  return online.ok() ? FollowCpus(*online) : online.status();
 }
 
-absl::Status Sampler::FollowCpus() { return impl_->clocks_->Follow(); }
+absl::Status Sampler::FollowCpus(std::span<const int> online) {
+  return impl_->clocks_->Follow(online);
+}
 
 absl::StatusOr<uint64_t> Sampler::SetFrequency(double frequency_hz) {
   if (absl::Status status = impl_->clocks_->SetFrequency(frequency_hz); !status.ok()) return status;
@@ -278,7 +294,17 @@ int Sampler::ReadSamples(int timeout_ms, const TakeRecord& take) {
 
 int Sampler::ReadMisses(int timeout_ms, const TakeRecord& take) {
   impl_->take_miss_ = take;
-  return ring_buffer__poll(impl_->misses_, timeout_ms);
+  pollfd ready[] = {{ring_buffer__epoll_fd(impl_->misses_), POLLIN, 0},
+                    {impl_->miss_reader_wake_.get(), POLLIN, 0}};
+  poll(ready, std::size(ready), timeout_ms);
+  uint64_t wakes = 0;
+  if (ready[1].revents != 0) (void)!read(impl_->miss_reader_wake_.get(), &wakes, sizeof(wakes));
+  return ring_buffer__poll(impl_->misses_, 0);
+}
+
+void Sampler::WakeMissReader() {
+  const uint64_t one = 1;
+  (void)!write(impl_->miss_reader_wake_.get(), &one, sizeof(one));
 }
 
 void Sampler::ReturnRawBudget(uint64_t bytes) {

@@ -46,7 +46,7 @@ class Sampler {
   // Opens a clock on every online CPU and lets samples flow.
   absl::Status Start();
   // Follows CPUs that came or went. Cheap; call it once a second.
-  absl::Status FollowCpus();
+  absl::Status FollowCpus(std::span<const int> online);
   // Another rate, from each CPU's next tick on. Returns the moment (CLOCK_BOOTTIME) from which on samples
   // are of the new rate; those before it are of the old one. (Where one new period is shorter than this call
   // takes, about 5 us a CPU, the first few of the new rate can lie before it.)
@@ -65,7 +65,9 @@ class Sampler {
   // The bytes are valid during the call only.
   using TakeRecord = std::function<void(std::span<const uint8_t>)>;
   int ReadSamples(int timeout_ms, const TakeRecord& take);
-  int ReadMisses(int timeout_ms, const TakeRecord& take);
+  int ReadMisses(int timeout_ms, const TakeRecord& take);  // -1: waits without an end.
+  // Ends the wait of ReadMisses(), or of its next call. Any thread.
+  void WakeMissReader();
 
   // Gives raw-slice budget back once a record was read.
   void ReturnRawBudget(uint64_t bytes);

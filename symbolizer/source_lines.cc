@@ -167,6 +167,11 @@ bool SourceLines::IsPending() const { return !files_.empty() && files_.front()->
 
 void SourceLines::Wipe() { files_.clear(); }
 
+void SourceLines::SetCacheBytes(size_t cache_bytes) {
+  if (cache_bytes < settings_.cache_bytes) Wipe();
+  settings_.cache_bytes = cache_bytes;
+}
+
 void SourceLines::DropDeleted() {
   std::erase_if(files_, [](const auto& open) { return IsDeleted(*open->file); });
 }

@@ -58,6 +58,8 @@ class SourceLines {
   const absl::Status& download_status() const { return download_status_; }
 
   void Wipe();
+  // Files that are open keep the bound that they were opened with: they are closed where it becomes less.
+  void SetCacheBytes(size_t cache_bytes);
   // Closes executables that are deleted, so that their space is free again.
   void DropDeleted();
   size_t bytes() const;
@@ -70,7 +72,7 @@ class SourceLines {
 
   void TakeDownload(OpenFile& open) const;
 
-  const SourceLinesSettings settings_;
+  SourceLinesSettings settings_;
   absl::Status download_status_;
   std::unique_ptr<debuginfod::Client> downloads_;  // nullptr: not asked for, or not possible.
   std::list<std::unique_ptr<OpenFile>> files_;     // Used last first.

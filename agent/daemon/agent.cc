@@ -195,9 +195,15 @@ void Agent::OnSealed(const SealedBatchPtr& batch) {
   history_.Append(batch);
 }
 
+// Markers have the period that is in force.
+void Agent::SendLosses(bool at_the_end) {
+  loss_batches_.frequency_hz = session_->limits().frequency_hz;
+  receivers_.SendLosses(loss_batches_, WallNs(), at_the_end);
+}
+
 void Agent::SealBatch() {
   session_->Seal();
-  receivers_.SendLosses(loss_batches_, WallNs());
+  SendLosses(false);
   session_->loop().LimitBatchBytes(receivers_.SizeLimit());
 }
 
@@ -278,7 +284,7 @@ void Agent::Run() {
 
 void Agent::Finish() {
   session_->Stop();
-  receivers_.SendLosses(loss_batches_, WallNs(), true);
+  SendLosses(true);
   TakeSnapshot();
   receivers_.Finish(FlushLimit(settings_));
   TakeSnapshot();

@@ -63,6 +63,7 @@ class Agent {
                        std::unique_ptr<StateKeeper>* state, Servers* servers);
   void OnSealed(const SealedBatchPtr& batch);
   void SealBatch();
+  void SendLosses(bool at_the_end);
   void SweepSpools();
   SessionTotals Totals();
   void TakeSnapshot();

@@ -33,16 +33,24 @@ bool ReadNumber(std::string_view text, T* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// It stays the same for as long as any process lives.
+const std::string& BootId() {
+  static const std::string boot_id = [] {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    return file >> id && id.size() == 36 ? id : "-";
+  }();
+  return boot_id;
+}
+
 }  // namespace
 
 Heartbeat HeartbeatNow() {
   Heartbeat now{.running = true,
                 .pid = static_cast<uint32_t>(getpid()),
-                .boot_id = "-",
+                .boot_id = BootId(),
                 .boot_time_ns = BootTimeNs(),
                 .unix_ms = SystemNowMs()};
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  if (std::string id; file >> id && id.size() == 36) now.boot_id = id;
   return now;
 }
 

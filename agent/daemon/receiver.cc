@@ -90,7 +90,8 @@ Receiver::Legacy Receiver::Retire(std::unique_ptr<Receiver> receiver) {
                 .spool_directory = receiver->plan_.spool_directory,
                 .endpoint = EndpointOf(receiver->plan_)};
   legacy.counts = receiver->Counts();
-  for (size_t i = 0; i < kLossReasons; ++i) legacy.losses[i] = receiver->losses_[i];
+  receiver->KeepLossesOf(receiver->losses_hz_);
+  legacy.losses = std::move(receiver->losses_at_);
   return legacy;
 }
 
@@ -98,7 +99,8 @@ std::unique_ptr<Receiver> Receiver::Succeed(ReceiverPlan plan, Legacy legacy) {
   MoveSpool(legacy, plan);
   std::unique_ptr<Receiver> receiver = Start(std::move(plan), legacy.span);
   receiver->before_ = std::move(legacy.counts);
-  for (size_t i = 0; i < kLossReasons; ++i) receiver->losses_[i] += legacy.losses[i];
+  for (const auto& [frequency_hz, lost] : legacy.losses)
+    for (size_t i = 0; i < kLossReasons; ++i) receiver->losses_at_[frequency_hz][i] += lost[i];
   for (SealedBatchPtr& batch : legacy.unsent) receiver->Add(std::move(batch));
   return receiver;
 }
@@ -113,12 +115,24 @@ void Receiver::OnNote(std::string_view text) const {
   LogWarning(line, fmt::format("{} {}", plan_.name, text.substr(0, text.find(':'))));
 }
 
+void Receiver::KeepLossesOf(double frequency_hz) {
+  LostSamples& lost = losses_at_[frequency_hz];
+  for (size_t i = 0; i < kLossReasons; ++i) lost[i] += losses_[i].exchange(0);
+}
+
 void Receiver::SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end) {
+  if (losses_hz_ != settings.frequency_hz) {
+    KeepLossesOf(losses_hz_ != 0 ? losses_hz_ : settings.frequency_hz);
+    losses_hz_ = settings.frequency_hz;
+  }
   const DeliveryCounts counts = queue_->Counts();
   if (!counts.failing_with.empty() && counts.queued_batches > 0 && !at_the_end) return;
-  LostSamples lost{};
-  for (size_t i = 0; i < kLossReasons; ++i) lost[i] = losses_[i].exchange(0);
-  Add(MakeLossBatch(settings, lost, now_unix_ns));
+  KeepLossesOf(losses_hz_);
+  BatchSettings of_that_time = settings;
+  for (const auto& [frequency_hz, lost] : std::exchange(losses_at_, {})) {
+    of_that_time.frequency_hz = frequency_hz != 0 ? frequency_hz : settings.frequency_hz;
+    Add(MakeLossBatch(of_that_time, lost, now_unix_ns));
+  }
 }
 
 DeliveryCounts Receiver::Counts() const {

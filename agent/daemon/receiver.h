@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ class Receiver {
   // What one leaves to its successor with other settings: counts, and what it has not delivered.
   struct Legacy {
     TakerSpan span;
-    DeliveryCounts counts;  // Nothing is in flight.
-    LostSamples losses{};   // Not told yet.
+    DeliveryCounts counts;                 // Nothing is in flight.
+    std::map<double, LostSamples> losses;  // Not told yet, by sampling frequency.
     std::vector<SealedBatchPtr> unsent;
     std::string spool_directory, endpoint;  // Where the rest of it waits on disk.
   };
@@ -38,7 +39,7 @@ class Receiver {
 
   void Add(SealedBatchPtr batch) { queue_->Add(std::move(batch)); }
   // Sends markers for what was lost since the last time. While the receiver takes nothing they
-  // wait as numbers, not in a queue that may be full.
+  // wait as numbers, not in a queue that may be full, by the frequency that held when they were lost.
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end);
   // Those of its predecessors included.
   DeliveryCounts Counts() const;
@@ -58,11 +59,15 @@ class Receiver {
   Receiver(ReceiverPlan plan, const TakerSpan& span);
   void OnLost(LossReason reason, SampleCount count);
   void OnNote(std::string_view text) const;
+  void KeepLossesOf(double frequency_hz);
 
   const ReceiverPlan plan_;
   TakerSpan span_;
   DeliveryCounts before_;  // Of predecessors.
   std::array<std::atomic<uint64_t>, kLossReasons> losses_{};
+  double losses_hz_ = 0;  // Of losses_; 0: nobody said.
+  std::map<double, LostSamples>
+      losses_at_;                       // Not told yet, of frequencies before. At most a handful.
   std::unique_ptr<ExportQueue> queue_;  // Last: its thread uses losses_.
 };
 

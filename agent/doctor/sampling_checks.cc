@@ -44,9 +44,10 @@ Finding Essential(const char* id, const Attempt& attempt, const char* good, cons
 Findings CheckKernel(const HostProbe& host) {
   Findings findings;
   const std::string release = host.KernelRelease();
-  if (host.Machine() != "x86_64") {
+  if (host.Machine() != "x86_64" && host.Machine() != "aarch64") {
     findings.push_back(Blocking("machine", fmt::format("the machine is {}", host.Machine()),
-                                "stackray samples x86_64 only", "run it on an x86_64 host"));
+                                "stackray samples x86_64 and aarch64 only",
+                                "run it on an x86_64 or aarch64 host"));
   }
   const auto version =
       UpstreamVersion(release, host.KernelBuild(), ReadSetting(host, "/proc/version_signature"));

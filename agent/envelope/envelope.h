@@ -6,7 +6,7 @@
 //   1 unwind tables   resident and BPF memory   1/2, 1/4, then 2 MiB: what is evicted is asked for again
 //   2 frame pointers  CPU                       no stack slices, nothing is loaded ahead
 //   3 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz
-//   4 name caches     resident memory           1/2: less, and symbol tables are read again and again
+//   4 name caches     resident memory           1/2 (source lines too): less, and all is read again and again
 //   5 history         resident memory           1/2, 1/4 of one that is kept in memory
 //
 // It comes back in the opposite order, once there has been room for some time (EnvelopeTimings::calm). Where what

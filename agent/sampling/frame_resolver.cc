@@ -38,6 +38,7 @@ FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols
       runtimes_(runtimes),
       kernel_(std::move(kernel)),
       policy_(native.policy),
+      name_cache_bytes_(name_cache_bytes),
       names_(name_cache_bytes) {
   if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
 }
@@ -175,8 +176,11 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
   const std::shared_ptr<const RuntimeData> data =
       runtimes_ == nullptr ? nullptr : runtimes_->DataOf(runtime);
   const auto part_of = [&](uint64_t word) {
-    if (data == nullptr || stack.ranges[FrameWordRange(word)].runtime != runtime)
-      return LoopPart::kNone;
+    if (data == nullptr) return LoopPart::kNone;
+    const code_range& range = stack.ranges[FrameWordRange(word)];
+    if (range.runtime == 0 && range.kind == RANGE_FILE && data->made_code_rule())
+      return runtimes_->IsMadeCode(IdentityOf(range)) ? LoopPart::kLoop : LoopPart::kNone;
+    if (range.runtime != runtime) return LoopPart::kNone;
     return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
   };
   MixFrames(words, is_whole, part_of, &mixed_);
@@ -272,8 +276,8 @@ void FrameResolver::FollowKernel() {
   if (kernel_) kernel_->Follow();
 }
 
-void FrameResolver::FollowCpus() {
-  if (kernel_) kernel_->FollowCpus();
+void FrameResolver::FollowCpus(std::span<const int> online) {
+  if (kernel_) kernel_->FollowCpus(online);
 }
 
 void FrameResolver::Wipe() {
@@ -282,6 +286,14 @@ void FrameResolver::Wipe() {
   if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
+}
+
+// Source lines keep the same part of theirs.
+void FrameResolver::SetCacheBytes(size_t bytes) {
+  names_.SetCacheBytes(bytes);
+  if (!lines_ || name_cache_bytes_ == 0) return;
+  lines_->SetCacheShare(
+      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_)));
 }
 
 size_t FrameResolver::cache_bytes() const {

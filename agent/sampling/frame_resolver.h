@@ -84,11 +84,11 @@ class FrameResolver {
   void ForgetBatch();
   // Takes what the kernel reported about its code; FollowCpus() once a second.
   void FollowKernel();
-  void FollowCpus();
+  void FollowCpus(std::span<const int> online);
   // Drops every cache.
   void Wipe();
   // Another bound for the caches of names; what is over it goes at once.
-  void SetCacheBytes(size_t bytes) { names_.SetCacheBytes(bytes); }
+  void SetCacheBytes(size_t bytes);
 
   Counts counts() const;
   // Why debuginfod is not asked though it should be; OK otherwise.
@@ -138,6 +138,7 @@ class FrameResolver {
   LoopFrames loop_frames_ = LoopFrames::kHidden;
   std::optional<KernelSymbols> kernel_;
   const SymbolPolicy policy_;
+  const size_t name_cache_bytes_;  // Unless it was limited.
   FrameNames names_;
   std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;

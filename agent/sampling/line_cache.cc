@@ -47,6 +47,11 @@ void LineCache::Insert(const Key& key, const std::vector<SourceLine>& lines) {
                       Narrow(line.line), Narrow(line.column), Narrow(line.start_line)});
 }
 
+void LineCache::SetMaxBytes(size_t max_bytes) {
+  max_bytes_ = max_bytes;
+  if (bytes_ > max_bytes_) Wipe();
+}
+
 void LineCache::Wipe() {
   places_.clear();
   std::vector<Line>().swap(lines_);

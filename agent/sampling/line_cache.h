@@ -1,5 +1,5 @@
 // Answers of the line worker: (executable, address) → lines. Repeated texts, which most are, are kept once.
-// Memory:  `max_bytes`; when full it is emptied.
+// Memory:  `max_bytes`; when full it is emptied, and when that becomes less than what it has.
 // Threads: one.
 #ifndef STACKRAY_AGENT_SAMPLING_LINE_CACHE_H_
 #define STACKRAY_AGENT_SAMPLING_LINE_CACHE_H_
@@ -23,6 +23,7 @@ class LineCache {
   // False: not known. Known without any line is an answer too.
   bool Find(const Key& key, std::vector<SourceLine>* lines) const;
   void Insert(const Key& key, const std::vector<SourceLine>& lines);
+  void SetMaxBytes(size_t max_bytes);
   void Wipe();
   size_t bytes() const { return bytes_; }
 

@@ -52,10 +52,16 @@ void LineWorker::Wipe() {
   wipe_ = true;
 }
 
+void LineWorker::SetCacheBytes(size_t cache_bytes) {
+  absl::MutexLock lock(&mutex_);
+  cache_bytes_wanted_ = cache_bytes;
+}
+
 // Waits for one. Meanwhile files that were deleted are closed.
 bool LineWorker::NextQuestion(LineQuestion* question) {
   for (;;) {
     bool wipe = false;
+    std::optional<size_t> cache_bytes;
     {
       absl::MutexLock lock(&mutex_);
       busy_ = false;
@@ -63,13 +69,15 @@ bool LineWorker::NextQuestion(LineQuestion* question) {
                                                 kDeletedLookInterval);
       if (stopping_) return false;
       wipe = std::exchange(wipe_, false);
-      if (work && !wipe) {
+      cache_bytes = std::exchange(cache_bytes_wanted_, std::nullopt);
+      if (work && !wipe && !cache_bytes) {
         *question = std::move(questions_.front());
         questions_.pop_front();
         busy_ = true;
         return true;
       }
     }
+    if (cache_bytes) lines_.SetCacheBytes(*cache_bytes);
     if (wipe) {
       lines_.Wipe();
     } else {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -59,6 +60,8 @@ class LineWorker {
   void Wipe();
   // Why debuginfod is not asked though it should be; OK otherwise.
   const absl::Status& download_status() const { return lines_.download_status(); }
+  // As SourceLines::SetCacheBytes(), before the next question.
+  void SetCacheBytes(size_t cache_bytes);
   // Spent by the worker so far.
   uint64_t cpu_ns() const { return cpu_ns_.load(std::memory_order_relaxed); }
   size_t cache_bytes() const { return cache_bytes_.load(std::memory_order_relaxed); }
@@ -68,7 +71,7 @@ class LineWorker {
   bool NextQuestion(LineQuestion* question);  // False: the end.
   void KeepToShare(uint64_t started_ns, uint64_t spent_ns);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || wipe_ || !questions_.empty();
+    return stopping_ || wipe_ || cache_bytes_wanted_ || !questions_.empty();
   }
   bool HasAnswerOrIsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !answers_.empty() || (questions_.empty() && !busy_);
@@ -82,6 +85,7 @@ class LineWorker {
   std::vector<LineAnswer> answers_ ABSL_GUARDED_BY(mutex_);
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool wipe_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<size_t> cache_bytes_wanted_ ABSL_GUARDED_BY(mutex_);  // Not set yet.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<uint64_t> cpu_ns_{0};
   std::atomic<size_t> cache_bytes_{0};

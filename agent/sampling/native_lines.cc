@@ -75,6 +75,14 @@ void NativeLines::Finish(BatchBuilder& batch, size_t limit_bytes) {
   questions_.clear();
 }
 
+void NativeLines::SetCacheShare(double share) {
+  const auto part = [share](size_t bytes) {
+    return static_cast<size_t>(share * static_cast<double>(bytes));
+  };
+  cache_.SetMaxBytes(part(settings_.cache_bytes));
+  worker_.SetCacheBytes(part(settings_.worker.lines.cache_bytes));
+}
+
 void NativeLines::Wipe() {
   cache_.Wipe();
   bare_.clear();

@@ -44,6 +44,8 @@ class NativeLines {
   // Before the seal: waits for what is missing, up to the deadline.
   void Finish(BatchBuilder& batch, size_t limit_bytes);
   void Wipe();
+  // This share (0 to 1) of the settings' bytes for both caches from now on.
+  void SetCacheShare(double share);
 
   const Counts& counts() const { return counts_; }
   const absl::Status& download_status() const { return worker_.download_status(); }

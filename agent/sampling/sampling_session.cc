@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint64_t kCpuLookIntervalNs = 1'000'000'000;
 constexpr uint64_t kDeletedLookIntervalNs = 10'000'000'000;
-constexpr int kMissTimeoutMs = 250;
+constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of unwind tables.
+constexpr int kNoTimeout = -1;
 constexpr int kMostReadsAtTheEnd = 64;
 
 }  // namespace
@@ -49,6 +50,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
       *session->files_, *session->rows_, s.open_table_bytes,
       [runtimes = session->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
+      },
+      [runtimes = session->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
+        return runtimes->RecogniseMadeCode(file, runtime);
       });
   session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
   session->resolver_ =
@@ -64,6 +68,7 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
 
 SamplingSession::~SamplingSession() {
   stopping_ = true;
+  if (sampler_) sampler_->WakeMissReader();
   if (table_thread_.joinable()) table_thread_.join();
 }
 
@@ -98,8 +103,9 @@ void SamplingSession::LookForLostEvents(const counters& now) {
 
 // The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again.
 void SamplingSession::AnswerMisses() {
+  int timeout_ms = kNoTimeout;
   while (!stopping_) {
-    sampler_->ReadMisses(kMissTimeoutMs, [this](std::span<const uint8_t> bytes) {
+    sampler_->ReadMisses(timeout_ms, [this](std::span<const uint8_t> bytes) {
       const absl::StatusOr<Record> record = DecodeRecord(bytes);
       if (!record.ok()) return;
       if (const auto* miss = std::get_if<TableMiss>(&*record)) loader_->HandleMiss(*miss->record);
@@ -107,7 +113,7 @@ void SamplingSession::AnswerMisses() {
         loader_->LoadAhead(exec->record->process.pid, exec->record->executable,
                            PathOf(exec->executable));
     });
-    loader_->KeepRowBudget();
+    timeout_ms = loader_->KeepRowBudget() ? kShrinkStepMs : kNoTimeout;
   }
 }
 
@@ -124,14 +130,21 @@ void SamplingSession::Turn(int timeout_ms) {
   const uint64_t now = BootTimeNs();
   if (!running_ || now < next_cpu_look_ns_) return;
   next_cpu_look_ns_ = now + kCpuLookIntervalNs;
-  resolver_->FollowCpus();
   if (now >= next_deleted_look_ns_) {
     next_deleted_look_ns_ = now + kDeletedLookIntervalNs;
     loader_->DropDeleted();
     files_->DropDeleted();
   }
-  (void)sampler_->FollowCpus();  // A CPU that refuses now is tried again in a second.
+  FollowCpus();
   LookForLostEvents(sampler_->Counters());
+}
+
+// What fails now is tried again in a second.
+void SamplingSession::FollowCpus() {
+  const absl::StatusOr<std::vector<int>> online = online_cpus_.Read();
+  if (!online.ok()) return;
+  resolver_->FollowCpus(*online);
+  (void)sampler_->FollowCpus(*online);
 }
 
 void SamplingSession::AddLosses() {
@@ -151,9 +164,11 @@ void SamplingSession::Seal() {
 absl::Status SamplingSession::Limit(const SessionLimits& limits) {
   const SessionLimits old = std::exchange(limits_, limits);
   if (limits.unwind_table_bytes != old.unwind_table_bytes ||
-      limits.frame_pointers != old.frame_pointers)
+      limits.frame_pointers != old.frame_pointers) {
     loader_->SetLimits(
         {.row_budget_bytes = limits.unwind_table_bytes, .ahead = !limits.frame_pointers});
+    sampler_->WakeMissReader();
+  }
   sampler_->AllowSlices(!limits.frame_pointers);
   if (limits.symbol_cache_bytes != old.symbol_cache_bytes)
     resolver_->SetCacheBytes(limits.symbol_cache_bytes);

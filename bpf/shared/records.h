@@ -8,6 +8,7 @@
 #ifndef STACKRAY_BPF_SHARED_RECORDS_H
 #define STACKRAY_BPF_SHARED_RECORDS_H
 
+#include "bpf/shared/arch.h"
 #include "bpf/shared/end_reason.h"
 #include "bpf/shared/types.h"
 
@@ -95,25 +96,15 @@ enum frame_kind {
 enum run_place {
 	RUN_OF_MANY_LOOPS = 0, /* each frame has a native frame of the runtime's loop */
 	RUN_OF_ONE_LOOP = 1,   /* all have one and the same */
+	RUN_OF_MAIN_LOOP = 2,  /* the same, and it is the main program's; nothing, if that does not run */
+	RUN_OF_CALLBACK = 3,   /* the same; nothing, while the C code that calls it is between two calls */
+	RUN_OF_NEXT_LOOP = 4,  /* one and the same: their own, or that of the next run, whichever there are enough of */
+	RUN_PLACES = 5,
 };
 #define FRAME_KIND_SHIFT 60
 #define FRAME_RANGE_SHIFT 48
 #define FRAME_RANGE_MASK 0xfffULL
 #define FRAME_OFFSET_MASK ((1ULL << FRAME_RANGE_SHIFT) - 1)
-
-/* The x86-64 registers that the unwinder reads, in DWARF's numbering: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi,
- * 5 rdi, 6 rbp, 7 rsp, 8-15 r8-r15 (System V ABI for AMD64, figure 3.36). */
-#define UNWIND_REGISTERS 16
-#define DWARF_RBP 6
-#define DWARF_RSP 7
-struct unwind_registers {
-	u64 pc;
-	u64 r[UNWIND_REGISTERS];
-	u32 known;  /* bit i: r[i] holds this frame's value; rsp and rbp always do */
-	u8 exact_pc; /* pc is no return address */
-	u8 reserved[3];
-};
-static_assert(sizeof(struct unwind_registers) == 144, "no hidden padding");
 
 enum sample_flags {
 	SAMPLE_IN_KERNEL = 1, /* the tick hit kernel mode */
@@ -136,13 +127,13 @@ struct sample_record {
 	u16 range_count;
 	u16 kernel_count;
 	u16 user_words;
-	u32 raw_bytes;                 /* stack bytes from resume.r[DWARF_RSP] upwards */
+	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] upwards */
 	u32 origin;                    /* which perf event or probe; 0 is the sampling clock */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
 	 * struct code_range[range_count], u8 raw[raw_bytes] (a multiple of 8). */
 };
-static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + 144, "no hidden padding");
+static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + sizeof(struct unwind_registers), "no hidden padding");
 
 /* The names behind a process record: "a/b/c" as "c\0b\0a\0", because they are read from the file
  * upwards. A component is at most NAME_MAX bytes. */
@@ -182,7 +173,7 @@ static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
 
 /* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled for the first
  * time. The object may be freed and its memory be another's by the time user space looks. */
-#define CODE_MAX_PIECES 5
+#define CODE_MAX_PIECES 8
 #define CODE_PIECE_MAX_BYTES 1024
 struct code_piece {
 	u64 address; /* user address of its first byte */
@@ -198,6 +189,6 @@ struct code_record {
 	struct code_piece pieces[CODE_MAX_PIECES];
 	/* then: the pieces' bytes, in their order */
 };
-static_assert(sizeof(struct code_record) == 128, "no hidden padding");
+static_assert(sizeof(struct code_record) == 176, "no hidden padding");
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef STACKRAY_BPF_SHARED_RUNTIME_H
 #define STACKRAY_BPF_SHARED_RUNTIME_H
 
+#include "bpf/shared/perl.h"
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
 #include "bpf/shared/ruby.h"
@@ -17,6 +18,7 @@ enum runtime_kind {
 	RUNTIME_PYTHON = 1,
 	RUNTIME_RUBY = 2,
 	RUNTIME_PHP = 3,
+	RUNTIME_PERL = 4,
 };
 
 struct runtime_layout {
@@ -26,6 +28,7 @@ struct runtime_layout {
 		struct python_layout python;
 		struct ruby_layout ruby;
 		struct php_layout php;
+		struct perl_layout perl;
 	};
 };
 

@@ -36,11 +36,17 @@ struct page_header {
 };
 static_assert(sizeof(struct page_header) == 144, "rows start at 144");
 
-/* Code: bits 13-15 base.
+/* Code: bits 13-15 base. On x86-64:
  *   base 0 (CFA from rsp), 1 (CFA from rbp): bits 0-8 CFA offset / 8; bits 9-12 n: rbp is saved at
  *     CFA - 8n, n = 0 means that rbp is unchanged. The return address is at CFA - 8.
  *   base 2: bits 0-12 index into the blob's rules.
- *   base 7: bits 0-12 enum special_code. Others are invalid (END_BAD_TABLE). */
+ *   base 7: bits 0-12 enum special_code. Others are invalid (END_BAD_TABLE).
+ * On arm64, where a frame is a multiple of 16 bytes and x29 and x30 are saved side by side, as a frame record:
+ *   base 0 (CFA from sp), 1 (CFA from x29): bits 0-8 CFA offset / 16; bits 9-12 where the record is: 0 nowhere (x29 is
+ *     unchanged, the return address is in x30), 1 at the CFA's base, n at CFA - 16 (n - 1).
+ *   base 3: CFA from sp, x29 is unchanged, x30 alone is saved: bits 0-8 CFA offset / 16; bits 9-12 n: at CFA - 16n, or
+ *     at CFA - 8 where n is 0.
+ *   base 2 and 7: as above. */
 #define CODE_BASE_SHIFT 13
 #define CODE_BASE_RSP 0
 #define CODE_BASE_RBP 1
@@ -49,19 +55,28 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
 #define CODE_CFA_MASK 0x1ff
 #define CODE_RBP_SHIFT 9
 #define CODE_RBP_MASK 0xf
+#define ARM64_BASE_SP 0
+#define ARM64_BASE_FP 1
+#define ARM64_BASE_LR_ALONE 3
+#define ARM64_CFA_UNIT 16
+#define ARM64_SAVED_SHIFT 9
+#define ARM64_SAVED_MASK 0xf
+#define ARM64_SAVED_NOWHERE 0
+#define ARM64_SAVED_AT_BASE 1
 #define CODE_INDEX_MASK 0x1fff
 #define PAGE_MAX_RULES 8192
 
 enum special_code {
 	SPECIAL_NONE = 0,   /* no rules for this byte: frame pointers may work */
 	SPECIAL_END = 1,    /* return address undefined: the outermost frame */
-	SPECIAL_SIGNAL = 2, /* x86-64 Linux rt_sigreturn trampoline: rsp points at the ucontext */
+	SPECIAL_SIGNAL = 2, /* Linux rt_sigreturn trampoline: the kernel's frame lies at the stack pointer */
 	SPECIAL_PLT = 3,    /* CFA = rsp + 8 + (((pc & 15) >= 11) << 3), as linkers write for .plt */
 	SPECIAL_UNSUPPORTED = 4, /* rules exist and cannot be expressed here: END_UNSUPPORTED_RULE */
 };
 #define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
 
-/* The rules that do not fit 16 bits (about one row in 800). Register numbers are DWARF's. */
+/* The rules that do not fit 16 bits (about one row in 800). Register numbers are DWARF's. On arm64 rbp stands for
+ * x29, a return address still in x30 is VALUE_REGISTER 30, and rbx is not used. */
 enum cfa_kind {
 	CFA_REGISTER = 0, /* r[cfa_register] + cfa_offset */
 	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset) + cfa_add */

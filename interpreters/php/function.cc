@@ -21,6 +21,18 @@ absl::Status Failure(const ProcessMemory& memory) {
                          : absl::DataLossError("no function any more");
 }
 
+// Is this a text of that hash? zend_inline_hash_func (Zend/zend_string.h, 7.3 to 8.6) is DJB's times 33; the highest bit
+// says that there is one. A byte is a C char, which has a sign on x86-64 and none on arm64.
+bool HasHash(std::span<const uint8_t> text, uint64_t expected) {
+  uint64_t with_sign = 5381, without = 5381;
+  for (const uint8_t byte : text) {
+    with_sign = with_sign * 33 + static_cast<uint64_t>(static_cast<int8_t>(byte));
+    without = without * 33 + byte;
+  }
+  constexpr uint64_t kThereIsOne = uint64_t{1} << 63;
+  return (with_sign | kThereIsOne) == expected || (without | kThereIsOne) == expected;
+}
+
 std::string Joined(const std::string& scope, const std::string& name) {
   return scope.empty() ? name : fmt::format("{}::{}", scope, name);
 }
@@ -35,6 +47,12 @@ std::optional<std::string> ReadPhpString(ProcessMemory& memory, const PhpFields&
   if (length > kMostStringBytes) return std::nullopt;
   std::vector<uint8_t> bytes(std::min(length, kMaxPhpStringBytes));
   if (!bytes.empty() && !memory.Read(address + fields.string_text, bytes)) return std::nullopt;
+  // Freed memory keeps most of a string: PHP's allocator writes to its ends first.
+  std::array<uint8_t, 8> hash_bytes{};
+  const bool is_whole = bytes.size() == length;
+  if (is_whole && memory.Read(address + fields.string_hash, hash_bytes))
+    if (const auto hash = NumberAt<uint64_t>(hash_bytes, 0); hash != 0 && !HasHash(bytes, hash))
+      return std::nullopt;
   return std::string(bytes.begin(), std::find(bytes.begin(), bytes.end(), 0));
 }
 

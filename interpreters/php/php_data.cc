@@ -61,12 +61,14 @@ php_layout LayoutOf(const PhpVersion& version, const PhpFields& fields,
 
 std::shared_ptr<const PhpData> PhpData::Make(const PhpVersion& version,
                                              const PhpVariables& variables,
-                                             std::vector<FileRange> loop_code) {
+                                             std::vector<FileRange> loop_code,
+                                             std::optional<uint16_t> loop_rule) {
   auto data = std::make_shared<PhpData>();
   data->name_ = version == PhpVersion{} ? "php of no known version"
                                         : fmt::format("php {}.{}", version.major, version.minor);
   data->version_ = version;
   data->loop_code_ = std::move(loop_code);
+  data->loop_rule_ = loop_rule;
   const PhpLayoutRow* row = FindPhpLayout(version.major, version.minor);
   if (row == nullptr) return data;
   data->layout_ = LayoutOf(version, row->fields, variables);

@@ -37,13 +37,16 @@ class PhpData : public RuntimeData {
   // Not supported() where the version has no row.
   static std::shared_ptr<const PhpData> Make(const PhpVersion& version,
                                              const PhpVariables& variables,
-                                             std::vector<FileRange> loop_code);
+                                             std::vector<FileRange> loop_code,
+                                             std::optional<uint16_t> loop_rule = std::nullopt);
 
   FrameType type() const override { return FrameType::kPhp; }
   std::string name() const override { return name_; }
   bool supported() const override { return reader_.has_value(); }
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
+  // The JIT's code takes the stack frame of the loop, from which it is jumped to, as it is.
+  std::optional<uint16_t> made_code_rule() const override { return loop_rule_; }
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;
@@ -57,6 +60,7 @@ class PhpData : public RuntimeData {
   php_layout layout_ = {};
   std::optional<PhpFunctionReader> reader_;
   std::vector<FileRange> loop_code_;
+  std::optional<uint16_t> loop_rule_;
 };
 
 }  // namespace stackray

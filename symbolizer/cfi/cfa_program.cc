@@ -13,6 +13,9 @@ constexpr size_t kMaxRemembered = 64;
 constexpr uint8_t kNotFollowed = 255;
 constexpr uint8_t kPrimaryMask = 0xc0;
 constexpr uint64_t kMaxSimpleEnd = uint64_t{1} << 62;  // Below it short advances cannot overflow.
+constexpr uint64_t kMaxSimpleAlignment = 4;
+// "DWARF for the Arm 64-bit Architecture", section 4.4.1. 0x2d is DW_CFA_GNU_window_save elsewhere.
+constexpr uint8_t kAarch64NegateRaStateWithPc = 0x2c, kAarch64NegateRaState = 0x2d;
 
 // Products of file contents wrap instead of overflowing; what makes no sense is refused when
 // encoded.
@@ -20,11 +23,13 @@ int64_t Factor(uint64_t factored, int64_t alignment) {
   return static_cast<int64_t>(factored * static_cast<uint64_t>(alignment));
 }
 
-uint8_t FollowedRegister(uint64_t dwarf_register) {
-  return dwarf_register < kGeneralRegisters ? static_cast<uint8_t>(dwarf_register) : kNotFollowed;
-}
-
 }  // namespace
+
+uint8_t CfaProgram::FollowedRegister(uint64_t dwarf_register) const {
+  return dwarf_register < context_->machine->general_registers
+             ? static_cast<uint8_t>(dwarf_register)
+             : kNotFollowed;
+}
 
 void CfaProgram::Start(const CfaContext& context, uint64_t begin, uint64_t end,
                        std::span<const uint8_t> instructions, uint64_t instructions_address,
@@ -37,7 +42,7 @@ void CfaProgram::Start(const CfaContext& context, uint64_t begin, uint64_t end,
   location_ = row_begin_ = row_end_ = begin;
   end_ = end;
   damaged_ = false;
-  may_run_simply_ = context.code_alignment == 1 && end < kMaxSimpleEnd;
+  may_run_simply_ = context.code_alignment <= kMaxSimpleAlignment && end < kMaxSimpleEnd;
   state_ = context.initial;
   remembered_.clear();
 }
@@ -74,13 +79,14 @@ bool CfaProgram::RunInitial(CfaContext* context, std::span<const uint8_t> instru
 void CfaProgram::RunSimply() {
   const uint8_t* position = cursor_.position();
   const uint8_t* const last = position + cursor_.remaining_bytes() - 1;
+  const uint64_t alignment = context_->code_alignment;
   int64_t budget = *budget_;
   while (position < last && budget > 0) {
     const uint8_t opcode = *position;
     const uint8_t operand = opcode & ~kPrimaryMask;
     if ((opcode & kPrimaryMask) == DW_CFA_advance_loc) {
       ++position;
-      location_ += operand;
+      location_ += operand * alignment;
     } else if (opcode == DW_CFA_nop) {
       ++position;
     } else if (position[1] >= 0x80) {
@@ -139,8 +145,15 @@ void CfaProgram::ExecuteExtended(uint8_t opcode) {
     case DW_CFA_def_cfa_offset:
     case DW_CFA_def_cfa_offset_sf:
     case DW_CFA_def_cfa_expression: return ExecuteDefineCfa(opcode);
-    default: return ExecuteRegister(opcode);
+    default:
+      if (!IsReturnAddressSigning(opcode)) ExecuteRegister(opcode);
   }
+}
+
+// From here on the return address is signed, or is not any more. Who reads one drops the signature's bits always.
+bool CfaProgram::IsReturnAddressSigning(uint8_t opcode) const {
+  return context_->machine->is_arm64() &&
+         (opcode == kAarch64NegateRaState || opcode == kAarch64NegateRaStateWithPc);
 }
 
 void CfaProgram::ExecuteDefineCfa(uint8_t opcode) {
@@ -195,11 +208,11 @@ void CfaProgram::ExecuteRegister(uint8_t opcode) {
     case DW_CFA_register: {
       const uint8_t other = FollowedRegister(cursor_.ReadUleb());
       SetPlain(dwarf_register, RuleKind::kRegister);
-      if (const TrackedSlot slot = SlotOfRegister(dwarf_register); slot != kUntracked)
+      if (const TrackedSlot slot = SlotOf(dwarf_register); slot != kUntracked)
         state_.registers[slot].other_register = other;
       return;
     }
-    default: return cursor_.Fail();  // An instruction of another machine, or damage.
+    default: return cursor_.Fail();  // An instruction that nobody defined, or damage.
   }
 }
 
@@ -226,14 +239,14 @@ void CfaProgram::SetCfaRegister(uint64_t dwarf_register) {
 }
 
 void CfaProgram::SetOffset(uint64_t dwarf_register, RuleKind kind, uint64_t factored) {
-  const TrackedSlot slot = SlotOfRegister(dwarf_register);
+  const TrackedSlot slot = SlotOf(dwarf_register);
   if (slot == kUntracked) return;
   state_.registers[slot].kind = kind;
   state_.registers[slot].offset = Factor(factored, context_->data_alignment);
 }
 
 void CfaProgram::SetExpression(RuleKind kind) {
-  const TrackedSlot slot = SlotOfRegister(cursor_.ReadUleb());
+  const TrackedSlot slot = SlotOf(cursor_.ReadUleb());
   const std::span<const uint8_t> expression = cursor_.Take(cursor_.ReadUleb());
   if (slot == kUntracked) return;
   RegisterRule& rule = state_.registers[slot];
@@ -243,12 +256,12 @@ void CfaProgram::SetExpression(RuleKind kind) {
 }
 
 void CfaProgram::SetPlain(uint64_t dwarf_register, RuleKind kind) {
-  const TrackedSlot slot = SlotOfRegister(dwarf_register);
+  const TrackedSlot slot = SlotOf(dwarf_register);
   if (slot != kUntracked) state_.registers[slot].kind = kind;
 }
 
 void CfaProgram::Restore(uint64_t dwarf_register) {
-  const TrackedSlot slot = SlotOfRegister(dwarf_register);
+  const TrackedSlot slot = SlotOf(dwarf_register);
   if (slot != kUntracked) state_.registers[slot] = context_->initial.registers[slot];
 }
 

@@ -16,6 +16,7 @@ namespace stackray::cfi {
 
 // What a common information entry contributes to running the entries that refer to it.
 struct CfaContext {
+  const Machine* machine = &kX86_64;
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t pointer_encoding = 0;  // Of DW_CFA_set_loc's operand.
@@ -56,6 +57,11 @@ class CfaProgram {
   void SetExpression(RuleKind kind);
   void SetPlain(uint64_t dwarf_register, RuleKind kind);
   void Restore(uint64_t dwarf_register);
+  bool IsReturnAddressSigning(uint8_t opcode) const;
+  uint8_t FollowedRegister(uint64_t dwarf_register) const;
+  TrackedSlot SlotOf(uint64_t dwarf_register) const {
+    return context_->machine->SlotOf(dwarf_register);
+  }
 
   const CfaContext* context_ = nullptr;
   ByteCursor cursor_;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "symbolizer/cfi/x86_64_registers.h"
+#include "symbolizer/cfi/machine.h"
 
 namespace stackray::cfi {
 

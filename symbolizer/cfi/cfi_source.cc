@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "symbolizer/cfi/arm64_gaps.h"
 #include "symbolizer/cfi/frame_section.h"
 #include "symbolizer/cfi/page_builder.h"
 
@@ -29,8 +30,8 @@ bool IsLoader(const ElfImage& elf) {
 }  // namespace
 
 absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, const ElfImage& elf) {
-  if (elf.machine() != EM_X86_64)
-    return absl::UnimplementedError("unwind tables of another machine than x86-64");
+  if (cfi::Machine::Of(elf.machine()) == nullptr)
+    return absl::UnimplementedError("unwind tables of another machine than x86-64 and arm64");
   const uint64_t file_end = std::min(source.size_bytes(), kMaxFileOffset);
   std::vector<Builder::Code> code;
   for (const ElfSegment& segment : elf.segments()) {
@@ -42,13 +43,18 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   if (code.empty()) return absl::NotFoundError("no executable segment");
   std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
   const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
+  const bool is_x86 = elf.machine() == EM_X86_64;
+  if (!section && !is_x86) return absl::NotFoundError("no call frame information");
   // Without any, an empty section: all code is a gap.
-  auto builder = std::make_unique<Builder>(source, section.value_or(cfi::FrameSection{}), code);
+  cfi::FrameSection none;
+  none.region.machine = cfi::Machine::Of(elf.machine());
+  const std::optional<cfi::Arm64Stubs> stubs = cfi::FindArm64Stubs(elf);
+  auto builder = std::make_unique<Builder>(source, section.value_or(none), code, stubs);
   builder->SetEntry(elf.entry());
-  if (IsLoader(elf)) builder->KeepRbx();
+  if (is_x86 && IsLoader(elf)) builder->KeepRbx();
   if (section && !section->region.is_debug_frame)
     if (const auto more = cfi::FindDebugFrame(source, elf); more)
-      builder->FillFrom(std::make_unique<Builder>(source, *more, code));
+      builder->FillFrom(std::make_unique<Builder>(source, *more, code, stubs));
   return UnwindTables(std::move(builder));
 }
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "symbolizer/cfi/byte_cursor.h"
-#include "symbolizer/cfi/x86_64_registers.h"
+#include "symbolizer/cfi/machine.h"
 
 namespace stackray::cfi {
 namespace {
@@ -31,11 +31,11 @@ bool FitsInt32(int64_t value) {
 // `base + offset` at the expression's start.
 bool ParseBase(ByteCursor& cursor, LinearExpression* linear) {
   const uint8_t opcode = cursor.Read<uint8_t>();
-  if (opcode >= DW_OP_breg0 && opcode < DW_OP_breg0 + kGeneralRegisters) {
+  if (opcode >= DW_OP_breg0 && opcode < DW_OP_breg0 + Machine::kMaxRegisters) {
     linear->base_register = static_cast<uint8_t>(opcode - DW_OP_breg0);
   } else if (opcode == DW_OP_bregx) {
     const uint64_t number = cursor.ReadUleb();
-    if (number >= kGeneralRegisters) return false;
+    if (number >= Machine::kMaxRegisters) return false;
     linear->base_register = static_cast<uint8_t>(number);
   } else {
     return false;

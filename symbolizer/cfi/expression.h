@@ -16,10 +16,10 @@ struct LinearExpression {
   int64_t add = 0;
 };
 
-// nullopt: another shape, damaged bytes, or a number outside 32 bits.
+// nullopt: another shape, damaged bytes, a base that no machine has, or a number outside 32 bits.
 std::optional<LinearExpression> ParseLinearExpression(std::span<const uint8_t> expression);
 
-// The CFA inside a lazily bound .plt as GNU ld and lld describe it for 16-byte entries whose push
+// The CFA inside a lazily bound .plt of x86-64 as GNU ld and lld describe it for 16-byte entries whose push
 // ends at byte 11: rsp + 8 + ((rip & 15) >= 11) * 8. Other thresholds are other expressions.
 bool IsPltExpression(std::span<const uint8_t> expression);
 

@@ -120,6 +120,15 @@ const CommonEntry* FrameEntries::FindCommon(uint64_t position, int64_t* budget) 
   return &commons_[last_common_];
 }
 
+// On arm64 hand-written functions may say that theirs is another register than x30 (glibc's rawmemchr: x15).
+bool FrameEntries::SetReturnRegister(uint64_t number, CfaContext* context) const {
+  if (number == region_.machine->return_register) return true;
+  if (!region_.machine->is_arm64() || number >= kRegisterX29) return false;
+  context->initial.registers[kSlotRa] = {.kind = RuleKind::kRegister,
+                                         .other_register = static_cast<uint8_t>(number)};
+  return true;
+}
+
 bool FrameEntries::ParseCommon(ByteCursor cursor, uint64_t body_position, CommonEntry* common) {
   const uint8_t* body = cursor.position();
   const uint8_t version = cursor.Read<uint8_t>();
@@ -134,10 +143,11 @@ bool FrameEntries::ParseCommon(ByteCursor cursor, uint64_t body_position, Common
     const uint8_t segment_selector_bytes = cursor.Read<uint8_t>();
     if (address_bytes != 8 || segment_selector_bytes != 0) return false;
   }
+  common->context.machine = region_.machine;
   common->context.code_alignment = cursor.ReadUleb();
   common->context.data_alignment = cursor.ReadSleb();
   const uint64_t return_register = version == 1 ? cursor.Read<uint8_t>() : cursor.ReadUleb();
-  if (!cursor.ok() || return_register != kRegisterRa) return false;
+  if (!cursor.ok() || !SetReturnRegister(return_register, &common->context)) return false;
   if (!augmentation.empty()) {
     if (augmentation.front() != 'z') return false;
     common->has_augmentation_size = true;
@@ -170,6 +180,10 @@ bool FrameEntries::ParseAugmentation(std::span<const uint8_t> letters, ByteCurso
         break;
       }
       case 'S': common->signal_frame = true; break;
+      case 'B':  // arm64: return addresses are signed with the other key,
+      case 'G':  // and its stack frames are tagged.
+        if (!region_.machine->is_arm64()) return false;
+        break;
       default: return false;
     }
   }

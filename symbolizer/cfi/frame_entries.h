@@ -70,6 +70,7 @@ class FrameEntries {
   bool ParseCommon(ByteCursor cursor, uint64_t body_position, CommonEntry* common);
   bool ParseAugmentation(std::span<const uint8_t> letters, ByteCursor data, uint64_t data_position,
                          CommonEntry* common);
+  bool SetReturnRegister(uint64_t number, CfaContext* context) const;
   ReadResult ParseDescription(ByteCursor cursor, uint64_t body_position, FrameEntry* entry);
 
   FrameRegion region_;

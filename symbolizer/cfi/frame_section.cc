@@ -113,9 +113,7 @@ std::optional<uint64_t> HeaderAddress(const ElfImage& elf) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<FrameSection> FindFrameSection(const ByteSource& source, const ElfImage& elf) {
+std::optional<FrameSection> FindSection(const ByteSource& source, const ElfImage& elf) {
   const ElfSection* eh_frame = elf.FindSection(".eh_frame");
   if (const std::optional<uint64_t> address = HeaderAddress(elf)) {
     std::optional<FrameSection> section = FromHeader(source, elf, *address);
@@ -134,14 +132,26 @@ std::optional<FrameSection> FindFrameSection(const ByteSource& source, const Elf
   return FindDebugFrame(source, elf);
 }
 
+}  // namespace
+
 std::optional<FrameSection> FindDebugFrame(const ByteSource& source, const ElfImage& elf) {
   const ElfSection* debug_frame = elf.FindSection(".debug_frame");
   std::optional<FrameRegion> region = FromSection(source, debug_frame);
   if (!region) return std::nullopt;
   region->address = 0;
   region->is_debug_frame = true;
+  if (const Machine* machine = Machine::Of(elf.machine()); machine != nullptr)
+    region->machine = machine;
   region->compressed = (debug_frame->flags & SHF_COMPRESSED) != 0;
   return FrameSection{*region, std::nullopt};
+}
+
+std::optional<FrameSection> FindFrameSection(const ByteSource& source, const ElfImage& elf) {
+  const Machine* machine = Machine::Of(elf.machine());
+  if (machine == nullptr) return std::nullopt;
+  std::optional<FrameSection> section = FindSection(source, elf);
+  if (section) section->region.machine = machine;
+  return section;
 }
 
 }  // namespace stackray::cfi

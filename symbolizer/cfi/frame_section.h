@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "symbolizer/byte_source.h"
+#include "symbolizer/cfi/machine.h"
 #include "symbolizer/elf_image.h"
 
 namespace stackray::cfi {
@@ -23,6 +24,7 @@ struct FrameRegion {
   // middle).
   bool end_is_known = false;
   bool compressed = false;  // SHF_COMPRESSED, .debug_frame only.
+  const Machine* machine = &kX86_64;
 };
 
 // The sorted table of .eh_frame_hdr (Linux Standard Base Core, "The .eh_frame_hdr section").

@@ -26,8 +26,12 @@ constexpr uint64_t kMaxInflatedBytes = 32 << 20;
 }  // namespace
 
 UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection& section,
-                               std::vector<Code> code)
-    : source_(source), section_(section), code_(std::move(code)) {}
+                               std::vector<Code> code, std::optional<cfi::Arm64Stubs> stubs)
+    : source_(source),
+      section_(section),
+      code_(std::move(code)),
+      stubs_(stubs),
+      encoder_(*section.region.machine) {}
 
 PageRange UnwindTables::Builder::pages() const {
   uint64_t last = 0;
@@ -65,6 +69,7 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
         row.code = encoder_.CodeOfRule(more_->encoder_.rules()[row.code & CODE_INDEX_MASK]);
     rows_.FillFrom(rows);
   }
+  if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
   const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
   uint64_t done = page_begin;
   for (const Code& code : code_) {
@@ -81,6 +86,22 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
     if (absl::Status status = cfi::FillX86Gaps(source_, piece, &encoder_, &rows_); !status.ok())
       return status;
     done = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  // Only the first piece of code: who links two segments into one page does not write stubs into the second.
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, page_begin);
+    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    const cfi::TextPiece piece{.begin = static_cast<uint32_t>(begin - page_begin),
+                               .end = static_cast<uint32_t>(end - page_begin),
+                               .address = code.address + (begin - code.file_begin),
+                               .file_offset = begin};
+    return cfi::FillArm64Gaps(source_, piece, stubs_, &rows_);
   }
   return absl::OkStatus();
 }

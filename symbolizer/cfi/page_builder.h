@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "symbolizer/cfi/arm64_gaps.h"
 #include "symbolizer/cfi/cfa_program.h"
 #include "symbolizer/cfi/cfi_source.h"
 #include "symbolizer/cfi/fde_index.h"
@@ -25,8 +26,9 @@ class UnwindTables::Builder {
   struct Code {
     uint64_t file_begin = 0, file_end = 0, address = 0;
   };
-  // `code` ascends by file_begin, is not empty and ends below 2^46.
-  Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code);
+  // `code` ascends by file_begin, is not empty and ends below 2^46. `stubs`: see cfi/arm64_gaps.h.
+  Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code,
+          std::optional<cfi::Arm64Stubs> stubs);
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
 
   // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
@@ -59,6 +61,7 @@ class UnwindTables::Builder {
   absl::Status FillGaps(uint32_t page);
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
+  absl::Status FillArm64Gaps(uint32_t page);
   std::optional<uint64_t> FirstEntryFor(uint64_t address);
   Result AddEntry(const cfi::IndexedEntry& indexed, const Piece& piece);
   void AddRows(const cfi::FrameEntry& entry, const Piece& piece);
@@ -67,6 +70,7 @@ class UnwindTables::Builder {
   const ByteSource& source_;
   const cfi::FrameSection section_;
   const std::vector<Code> code_;
+  const std::optional<cfi::Arm64Stubs> stubs_;
   std::vector<uint8_t> inflated_;                // A compressed .debug_frame's contents,
   std::optional<MemorySource> inflated_source_;  // and the same as a source.
   std::optional<cfi::FrameEntries> entries_;

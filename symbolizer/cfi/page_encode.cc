@@ -59,6 +59,23 @@ void PageRows::Truncate(uint32_t offset) {
   if (offset == 0) rows_.front().code = kNone;
 }
 
+void PageRows::Overwrite(uint32_t begin, uint32_t end, u16 code) {
+  const std::vector<PageRow> before = std::exchange(rows_, {{0, kNone}});
+  u16 in_force = kNone;
+  bool is_written = false;
+  const auto write = [&] {
+    Append(begin, code);
+    if (end < PAGE_TEXT_BYTES) Append(end, in_force);
+    is_written = true;
+  };
+  for (const PageRow& row : before) {
+    if (row.offset >= end && !is_written) write();
+    if (row.offset < begin || row.offset >= end) Append(row.offset, row.code);
+    in_force = row.code;
+  }
+  if (!is_written) write();
+}
+
 std::vector<uint8_t> EncodePage(std::span<const PageRow> rows, std::span<const unwind_rule> rules) {
   assert(!rows.empty() && rows.front().offset == 0 && rows.size() <= PAGE_TEXT_BYTES + 1);
   assert(rules.size() <= PAGE_MAX_RULES);

@@ -41,6 +41,9 @@ class PageRows {
   // Where nothing holds, what `other` (as rows() gives them) says.
   void FillFrom(std::span<const PageRow> other);
 
+  // [begin, end) has `code` now. Costs a pass over the rows.
+  void Overwrite(uint32_t begin, uint32_t end, u16 code);
+
   // Ascending; the first has offset 0; neighbours differ in code.
   std::span<const PageRow> rows() const { return rows_; }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(PageRow); }

@@ -45,7 +45,7 @@ std::optional<EncodedValue> EncodeValue(const RegisterRule& rule) {
       if (!FitsS32(rule.offset)) return std::nullopt;
       return EncodedValue{VALUE_AT_CFA, 0, static_cast<s32>(rule.offset)};
     case RuleKind::kRegister:
-      if (rule.other_register >= kGeneralRegisters) return std::nullopt;
+      if (rule.other_register >= Machine::kMaxRegisters) return std::nullopt;
       return EncodedValue{VALUE_REGISTER, rule.other_register, 0};
     case RuleKind::kExpression:
     case RuleKind::kValueExpression: return EncodeExpressionValue(rule);
@@ -57,7 +57,7 @@ std::optional<EncodedValue> EncodeValue(const RegisterRule& rule) {
 
 bool SetCfa(bool dereferenced, uint8_t base_register, int64_t offset, int64_t add,
             unwind_rule* rule) {
-  if (base_register >= kGeneralRegisters || !FitsS32(offset) || !FitsS32(add)) return false;
+  if (base_register >= Machine::kMaxRegisters || !FitsS32(offset) || !FitsS32(add)) return false;
   rule->cfa_kind = dereferenced ? CFA_DEREF : CFA_REGISTER;
   rule->cfa_register = base_register;
   rule->cfa_offset = static_cast<s32>(offset);
@@ -76,7 +76,7 @@ bool EncodeCfa(const CfaRule& cfa, unwind_rule* rule) {
   return SetCfa(false, cfa.base_register, cfa.offset, 0, rule);
 }
 
-// The layout has no rule for rsp: the caller's is the CFA. Where a function says otherwise
+// The layout has no rule for rsp (on arm64 sp): the caller's is the CFA. Where a function says otherwise
 // (longjmp, setcontext, signal frames), the caller's rsp becomes the CFA of our rule. False: cannot
 // be said.
 bool EncodeStackPointer(const CfaState& state, unwind_rule* rule) {
@@ -115,7 +115,7 @@ bool HasOwnCfa(const unwind_rule& rule, const CfaRule& cfa) {
 // "At CFA + n" of the instructions' CFA, as "at register + m".
 bool Translate(const CfaRule& cfa, EncodedValue* value) {
   if (value->kind != VALUE_AT_CFA) return true;
-  if (cfa.is_expression || cfa.base_register >= kGeneralRegisters || !FitsS32(cfa.offset) ||
+  if (cfa.is_expression || cfa.base_register >= Machine::kMaxRegisters || !FitsS32(cfa.offset) ||
       !FitsS32(cfa.offset + value->offset))
     return false;
   *value = {VALUE_AT_REGISTER, cfa.base_register, static_cast<s32>(cfa.offset + value->offset)};
@@ -150,9 +150,18 @@ void SetRbx(const RegisterRule& rbx, bool keep_rbx, unwind_rule* rule) {
   }
 }
 
-bool MakeRule(const CfaState& state, bool signal_frame, bool keep_rbx, unwind_rule* rule) {
+bool HasOnlyRegistersOf(const Machine& machine, const unwind_rule& rule) {
+  return rule.cfa_register < machine.general_registers &&
+         rule.rbp_register < machine.general_registers &&
+         rule.ra_register < machine.general_registers;
+}
+
+bool MakeRule(const CfaState& state, const Machine& machine, bool signal_frame, bool keep_rbx,
+              unwind_rule* rule) {
   std::optional<EncodedValue> rbp = EncodeValue(state.registers[kSlotRbp]);
   std::optional<EncodedValue> ra = EncodeValue(state.registers[kSlotRa]);
+  if (ra && ra->kind == VALUE_SAME && machine.is_arm64())
+    ra = EncodedValue{VALUE_REGISTER, kRegisterX30, 0};
   if (!rbp || !ra || ra->kind == VALUE_SAME || !EncodeStackPointer(state, rule)) return false;
   const bool own_cfa = HasOwnCfa(*rule, state.cfa);
   if (!own_cfa && (!Translate(state.cfa, &*rbp) || !Translate(state.cfa, &*ra))) return false;
@@ -164,21 +173,69 @@ bool MakeRule(const CfaState& state, bool signal_frame, bool keep_rbx, unwind_ru
   rule->ra_offset = ra->offset;
   rule->signal_frame = signal_frame ? 1 : 0;
   if (own_cfa) SetRbx(state.registers[kSlotRbx], keep_rbx, rule);
-  return true;
+  return HasOnlyRegistersOf(machine, *rule);
 }
 
 std::string_view BytesOf(const unwind_rule& rule) {
   return {reinterpret_cast<const char*>(&rule), sizeof(rule)};
 }
 
+bool IsUnchanged(const RegisterRule& rule) {
+  return rule.kind == RuleKind::kUnspecified || rule.kind == RuleKind::kSame;
+}
+
+// Where x29 and x30 are saved, as bits 9-12 of a code; nullopt: nowhere that they can say.
+std::optional<u16> SavedRecord(int64_t record_offset, int64_t cfa_offset) {
+  if (record_offset == -cfa_offset) return ARM64_SAVED_AT_BASE;
+  const int64_t units = -record_offset / ARM64_CFA_UNIT;
+  if (record_offset % ARM64_CFA_UNIT != 0 || units < 1 || units + 1 > ARM64_SAVED_MASK)
+    return std::nullopt;
+  return static_cast<u16>(units + 1);
+}
+
+// The same for x30 alone.
+std::optional<u16> SavedLinkRegister(int64_t offset) {
+  if (offset == -8) return 0;
+  const int64_t units = -offset / ARM64_CFA_UNIT;
+  if (offset % ARM64_CFA_UNIT != 0 || units < 1 || units > ARM64_SAVED_MASK) return std::nullopt;
+  return static_cast<u16>(units);
+}
+
+std::optional<u16> Arm64Code(u16 base, int64_t cfa_offset, std::optional<u16> saved) {
+  if (!saved) return std::nullopt;
+  return static_cast<u16>(base << CODE_BASE_SHIFT | *saved << ARM64_SAVED_SHIFT |
+                          cfa_offset / ARM64_CFA_UNIT);
+}
+
 }  // namespace
+
+std::optional<u16> EncodeCompactArm64(const CfaState& state) {
+  const RegisterRule& fp = state.registers[kSlotRbp];
+  const RegisterRule& ra = state.registers[kSlotRa];
+  const CfaRule& cfa = state.cfa;
+  const bool from_sp = cfa.base_register == kRegisterArm64Sp;
+  if (cfa.is_expression || (!from_sp && cfa.base_register != kRegisterX29) ||
+      !IsUnchanged(state.registers[kSlotRsp]) || cfa.offset < 0 ||
+      cfa.offset % ARM64_CFA_UNIT != 0 || cfa.offset / ARM64_CFA_UNIT > CODE_CFA_MASK)
+    return std::nullopt;
+  const u16 base = from_sp ? ARM64_BASE_SP : ARM64_BASE_FP;
+  if (IsUnchanged(fp) && IsUnchanged(ra)) return Arm64Code(base, cfa.offset, ARM64_SAVED_NOWHERE);
+  if (ra.kind != RuleKind::kAtCfa) return std::nullopt;
+  if (IsUnchanged(fp) && from_sp)
+    return Arm64Code(ARM64_BASE_LR_ALONE, cfa.offset, SavedLinkRegister(ra.offset));
+  if (fp.kind != RuleKind::kAtCfa || fp.offset >= 0 || ra.offset >= 0 || ra.offset != fp.offset + 8)
+    return std::nullopt;
+  return Arm64Code(base, cfa.offset, SavedRecord(fp.offset, cfa.offset));
+}
 
 u16 RuleEncoder::EncodeGeneral(const CfaState& state, bool signal_frame) {
   if (state.registers[kSlotRa].kind == RuleKind::kUndefined) return CODE_SPECIAL(SPECIAL_END);
-  if (!signal_frame && IsPlt(state)) return CODE_SPECIAL(SPECIAL_PLT);
+  if (!signal_frame && !machine_.is_arm64() && IsPlt(state)) return CODE_SPECIAL(SPECIAL_PLT);
   unwind_rule rule{};
-  if (!MakeRule(state, signal_frame, keep_rbx_, &rule)) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
-  if (signal_frame && IsKernelSignalFrame(rule)) return CODE_SPECIAL(SPECIAL_SIGNAL);
+  if (!MakeRule(state, machine_, signal_frame, keep_rbx_, &rule))
+    return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  if (signal_frame && !machine_.is_arm64() && IsKernelSignalFrame(rule))
+    return CODE_SPECIAL(SPECIAL_SIGNAL);
   return CodeOfRule(rule);
 }
 

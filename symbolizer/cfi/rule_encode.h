@@ -1,4 +1,4 @@
-// From a row's rules to the code that bpf/shared/unwind_table.h defines. x86-64 only.
+// From a row's rules to the code that bpf/shared/unwind_table.h defines for the machine.
 // Memory:  the rules of one page, at most PAGE_MAX_RULES of 32 bytes, and a hash set over them.
 // Threads: one at a time.
 #ifndef STACKRAY_SYMBOLIZER_CFI_RULE_ENCODE_H_
@@ -14,7 +14,7 @@
 
 namespace stackray::cfi {
 
-// The code of a row that fits 16 bits: CFA from rsp or rbp, return address at CFA - 8, rbp
+// The code of an x86-64 row that fits 16 bits: CFA from rsp or rbp, return address at CFA - 8, rbp
 // unchanged or near the CFA. Nearly all rows do. Not for signal frames.
 inline std::optional<u16> EncodeCompact(const CfaState& state) {
   const RegisterRule& ra = state.registers[kSlotRa];
@@ -40,17 +40,25 @@ inline std::optional<u16> EncodeCompact(const CfaState& state) {
   return static_cast<u16>(code | (below_cfa / 8) << CODE_RBP_SHIFT);
 }
 
+// The same for arm64: CFA from sp or x29, a frame record near the CFA or at its base, or x30 alone, or neither.
+std::optional<u16> EncodeCompactArm64(const CfaState& state);
+
 class RuleEncoder {
  public:
+  explicit RuleEncoder(const Machine& machine) : machine_(machine) {}
+
   // The code of one row. Rules that the layout cannot hold give SPECIAL_UNSUPPORTED, as do new
   // rules once the page has PAGE_MAX_RULES.
   u16 Encode(const CfaState& state, bool signal_frame) {
-    if (!signal_frame && !keep_rbx_)
-      if (const std::optional<u16> code = EncodeCompact(state)) return *code;
+    if (!signal_frame && !keep_rbx_) {
+      const std::optional<u16> code =
+          machine_.is_arm64() ? EncodeCompactArm64(state) : EncodeCompact(state);
+      if (code) return *code;
+    }
     return EncodeGeneral(state, signal_frame);
   }
   // Every row becomes a rule that says where rbx is, so that a caller whose CFA is in rbx can be
-  // left. 32 bytes for each distinct one: for files that are known to need it.
+  // left. 32 bytes for each distinct one: for files that are known to need it. x86-64 only.
   void KeepRbx() { keep_rbx_ = true; }
 
   // The code of a rule that is there already, or is added: SPECIAL_UNSUPPORTED once the page has
@@ -73,6 +81,7 @@ class RuleEncoder {
   struct RuleEqual {
     bool operator()(const unwind_rule& a, const unwind_rule& b) const;
   };
+  const Machine& machine_;
   bool keep_rbx_ = false;
   std::vector<unwind_rule> rules_;
   absl::flat_hash_map<unwind_rule, u16, RuleHash, RuleEqual> index_of_rule_;

@@ -132,9 +132,9 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
       file_offset = pc - range.start + range.file_offset;
       inside_frame = false;
     }
-    const u64 below = s->regs.r[DWARF_RSP];
+    const u64 below = s->regs.r[UNWIND_SP];
     if (end == END_NONE) end = Leave(s, file_offset);
-    if (end == END_NONE) Place(below, s->regs.r[DWARF_RSP]);
+    if (end == END_NONE) Place(below, s->regs.r[UNWIND_SP]);
   }
   WalkResult result;
   result.words.assign(s->body, s->body + s->word_count);

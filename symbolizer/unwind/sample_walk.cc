@@ -15,7 +15,7 @@ class RecordEnvironment : public WalkEnvironment {
       : sample_(sample), loader_(loader), memory_(memory) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    const uint64_t at = address - sample_.record->resume.r[DWARF_RSP];
+    const uint64_t at = address - sample_.record->resume.r[UNWIND_SP];
     if (at > sample_.raw_stack.size() || to.size() > sample_.raw_stack.size() - at) return false;
     if (to.empty() || IsAbsent(at) || IsAbsent(at + to.size() - 1)) return false;
     std::memcpy(to.data(), sample_.raw_stack.data() + at, to.size());
@@ -49,7 +49,7 @@ class RecordEnvironment : public WalkEnvironment {
   // The slice has zeros where a page of the stack could not be read. No frame record is in a page of
   // nothing but zeros: return addresses are not 0.
   bool IsAbsent(uint64_t at) const {
-    const uint64_t sp = sample_.record->resume.r[DWARF_RSP];
+    const uint64_t sp = sample_.record->resume.r[UNWIND_SP];
     const uint64_t page = (sp + at) & ~(kStackPageBytes - 1);
     const uint64_t begin = std::max(page, sp) - sp;
     const uint64_t end = std::min(page + kStackPageBytes - sp, uint64_t{sample_.raw_stack.size()});

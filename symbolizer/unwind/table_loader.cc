@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernel/process_files.h"
+#include "symbolizer/cfi/page_encode.h"
+
 namespace stackray {
 namespace {
 
+#if defined(__aarch64__)
+constexpr uint16_t kOurMachine = EM_AARCH64;
+#else
+constexpr uint16_t kOurMachine = EM_X86_64;
+#endif
 constexpr uint32_t kNeighbours = 32;  // On each side: 512 KiB of text.
 
 // An offset that no file has becomes a page that none has.
@@ -17,15 +25,23 @@ uint32_t PageOf(uint64_t file_offset) {
 
 struct TableLoader::OpenTables {
   ExecutableFilePtr file;
-  std::optional<UnwindTables> tables;                   // Absent: the file has none.
-  std::optional<uint64_t> entry_offset = std::nullopt;  // Of the entry point in the file.
-  uint32_t runtime = 0;                                 // Of the interpreter in it.
+  bool is_elf = false;
+  std::optional<UnwindTables> tables;                     // Absent: the file has none.
+  std::optional<uint64_t> entry_offset = std::nullopt;    // Of the entry point in the file.
+  uint32_t runtime = 0;                                   // Of the interpreter in it.
+  std::optional<uint16_t> made_code_rule = std::nullopt;  // Instead of tables: one for all of
+  PageRange made_code_pages = {};                         // these.
+  PageRange pages() const { return tables ? tables->pages() : made_code_pages; }
   size_t bytes() const { return sizeof(*this) + (tables ? tables->memory_bytes() : 0); }
 };
 
 TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
-                         Recognise recognise)
-    : files_(files), store_(store), cache_bytes_(cache_bytes), recognise_(std::move(recognise)) {}
+                         Recognise recognise, RecogniseMadeCode recognise_made_code)
+    : files_(files),
+      store_(store),
+      cache_bytes_(cache_bytes),
+      recognise_(std::move(recognise)),
+      recognise_made_code_(std::move(recognise_made_code)) {}
 TableLoader::~TableLoader() = default;
 
 TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
@@ -39,7 +55,29 @@ absl::StatusOr<TableLoader::OpenTables*> TableLoader::Open(uint32_t pid, const c
   if (OpenTables* known = FindOpen(IdentityOf(range))) return known;
   absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
   if (!file.ok()) return file.status();
-  return OpenFile(*file);
+  OpenTables* const opened = OpenFile(*file);
+  if (!opened->is_elf && recognise_made_code_) LookForMadeCode(pid, range, *opened);
+  return opened;
+}
+
+// The runtime's own file may not have been met yet.
+void TableLoader::LookForMadeCode(uint32_t pid, const code_range& range, OpenTables& tables) {
+  const absl::StatusOr<std::vector<code_range>> mapped = ReadExecutableRanges(pid);
+  if (!mapped.ok()) return;
+  for (const code_range& other : *mapped) {
+    if (other.kind != RANGE_FILE || other.file_size_bytes == 0) continue;
+    const absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, other);
+    if (!file.ok()) continue;
+    const absl::StatusOr<ElfImage> elf = ElfImage::Create(*(*file)->source);
+    const uint32_t runtime = elf.ok() && recognise_ ? recognise_(**file, *elf) : 0;
+    if (runtime == 0) continue;
+    tables.made_code_rule = recognise_made_code_(tables.file->identity, runtime);
+    if (!tables.made_code_rule) continue;
+    const uint32_t first = PageOf(range.file_offset);
+    tables.made_code_pages = {first,
+                              PageOf(range.file_offset + range.end - range.start - 1) - first + 1};
+    return;
+  }
 }
 
 TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
@@ -47,8 +85,13 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
   Shrink(cache_bytes_);
   OpenTables tables{.file = file};
   if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source); elf.ok()) {
+    tables.is_elf = true;
     tables.entry_offset = elf->OffsetOfAddress(elf->entry());
-    absl::StatusOr<UnwindTables> made = UnwindTables::Create(*file->source, *elf);
+    // A program of another machine (under an emulator) has rules that mean something else here.
+    absl::StatusOr<UnwindTables> made =
+        elf->machine() == kOurMachine
+            ? UnwindTables::Create(*file->source, *elf)
+            : absl::StatusOr<UnwindTables>(absl::UnimplementedError("another machine's program"));
     if (made.ok()) tables.tables = *std::move(made);
     if (recognise_) tables.runtime = recognise_(*file, *elf);
   }
@@ -94,15 +137,20 @@ void TableLoader::SetLimits(const Limits& limits) {
   ahead_ = limits.ahead;
 }
 
-void TableLoader::KeepRowBudget() {
+bool TableLoader::KeepRowBudget() {
   absl::MutexLock lock(&mutex_);
-  store_.ShrinkOne();
+  return store_.ShrinkOne();
 }
 
 absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
   const FileIdentity& identity = tables.file->identity;
-  if (!tables.tables || store_.StateOf(identity, page) != RowStore::PageState::kAbsent)
+  if (tables.pages().page_count == 0 ||
+      store_.StateOf(identity, page) != RowStore::PageState::kAbsent)
     return absl::OkStatus();
+  if (tables.made_code_rule) {
+    const cfi::PageRow row{.code = *tables.made_code_rule};
+    return store_.PutPage(identity, page, cfi::EncodePage({&row, 1}, {}));
+  }
   absl::StatusOr<std::vector<uint8_t>> blob = tables.tables->BuildPage(page);
   if (!blob.ok()) return blob.status();
   return store_.PutPage(identity, page, *blob);
@@ -112,9 +160,7 @@ absl::Status TableLoader::LoadFileLocked(uint32_t pid, const code_range& range) 
   if (store_.FindFile(IdentityOf(range)) != nullptr) return absl::OkStatus();
   absl::StatusOr<OpenTables*> tables = Open(pid, range);
   if (!tables.ok()) return tables.status();
-  return store_.AddFile((*tables)->file->identity,
-                        (*tables)->tables ? (*tables)->tables->pages() : PageRange{},
-                        (*tables)->runtime);
+  return store_.AddFile((*tables)->file->identity, (*tables)->pages(), (*tables)->runtime);
 }
 
 absl::Status TableLoader::LoadPageLocked(uint32_t pid, const code_range& range,
@@ -146,8 +192,8 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
   const FileIdentity& identity = (*file)->identity;
   if (store_.FindFile(identity) != nullptr) return;
   OpenTables* const tables = OpenFile(*file);
-  const PageRange pages = tables->tables ? tables->tables->pages() : PageRange{};
-  if (!store_.AddFile(identity, pages, tables->runtime).ok() || !tables->entry_offset) return;
+  if (!store_.AddFile(identity, tables->pages(), tables->runtime).ok() || !tables->entry_offset)
+    return;
   (void)LoadOne(*tables, PageOf(*tables->entry_offset));  // Else the first miss says why.
 }
 

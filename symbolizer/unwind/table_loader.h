@@ -28,9 +28,14 @@ class TableLoader {
   // Told of every file that becomes known to BPF, before it does: what file_entry.runtime is to say.
   using Recognise = std::function<uint32_t(const ExecutableFile&, const ElfImage&)>;
 
+  // Asked of a file that is no ELF file, mapped by a process that has this runtime as well: the code of
+  // bpf/shared/unwind_table.h that holds for all of it, if the runtime made it (a JIT's code).
+  using RecogniseMadeCode =
+      std::function<std::optional<uint16_t>(const FileIdentity&, uint32_t runtime)>;
+
   // `files` and `store` outlive this.
-  TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
-              Recognise recognise = {});
+  TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes, Recognise recognise = {},
+              RecogniseMadeCode recognise_made_code = {});
   ~TableLoader();
 
   // Loads the page that was missed, then its neighbours: code that is sampled is near code that will be.
@@ -61,8 +66,9 @@ class TableLoader {
     bool ahead = true;  // False: no neighbours, and nothing at a program's start.
   };
   void SetLimits(const Limits& limits);
-  // Comes a step nearer to a smaller row budget; the table writer calls it a few times a second.
-  void KeepRowBudget();
+  // Comes a step nearer to a smaller row budget. False: nothing has to shrink any more. While it is true
+  // the table writer calls it a few times a second.
+  bool KeepRowBudget();
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
@@ -74,6 +80,8 @@ class TableLoader {
   using Entries = std::list<OpenTables>;  // Most recently used first.
   absl::StatusOr<OpenTables*> Open(uint32_t pid, const code_range& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LookForMadeCode(uint32_t pid, const code_range& range, OpenTables& tables)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* OpenFile(const ExecutableFilePtr& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadOne(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -83,6 +91,7 @@ class TableLoader {
   RowStore& store_;
   const size_t cache_bytes_;
   const Recognise recognise_;
+  const RecogniseMadeCode recognise_made_code_;
   absl::Mutex mutex_;
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (uint32_t i = 0; i < std::min(range.page_count, 8u); ++i) {
     const absl::StatusOr<std::vector<uint8_t>> blob = tables->BuildPage(range.first_page + i);
     if (!blob.ok()) continue;
-    if (!stackray::DecodePage(*blob).error.empty()) std::abort();
+    if (!stackray::DecodePage(*blob, elf->machine()).error.empty()) std::abort();
     const absl::StatusOr<std::vector<uint8_t>> again = tables->BuildPage(range.first_page + i);
     if (!again.ok() || *again != *blob) std::abort();
   }

@@ -66,7 +66,7 @@ void Check(const stackray::WalkResult& result, size_t words_before) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static stackray::HostWalk walker;
   static const std::unique_ptr<uint64_t[]> memory(new uint64_t[CHUNK_MAP_BYTES / 8]());
-  if (size < 200) return 0;
+  if (size < std::max<size_t>(200, sizeof(unwind_registers))) return 0;
   auto* chunk = reinterpret_cast<uint8_t*>(memory.get());
   // The input over and over: wherever a directory points, there is something.
   for (size_t at = 0; at < CHUNK_MAP_BYTES; at += size)
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   unwind_registers leaf;
   std::memcpy(&leaf, data, sizeof(leaf));
   leaf.pc = kCodeBase + leaf.pc % (kRanges * kRangeBytes);
-  leaf.r[DWARF_RSP] &= ~7ull;
+  leaf.r[UNWIND_SP] &= ~7ull;
   InputEnvironment environment({data, size}, chunk);
   const stackray::WalkResult whole = walker.Walk(environment, leaf);
   Check(whole, 0);

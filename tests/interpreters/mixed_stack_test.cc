@@ -11,14 +11,19 @@ namespace {
 
 // Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken for a part of it); a digit is a Python frame; `*` marks the
 // native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
-// with a marker.
+// with a marker, `$` one of the main program, `?` one of a callback, `&` one of its own loop or the next run's. R is a loop that rejoins, I a link of it, Y what runs the main program.
 std::vector<uint64_t> Words(const std::string& text) {
   std::vector<uint64_t> words;
   for (const char c : text) {
     if (c == '*') {
       words.back() |= uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
-    } else if (c == '|' || c == '/' || c == '!') {
-      const uint64_t place = c == '/' ? 0x1000 : c == '!' ? RUN_OF_ONE_LOOP : RUN_OF_MANY_LOOPS;
+    } else if (c == '|' || c == '/' || c == '!' || c == '$' || c == '?' || c == '&') {
+      const uint64_t place = c == '/'   ? 0x1000
+                             : c == '!' ? RUN_OF_ONE_LOOP
+                             : c == '$' ? RUN_OF_MAIN_LOOP
+                             : c == '?' ? RUN_OF_CALLBACK
+                             : c == '&' ? RUN_OF_NEXT_LOOP
+                                        : RUN_OF_MANY_LOOPS;
       words.push_back(uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | place);
     } else if (c >= '0' && c <= '9') {
       words.push_back(uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT | static_cast<uint64_t>(c));
@@ -37,6 +42,9 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
       [](uint64_t word) {
         const uint64_t c = word & 0xff;
         return c == 'E'               ? LoopPart::kEntry
+               : c == 'R'             ? LoopPart::kRejoiningLoop
+               : c == 'I'             ? LoopPart::kLink
+               : c == 'Y'             ? LoopPart::kMain
                : c >= 'A' && c <= 'Z' ? LoopPart::kLoop
                                       : LoopPart::kNone;
       },
@@ -94,6 +102,35 @@ TEST(MixFrames, ALoneFirstWordIsDropped) {
       std::vector<uint64_t>{'a', uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT}, true,
       [](uint64_t) { return LoopPart::kNone; }, &frames);
   EXPECT_EQ(frames.size(), 1u);
+}
+
+// Perl: a loop that goes on with what another one has begun.
+TEST(MixFrames, LoopsWithOneFrameBetweenThemAreOne) {
+  EXPECT_EQ(Mixed("aRdRcdRYm12!3$"), "a12R*d+R+cd3R*Ym");
+  EXPECT_EQ(Mixed("aRdRdRcdRYm1!2$"), "a1R*d+R+d+R+cd2R*Ym");
+}
+
+TEST(MixFrames, ALinkMayLieBetweenThemToo) {
+  EXPECT_EQ(Mixed("aRdIRcdRYm1!2$"), "a1R*d+I+R+cd2R*Ym");
+}
+
+TEST(MixFrames, TheMainProgramIsDroppedWhereItDoesNotRun) {
+  EXPECT_EQ(Mixed("aRcdRYm1!2$"), "a1R*cd2R*Ym");
+  EXPECT_EQ(Mixed("aRcdRxYm1!2$"), "a1R*cd2R*xYm");
+  EXPECT_EQ(Mixed("aRcdm1!2$"), "a1R*cdm");
+  EXPECT_EQ(Mixed("aRcdm1!2$", false), "a1R*cdm2");  // Nobody knows what its root was.
+}
+
+TEST(MixFrames, ACallbackIsDroppedWhereItIsNotRun) {
+  EXPECT_EQ(Mixed("aRcdRYm1?2$"), "a1R*cd2R*Ym");
+  EXPECT_EQ(Mixed("acdRYm1?2$"), "acd2R*Ym");
+  // The innermost run is C code's, called between two calls of the callback.
+  EXPECT_EQ(Mixed("aRcdRYm1!2?3$"), "a1R*cd3R*Ym");
+}
+
+TEST(MixFrames, ARunMayShareTheNextOnesLoop) {
+  EXPECT_EQ(Mixed("aRcdRYm1&2?3$"), "a12R*cd3R*Ym");
+  EXPECT_EQ(Mixed("aRcdRefRYm1&2?3$"), "a1R*cd2R*ef3R*Ym");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
+#include "kernel/cpu_list.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include "kernel/clock_events.h"
 
 namespace stackray {
 namespace {
@@ -41,6 +41,17 @@ TEST(OnlineCpus, AsManyAsTheSystemCounts) {
   const absl::StatusOr<int> possible = PossibleCpuCount();
   ASSERT_TRUE(possible.ok());
   EXPECT_GT(*possible, cpus->back());
+}
+
+TEST(OnlineCpuList, TellsTheSameEachTimeItIsRead) {
+  const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  if (!cpus.ok()) GTEST_SKIP() << cpus.status();
+  OnlineCpuList list;
+  for (int i = 0; i < 3; ++i) {
+    const absl::StatusOr<std::vector<int>> again = list.Read();
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(*again, *cpus);
+  }
 }
 
 }  // namespace

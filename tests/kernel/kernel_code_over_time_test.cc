@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -41,7 +42,7 @@ class WrittenEvents : public CodeEvents {
     for (const CodeEvent& event : std::exchange(reports_->waiting, {})) take(event);
     return !std::exchange(reports_->lost, false);
   }
-  void FollowCpus() override {}
+  void FollowCpus(std::span<const int>) override {}
   std::map<uint64_t, uint32_t> ProgramSizes() override { return reports_->sizes; }
 
  private:

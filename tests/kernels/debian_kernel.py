@@ -11,9 +11,9 @@ import subprocess
 import tarfile
 
 SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid")
-META_PACKAGE = "linux-image-cloud-amd64"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-VMLINUZ = re.compile(r"(?:^|/)(?:boot/vmlinuz-|usr/lib/modules/)([^/]+)(?:/vmlinuz)?$")
+VMLINUZ = re.compile(r"(?:^|/)(?:boot/vmlinuz-|usr/lib/modules/(?=[^/]+/vmlinuz$))([^/]+)(?:/vmlinuz)?$")
+BUSYBOX = re.compile(r"(?:^|/)bin/(busybox)$")
 
 
 class Unavailable(Exception):
@@ -41,10 +41,10 @@ def image_packages(depends):
 
 
 class Apt:
-    """apt with one suite as its only source."""
+    """apt with one suite as its only source; `architecture` as Debian names it."""
 
-    def __init__(self, folder, mirror, suite):
-        state = os.path.join(folder, "apt", suite)
+    def __init__(self, folder, mirror, suite, architecture="amd64"):
+        state = os.path.join(folder, "apt", place_of(suite, architecture))
         for name in ("lists/partial", "cache/archives/partial"):
             os.makedirs(os.path.join(state, name), exist_ok=True)
         status = os.path.join(state, "status")
@@ -57,6 +57,7 @@ class Apt:
         options = {
             "Dir::Etc::sourcelist": sources, "Dir::Etc::sourceparts": "-",
             "Dir::Etc::preferences": "/dev/null", "Dir::Etc::preferencesparts": "-",
+            "APT::Architecture": architecture, "APT::Architectures::": architecture,
             "Dir::State": state, "Dir::State::lists": os.path.join(state, "lists"),
             "Dir::State::status": status, "Dir::Cache": os.path.join(state, "cache"),
             "Acquire::Languages": "none", "Acquire::Retries": "2", "Acquire::http::Timeout": "20",
@@ -92,13 +93,18 @@ class Apt:
 
 def unpack_vmlinuz(package, to):
     """Writes the package's vmlinuz to `to`. Returns the kernel's release, or None: it has none."""
+    return unpack_file(package, VMLINUZ, to)
+
+
+def unpack_file(package, pattern, to):
+    """Writes the package's first file of that name to `to`. Returns the pattern's group, or None."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package],
                           stdout=subprocess.PIPE) as process:
         release = None
         with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
             for member in archive:
-                found = VMLINUZ.search(member.name)
-                if release is None and found and member.isfile() and "vmlinuz" in member.name:
+                found = pattern.search(member.name)
+                if release is None and found and member.isfile():
                     release = found.group(1)
                     with archive.extractfile(member) as source, open(to, "wb") as target:
                         shutil.copyfileobj(source, target)
@@ -120,20 +126,40 @@ def machine_mirror():
     return mirror
 
 
-def fetch(folder, suite):
+def place_of(suite, architecture):
+    return suite if architecture == "amd64" else f"{suite}-{architecture}"
+
+
+def fetch_busybox(folder, suite, architecture):
+    """Path of the suite's static busybox for the machine, from the cache or else the mirror."""
+    kept = os.path.join(folder, place_of(suite, architecture))
+    busybox = os.path.join(kept, "busybox")
+    if not os.path.exists(busybox):
+        os.makedirs(kept, exist_ok=True)
+        apt = Apt(folder, machine_mirror(), suite, architecture)
+        apt.run("apt-get", "update", "-q")
+        archive = apt.download("busybox-static", kept)
+        if not unpack_file(archive, BUSYBOX, busybox + ".new"):
+            raise Unavailable("busybox-static holds no busybox")
+        os.remove(archive)
+        os.replace(busybox + ".new", busybox)
+    return busybox
+
+
+def fetch(folder, suite, architecture="amd64", flavour=""):
     """(path of vmlinuz, release) of the suite's cloud kernel, from the cache or else the mirror.
 
-    Raises Unavailable.
+    `flavour`: another kernel than the cloud's, as in linux-image-FLAVOUR. Raises Unavailable.
     """
-    kept = os.path.join(folder, suite)
+    kept = os.path.join(folder, place_of(suite, flavour or architecture))
     vmlinuz, release_file = os.path.join(kept, "vmlinuz"), os.path.join(kept, "release")
     if os.path.exists(release_file):
         with open(release_file, encoding="utf-8") as file:
             return vmlinuz, file.read().strip()
     os.makedirs(kept, exist_ok=True)
-    apt = Apt(folder, machine_mirror(), suite)
+    apt = Apt(folder, machine_mirror(), suite, architecture)
     apt.run("apt-get", "update", "-q")
-    for package in image_packages(apt.depends(META_PACKAGE)):
+    for package in image_packages(apt.depends(f"linux-image-{flavour or 'cloud-' + architecture}")):
         for holder in [*image_packages(apt.depends(package)), package]:
             archive = apt.download(holder, kept)
             release = unpack_vmlinuz(archive, vmlinuz)

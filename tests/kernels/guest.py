@@ -10,13 +10,24 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-QEMU = "qemu-system-x86_64"
+
+@dataclass(frozen=True)
+class Machine:
+    """An emulated machine: its QEMU with what it has, and where its kernel writes."""
+    qemu: str
+    arguments: tuple
+    console: str
+
+
 # Without cx16 and with one CPU, because that emulation crashes least. The guest's clock counts its
 # instructions (4 ns each), so that a busy host makes the run longer and changes nothing in it.
-MACHINE = ("-machine", "q35", "-cpu", "max,-cx16", "-smp", "1", "-icount", "shift=2,sleep=off",
-           "-m", "1G", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-           "-serial", "stdio")
-KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init"
+COMMON = ("-smp", "1", "-icount", "shift=2,sleep=off", "-m", "1G", "-nodefaults", "-no-user-config",
+          "-display", "none", "-no-reboot", "-serial", "stdio")
+X86_64 = Machine("qemu-system-x86_64", ("-machine", "q35", "-cpu", "max,-cx16", *COMMON), "ttyS0")
+# With signed return addresses, whose usual algorithm takes QEMU longer than all the rest.
+ARM64 = Machine("qemu-system-aarch64",
+                ("-machine", "virt", "-cpu", "max,pauth-impdef=on", *COMMON), "ttyAMA0")
+KERNEL_ARGUMENTS = "quiet panic=-1 oops=panic rdinit=/init"
 BOOTS = 3
 MOST_CPU_S = 600    # Of the host, a boot: one takes 150.
 MOST_WALL_S = 3000  # On a host that has other things to do.
@@ -67,30 +78,30 @@ def limit_cpu():
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
 
 
-def boot_once(vmlinuz, root):
+def boot_once(vmlinuz, root, machine=X86_64):
     """What the serial port said until the guest switched off, or the time was over."""
-    command = ["nice", "-n", "10", QEMU, *MACHINE, "-kernel", vmlinuz, "-initrd", root,
-               "-append", KERNEL_ARGUMENTS]
+    command = ["nice", "-n", "10", machine.qemu, *machine.arguments, "-kernel", vmlinuz, "-initrd", root,
+               "-append", f"console={machine.console} {KERNEL_ARGUMENTS}"]
     try:
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, timeout=MOST_WALL_S, check=False,
                                 preexec_fn=limit_cpu)
         output = result.stdout
         if result.returncode != 0:
-            output += b"\n(%s ended with %d)\n" % (QEMU.encode(), result.returncode)
+            output += b"\n(%s ended with %d)\n" % (machine.qemu.encode(), result.returncode)
     except subprocess.TimeoutExpired as expired:
         output = (expired.stdout or b"") + b"\n(no end: the time is over)\n"
     return output.decode("utf-8", "replace")
 
 
-def boot(vmlinuz, root, say, keep, boot_one=boot_once):
+def boot(vmlinuz, root, say, keep, boot_one=boot_once, machine=X86_64):
     """Boots until a run finishes, at most BOOTS times. Returns the last one's transcript.
 
     `say` hears of every boot that did not finish; `keep` gets each boot's number and text.
     """
     for attempt in range(1, BOOTS + 1):
         began = time.monotonic()
-        text = boot_one(vmlinuz, root)
+        text = boot_one(vmlinuz, root, machine)
         keep(attempt, text)
         transcript = parse(text)
         if transcript.finished or transcript.bpf_in_crash:

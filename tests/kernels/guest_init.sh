@@ -9,7 +9,7 @@ mount -t devtmpfs none /dev
 mount -t bpf none /sys/fs/bpf
 mount -t debugfs none /sys/kernel/debug
 mount -t cgroup2 none /sys/fs/cgroup
-stty -F /dev/ttyS0 -onlcr
+stty -F /dev/console -onlcr
 cd /root
 echo "@@ booted $(uname -r) $(cut -d' ' -f1 /proc/uptime)"
 tab=$(printf '\t')

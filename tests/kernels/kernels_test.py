@@ -113,7 +113,7 @@ def build_root(path, steps):
 def missing_here():
     if platform.machine() != "x86_64":
         return f"the guests are x86_64, this is {platform.machine()}"
-    lacking = [name for name in (guest.QEMU, "busybox", *TOOLS)
+    lacking = [name for name in (guest.X86_64.qemu, "busybox", *TOOLS)
                if not shutil.which(name)]
     return f"missing: {', '.join(lacking)} (cmake/setup/packages.sh kernels)" if lacking else ""
 

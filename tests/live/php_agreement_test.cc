@@ -56,20 +56,23 @@ bool AreSame(const std::vector<PhpFrame>& ours, const std::vector<PhpFrame>& the
 struct Agreement {
   int stops = 0, equal = 0, whole = 0, unanswered = 0, out_of_order = 0;
   uint64_t frames = 0, native = 0;
-  std::string first_problem, order_problem;
+  std::string problems, order_problem;
 };
 
-void Compare(const RawStack& ours, const std::vector<PhpFrame>& theirs, Agreement* sum) {
+// The JIT's code tells nobody the instruction that it is at: with it, the innermost line is not compared.
+void Compare(int number, bool is_jit, const RawStack& ours, std::vector<PhpFrame> theirs,
+             Agreement* sum) {
   ++sum->stops;
-  const std::vector<PhpFrame> frames = PhpFramesOf(ours);
+  std::vector<PhpFrame> frames = PhpFramesOf(ours);
+  if (is_jit && !frames.empty() && !theirs.empty()) frames[0].line = theirs[0].line = 0;
   sum->frames += frames.size();
   sum->native += ours.frames.size() - frames.size();
   sum->whole += IsCompleteEnd(ours.end) ? 1 : 0;
   if (AreSame(frames, theirs)) {
     ++sum->equal;
-  } else if (sum->first_problem.empty()) {
-    sum->first_problem = fmt::format("stop {}, end {}: ours\n{}debug_backtrace's\n{}", sum->stops,
-                                     EndName(ours.end), Text(frames), Text(theirs));
+  } else {
+    sum->problems += fmt::format("stop {}, end {}: ours\n{}debug_backtrace's\n{}", number,
+                                 EndName(ours.end), Text(frames), Text(theirs));
   }
 }
 
@@ -83,7 +86,7 @@ std::string ProblemOfOrder(const RawStack& stack) {
     if (frame.is_runtime) continue;
     if (after_php && !frame.is_loop)
       return fmt::format("frame {}, {}, follows PHP's frames", i, frame.name);
-    if (frame.name != "execute_ex") continue;
+    if (!frame.is_loop && frame.name != "execute_ex") continue;
     if (!after_php && !first) return fmt::format("loop at {} without PHP's frames", i);
     first = false;
   }
@@ -129,9 +132,10 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
     const auto theirs = run->ContinueAndAsk();
     if (!theirs.has_value()) {
       ++sum.unanswered;
+      sum.problems += fmt::format("try {}: no answer; ours\n{}", i, Text(PhpFramesOf(*ours)));
       continue;
     }
-    Compare(*ours, *theirs, &sum);
+    Compare(i, is_jit, *ours, *theirs, &sum);
     if (const std::string problem = ProblemOfOrder(*ours); !problem.empty()) {
       ++sum.out_of_order;
       sum.order_problem = problem;
@@ -145,11 +149,13 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
       "PHP frames among {} native ones",
       NameOf(GetParam()), sum.equal, sum.stops, sum.whole, sum.out_of_order, sum.unanswered,
       sum.frames, sum.native));
-  EXPECT_LE(sum.unanswered, Stops() / 3);
+  if (!sum.problems.empty()) Measured("the others: " + sum.problems);
+  if (!sum.order_problem.empty()) Measured("order: " + sum.order_problem);
+  // Where the JIT's code is at work, PHP does not know its own instruction and may crash when it is asked.
+  EXPECT_LE(sum.unanswered, Stops() / (is_jit ? 2 : 3));
   // A stop may fall between two instructions that link a frame: neither side is wrong then. A few stops allow no percentage.
-  const int most_between = std::max(3, sum.stops / 50);
-  EXPECT_GE(sum.equal, sum.stops - most_between) << sum.first_problem;
-  if (is_jit) return;  // Its code has no rules for the native walk.
+  const int most_between = std::max(2, sum.stops / 50);
+  EXPECT_GE(sum.equal, sum.stops - most_between) << sum.problems;
   EXPECT_GE(sum.whole, sum.stops - most_between);
   EXPECT_LE(sum.out_of_order, most_between) << sum.order_problem;
 }

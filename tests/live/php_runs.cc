@@ -108,12 +108,14 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
   close(fd);
   const PhpLayoutRow* row =
       FindPhpLayout(static_cast<uint32_t>(release.major), static_cast<uint32_t>(release.minor));
-  std::vector<std::string> command = {
-      "env", "LD_PRELOAD=" + ProgramPath("libphp_backtrace.so"),
-      std::string("PHP_BACKTRACE=") + answers,
-      fmt::format("PHP_CURRENT_AT={}", row == nullptr ? 0 : row->fields.globals_current)};
+  std::vector<std::string> command = {"env", "LD_PRELOAD=" + ProgramPath("libphp_backtrace.so"),
+                                      std::string("PHP_BACKTRACE=") + answers};
   // What the JIT's code leaves in the loop's registers is no instruction.
-  if (options.size() <= 2) command.push_back("PHP_LIVE_INSTRUCTION=1");
+  if (options.size() <= 2 && row != nullptr)
+    command.push_back(fmt::format("PHP_PLACES={} {} {} {} {}", row->fields.globals_current,
+                                  row->fields.frame_function, row->fields.function_instructions,
+                                  row->fields.function_instruction_count,
+                                  row->fields.instruction_bytes));
   command.insert(command.end(), interpreter.begin(), interpreter.end());
   command.insert(command.end(), options.begin(), options.end());
   command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/php/many_shapes.php");
@@ -145,6 +147,7 @@ std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk() {
     kill(static_cast<pid_t>(pid()), SIGCONT);
     text = ReadFile(answers_).substr(before);
     if (text.ends_with("\n.\n") || text == ".\n") break;
+    if (text == "!\n") return std::nullopt;
     if (BootTimeNs() > end) return std::nullopt;
     usleep(1000);
   }

@@ -45,7 +45,7 @@ class PhpRun {
 
   uint32_t pid() const { return program_.pid(); }
   // The stack by PHP's own debug_backtrace(), innermost first, where a stopped process goes on. nullopt: no answer
-  // (the copy of the process that was to give it was caught at a moment when it could not).
+  // (the copy of the process that was to give it was caught at a moment when it could not: an exception on its way).
   std::optional<std::vector<PhpFrame>> ContinueAndAsk();
 
  private:

@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
       *stacks->files_, *stacks->rows_, 2 << 20,
       [runtimes = stacks->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
+      },
+      [runtimes = stacks->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
+        return runtimes->RecogniseMadeCode(file, runtime);
       });
   stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
@@ -97,6 +100,7 @@ RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
 
 LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word) {
   const code_range& range = walk.ranges[FrameWordRange(word)];
+  if (range.kind == RANGE_FILE && runtimes_->IsMadeCode(IdentityOf(range))) return LoopPart::kLoop;
   const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
   if (data == nullptr) return LoopPart::kNone;
   return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
@@ -148,15 +152,18 @@ RawStack RawStacks::Finish(const RawSample& sample) {
 std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
   sampler_->StopOnNextSample();
   if (!WaitUntilStopped(timeout_ms)) return std::nullopt;
-  std::optional<RawStack> last;
-  sampler_->ReadSamples(0, [&](std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> last;  // Those before it are of memory that may have changed since.
+  const auto keep_last = [&](std::span<const uint8_t> bytes) {
     const absl::StatusOr<Record> record = DecodeRecord(bytes);
     const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
     if (sample == nullptr) return;
     sampler_->ReturnRawBudget(sample->raw_stack.size());
-    if ((sample->record->flags & SAMPLE_IN_KERNEL) == 0) last = Finish(*sample);
-  });
-  return last;
+    if ((sample->record->flags & SAMPLE_IN_KERNEL) == 0) last.assign(bytes.begin(), bytes.end());
+  };
+  while (sampler_->ReadSamples(0, keep_last) > 0) continue;
+  const absl::StatusOr<Record> record = DecodeRecord(last);
+  if (!record.ok()) return std::nullopt;
+  return Finish(std::get<RawSample>(*record));
 }
 
 }  // namespace stackray::test

@@ -11,9 +11,6 @@
 #include <span>
 #include <string>
 
-// <sys/ucontext.h>, which GoogleTest brings in, has macros of the same names as records.h.
-#undef DWARF_RBP
-#undef DWARF_RSP
 #include "kernel/row_memory.h"
 
 namespace stackray {

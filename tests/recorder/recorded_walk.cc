@@ -187,7 +187,10 @@ std::string FormatWalk(const RecordedWalk& walk) {
 
 absl::StatusOr<RecordedWalk> ParseWalk(const std::string& text) {
   RecordedWalk walk;
-  walk.leaf.known = (1u << UNWIND_REGISTERS) - 1;
+  walk.leaf.known = static_cast<u32>((uint64_t{1} << UNWIND_REGISTERS) - 1);
+#ifdef STACKRAY_ARM64
+  walk.leaf.address_mask = kUserAddresses;
+#endif
   walk.leaf.exact_pc = 1;
   std::vector<uint8_t>* blob = nullptr;
   std::istringstream lines(text);

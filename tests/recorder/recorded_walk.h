@@ -20,8 +20,6 @@
 #include <utility>
 #include <vector>
 
-#undef DWARF_RBP
-#undef DWARF_RSP
 #include "absl/status/statusor.h"
 #include "bpf/shared/records.h"
 #include "symbolizer/cfi/cfi_source.h"
@@ -43,6 +41,8 @@ struct RecordedWalk {
   std::map<std::pair<uint64_t, uint32_t>, std::vector<uint8_t>> pages;  // By ID and page.
 };
 
+// Of a recording on arm64: Debian's kernels there have 48 bits.
+inline constexpr uint64_t kUserAddresses = (uint64_t{1} << 48) - 1;
 inline constexpr uint64_t kVdsoId = ~0ULL;  // As VDSO_INODE.
 
 std::string FormatWalk(const RecordedWalk& walk);

@@ -7,6 +7,7 @@
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include <fstream>
 #include <system_error>
 #include <utility>
+
+#include "tests/recorder/recorded_walk.h"
 
 namespace stackray {
 namespace {
@@ -166,16 +169,28 @@ absl::Status StoppedThread::Step() {
 
 absl::StatusOr<unwind_registers> StoppedThread::Registers() const {
   user_regs_struct r;
-  if (ptrace(PTRACE_GETREGS, tid_, 0, &r) != 0) return Failed("registers");
+  iovec whole = {&r, sizeof(r)};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &whole) != 0) return Failed("registers");
   unwind_registers out = {};
+#ifdef STACKRAY_ARM64
+  std::memcpy(out.r, r.regs, sizeof(r.regs));
+  out.r[UNWIND_SP] = r.sp;
+  out.pc = r.pc;
+  out.address_mask = kUserAddresses;
+#else
   out.pc = r.rip;
   const uint64_t values[UNWIND_REGISTERS] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
                                              r.rbp, r.rsp, r.r8,  r.r9,  r.r10, r.r11,
                                              r.r12, r.r13, r.r14, r.r15};
   std::memcpy(out.r, values, sizeof(values));
-  out.known = (1u << UNWIND_REGISTERS) - 1;
+#endif
+  out.known = static_cast<u32>((uint64_t{1} << UNWIND_REGISTERS) - 1);
+#ifdef __x86_64__
   // In a system call the pc lies behind the instruction, as a return address does; that instruction leaves it in rcx.
   out.exact_pc = static_cast<int64_t>(r.orig_rax) < 0 || r.rcx != r.rip;
+#else
+  out.exact_pc = 1;
+#endif
   return out;
 }
 

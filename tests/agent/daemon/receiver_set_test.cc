@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 
 #include "reporter/decoded_batch.h"
 #include "tests/reporter/export/http_receiver.h"
@@ -226,6 +227,45 @@ TEST_F(Receivers, WhileAReceiverTakesNothingItsLossesWaitAsNumbers) {
   EXPECT_GT(before.LostInAll().samples, 0u);
   for (int i = 0; i < 100; ++i) set_.SendLosses({}, 1'790'000'000'000'000'000);
   EXPECT_EQ(CountsOf("a").queued_batches, before.queued_batches);
+}
+
+// Batches are lost while the budget of CPU has lowered the rate to 5 Hz, and before: each marker has its time's
+// period, also where a successor tells them.
+TEST_F(Receivers, LossesHaveThePeriodOfTheirTime) {
+  Server server;
+  const BatchSettings full{.frequency_hz = 20}, lowered{.frequency_hz = 5};
+  constexpr int64_t kNow = 1'790'000'000'000'000'000;
+  ReservedPort absent;
+  ReceiverPlan plan = PlanFor("a", absent.port());
+  plan.queue_bytes = 4000;
+  set_.Apply({plan}, {}, seconds(5));
+  const auto lose = [&](const BatchSettings& at) {
+    set_.SendLosses(at, kNow);  // From here on it holds.
+    for (int i = 0; i < 10; ++i) set_.Add(MakeBatch(NoiseBytes(1000, 1), 1));
+    EXPECT_TRUE(Eventually([&] { return !CountsOf("a").failing_with.empty(); }));
+    set_.SendLosses(at, kNow);
+    return CountsOf("a").LostInAll().without_markers();
+  };
+  const uint64_t at_full = lose(full), in_all = lose(lowered);
+  ASSERT_GT(at_full, 0u);
+  ASSERT_GT(in_all, at_full);
+  set_.Apply({PlanFor("a", server.http.port())}, {}, seconds(5));
+  std::map<double, uint64_t> lost;  // By period.
+  ASSERT_TRUE(Eventually([&] {
+    set_.SendLosses(lowered, kNow);
+    lost.clear();
+    for (const std::string& body : server.Bodies()) {
+      const auto batch = DecodeBatch(body);
+      if (!batch.ok()) continue;
+      for (const DecodedSample& sample : batch->samples) {
+        const DecodedFrame& frame = batch->frames[static_cast<size_t>(sample.frames[0])];
+        if (frame.type == "abort-marker")
+          lost[batch->period_ns] += static_cast<uint64_t>(sample.count);
+      }
+    }
+    return lost[1e9 / 20] + lost[1e9 / 5] == in_all;
+  }));
+  EXPECT_EQ(lost, (std::map<double, uint64_t>{{1e9 / 20, at_full}, {1e9 / 5, in_all - at_full}}));
 }
 
 TEST_F(Receivers, TheEndIsBoundedForAllTogether) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <utility>
 
 namespace stackray::test {
@@ -33,7 +34,7 @@ class ChangingKernel::Reader : public CodeEvents {
     for (const CodeEvent& event : waiting) take(event);
     return true;
   }
-  void FollowCpus() override {}
+  void FollowCpus(std::span<const int>) override {}
   std::map<uint64_t, uint32_t> ProgramSizes() override { return shared_->program_sizes; }
 
  private:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "absl/time/clock.h"
 #include "agent/sampling/native_lines.h"
 #include "tests/symbolizer/oracle.h"
@@ -61,6 +63,28 @@ TEST(LineWorker, KeepsToItsShareOfOneCpu) {
     ASSERT_LE(spent, elapsed * kShare + kBurst + 2 * dearest + 0.01);
   }
   EXPECT_GT(absl::ToDoubleSeconds(absl::Now() - start), (kWanted - kBurst - 2 * dearest) / kShare);
+}
+
+bool Eventually(const std::function<bool()>& holds) {
+  const absl::Time end = absl::Now() + absl::Seconds(100);
+  while (!holds() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  return holds();
+}
+
+TEST(LineWorker, ALowerBoundOfItsCacheClosesWhatIsOpen) {
+  constexpr size_t kLess = 1 << 10;
+  LineWorker worker({.lines = {.cache_bytes = 64 << 20}, .cpu_share = 1});
+  const auto ask = [&worker] {
+    auto questions = Questions(OwnExecutable(), 10);
+    EXPECT_EQ(worker.Ask(questions), 10u);
+    size_t answers = 0;
+    EXPECT_TRUE(Eventually([&] { return (answers += worker.TakeAnswers().size()) == 10; }));
+  };
+  ask();
+  EXPECT_TRUE(Eventually([&] { return worker.cache_bytes() > kLess; }));
+  worker.SetCacheBytes(kLess);
+  EXPECT_TRUE(Eventually([&] { return worker.cache_bytes() <= kLess; }));
+  ask();
 }
 
 TEST(LineWorker, EndsAtOnceThoughItHasToSleep) {

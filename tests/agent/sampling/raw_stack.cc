@@ -34,7 +34,7 @@ constexpr struct {
   }
   out->registers.pc = static_cast<uint64_t>(from[REG_RIP]);
   out->registers.exact_pc = 1;
-  const uint64_t rsp = out->registers.r[DWARF_RSP];
+  const uint64_t rsp = out->registers.r[UNWIND_SP];
   const uint64_t size = std::min<uint64_t>(RAW_STACK_MAX_BYTES, (StackTop() - rsp) & ~7ULL);
   const auto* stack = reinterpret_cast<const volatile uint8_t*>(rsp);
   out->bytes.resize(size);

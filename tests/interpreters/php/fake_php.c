@@ -19,7 +19,21 @@ void *tsrm_get_ls_cache(void)
 	return _tsrm_ls_cache;
 }
 #endif
+__attribute__((noinline)) int step(volatile long *red_zone)
+{
+	return (int)++*red_zone;
+}
+/* Like the real one: a frame of some size, and nearly all code behind its prologue. */
 __attribute__((noinline)) int execute_ex(int n)
 {
-	return n * 3 + 1;
+	volatile long red_zone[12] = { n };
+	int a = n, b = n + 1, c = n + 2;
+
+	while (step(red_zone) < n) {
+		a += step(red_zone + 1) ^ b;
+		b += step(red_zone + 2) ^ c;
+		c += step(red_zone + 3) ^ a;
+		red_zone[a & 7] += b;
+	}
+	return a + b + c;
 }

@@ -16,12 +16,19 @@ namespace {
 constexpr uint64_t kFunction = 0x7f0000010000, kScope = 0x7f0000020000, kStrings = 0x7ffffff00000;
 constexpr uint64_t kCode = 0x7f0000300000;
 
+// What PHP keeps with each string that has been looked up.
+uint64_t Times33(const std::string& text) {
+  uint64_t hash = 5381;
+  for (const char c : text) hash = hash * 33 + static_cast<uint8_t>(c);
+  return hash | 0x8000000000000000;
+}
+
 class PhpFunctionTest : public testing::Test {
  protected:
-  uint64_t PutString(const std::string& text, uint64_t hash = 0x8000000000001234) {
+  uint64_t PutString(const std::string& text) {
     const uint64_t at = next_string_;
     next_string_ += 0x1000;
-    memory_.Put<uint64_t>(at + fields_.string_hash, hash);
+    memory_.Put<uint64_t>(at + fields_.string_hash, Times33(text));
     memory_.Put<uint64_t>(at + fields_.string_length, text.size());
     memory_.PutBytes(at + fields_.string_text,
                      {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -94,12 +101,12 @@ TEST_F(PhpFunctionTest, AnotherFunctionAtItsPlaceIsStale) {
 
 TEST_F(PhpFunctionTest, AClosureIsToldByWhatOutlivesIt) {
   const uint64_t file = PutString("/srv/app.php"), scope = PutClass("App\\Job");
-  const uint32_t low = php_string_check(0x8000000000001234) << PHP_CHECK_SHIFT | 30;
+  const uint32_t low = php_string_check(Times33("/srv/app.php")) << PHP_CHECK_SHIFT | 30;
   const SourceLine line = ResolveClosure(PHP_BY_SCOPE, scope, file, low);
   EXPECT_EQ(line.function, "App\\Job::{closure}");
   EXPECT_EQ(line.file, "/srv/app.php");
   EXPECT_EQ(line.line, 30);
-  memory_.Put<uint64_t>(file + fields_.string_hash, 0x8000000000004444);
+  memory_.Put<uint64_t>(file + fields_.string_hash, Times33("/srv/other.php"));
   EXPECT_EQ(ResolveClosure(PHP_BY_SCOPE, scope, file, low).function, "stale");
 }
 
@@ -120,7 +127,19 @@ TEST_F(PhpFunctionTest, CodeOutsideOfFunctions) {
   EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, 3).function, "include /srv/index.php");
   EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, PHP_EVALUATED | 3).function, "eval");
   // Its file's name was freed, and the memory is another text's.
-  EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, 7u << PHP_CHECK_SHIFT | 3).function, "stale");
+  const uint32_t another = (php_string_check(Times33("/srv/index.php")) + 1) % 64;
+  EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, another << PHP_CHECK_SHIFT | 3).function, "stale");
+}
+
+// PHP's allocator writes into what was freed, and leaves the header with the hash.
+TEST_F(PhpFunctionTest, ATextThatIsNotItsHashsIsStale) {
+  const uint64_t file = PutString("/srv/a.php(1) : eval()'d code");
+  EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, PHP_EVALUATED | 3).function, "eval");
+  memory_.Put<uint64_t>(file + fields_.string_text + 16, 0x1234567890abcdef);
+  EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, PHP_EVALUATED | 3).function, "stale");
+  memory_.Put<uint64_t>(file + fields_.string_hash,
+                        0);  // It was never looked up: nothing is known.
+  EXPECT_EQ(ResolveClosure(PHP_BY_NAME, 0, file, PHP_EVALUATED | 3).function, "eval");
 }
 
 TEST_F(PhpFunctionTest, StringsAreBoundedAndEndAtANul) {

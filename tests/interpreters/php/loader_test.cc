@@ -1,16 +1,23 @@
 #include "interpreters/php/loader.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 
+#include "bpf/shared/unwind_table.h"
 #include "interpreters/php/php_data.h"
 #include "interpreters/symbol_finder.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
+#include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {
 namespace {
@@ -55,6 +62,49 @@ TEST(PhpLoader, VersionAndVariablesOfAProcessWithOneThread) {
   ASSERT_EQ(php.data->loop_code().size(), 1u);
   EXPECT_EQ(layout.loop_begin, php.data->loop_code()[0].begin);
   EXPECT_GT(layout.loop_end, layout.loop_begin);
+}
+
+// readelf's rows of the loop, weighed by the bytes that they hold for.
+std::string MostOfTheLoop(const std::string& file, uint64_t begin, uint64_t bytes) {
+  std::map<std::string, uint64_t> weights;
+  std::string rule, fde = fmt::format("pc={:016x}..", begin);
+  uint64_t at = 0;
+  bool inside = false;
+  const auto add = [&](uint64_t to) {
+    if (!rule.empty()) weights[rule] += to - at;
+  };
+  for (const std::string& line : RunLines("readelf -wF " + file)) {
+    if (line.find("pc=") != std::string::npos) inside = line.find(fde) != std::string::npos;
+    std::istringstream columns(line);
+    std::string location, cfa;
+    if (!inside || !(columns >> location >> cfa) || location.size() != 16) continue;
+    const uint64_t next = std::strtoull(location.c_str(), nullptr, 16);
+    if (next < begin || next >= begin + bytes) continue;
+    add(next);
+    at = next;
+    rule = cfa;
+  }
+  add(begin + bytes);
+  const auto most = std::max_element(weights.begin(), weights.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  return most == weights.end() ? "" : most->first;
+}
+
+TEST(PhpLoader, MadeCodeIsLeftAsMostOfTheLoopIs) {
+  if (!HasTool("readelf")) GTEST_SKIP() << "no readelf here";
+  const FakePhp php("fake_php_8_2");
+  ASSERT_NE(php.data, nullptr);
+  const FoundSymbol loop =
+      FindSymbols(*php.image, *php.source, SymbolSection::kDynamic, [](auto name) {
+        return name == "execute_ex";
+      }).at("execute_ex");
+  const std::string most =
+      MostOfTheLoop(std::string(FAKE_PYTHONS) + "/fake_php_8_2.so", loop.address, loop.size_bytes);
+  ASSERT_TRUE(php.data->made_code_rule().has_value());
+  const uint16_t rule = *php.data->made_code_rule();
+  const char* base = rule >> CODE_BASE_SHIFT == CODE_BASE_RSP ? "rsp" : "rbp";
+  EXPECT_EQ(fmt::format("{}+{}", base, (rule & CODE_CFA_MASK) * 8), most);
+  EXPECT_GT(rule & CODE_CFA_MASK, 12) << "the frame has an array of twelve words";
 }
 
 TEST(PhpLoader, ThreadSafeBuildsHaveABlockForEachThread) {

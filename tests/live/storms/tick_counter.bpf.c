@@ -6,7 +6,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/kernel_types.h"
+#include "bpf/registers.h"
 #include "tests/live/storms/tick_count.h"
 
 /* struct tick_who → struct tick_count. Preallocated; a storm has some ten thousand processes. */
@@ -19,11 +19,11 @@ struct {
 
 u64 uncounted; /* ticks for which the map had no room: then no test may believe the sums */
 
-static __always_inline void count(struct tick_count *counted, struct task_struct *task, u64 cs)
+static __always_inline void count(struct tick_count *counted, struct task_struct *task, u64 mode)
 {
 	u64 *which = &counted->kernel;
 
-	if (cs & 3)
+	if (is_user_mode(mode))
 		which = &counted->user;
 	else if (!task->mm)
 		which = &counted->no_memory;
@@ -39,7 +39,7 @@ int count_tick(struct tick_context *ctx)
 	struct task_struct *leader = task->group_leader;
 	struct tick_count *counted, none = {};
 	struct tick_who who = {};
-	u64 cs = ctx->cs;
+	u64 mode = tick_mode(ctx);
 	u32 i, ended = 0;
 
 	if (!task->tgid)
@@ -59,7 +59,7 @@ int count_tick(struct tick_context *ctx)
 		counted = bpf_map_lookup_elem(&ticks, &who);
 	}
 	if (counted)
-		count(counted, task, cs);
+		count(counted, task, mode);
 	else
 		__sync_fetch_and_add(&uncounted, 1);
 	return 0;

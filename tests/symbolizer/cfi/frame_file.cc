@@ -91,10 +91,10 @@ std::vector<uint64_t> PutFrames(const FrameFile& file, Bytes& out) {
   PutEntry(out, 0, [&] {
     out.Put(uint8_t{1});
     out.PutText(file.augmentation);
-    out.Put(uint8_t{1});     // Code alignment.
+    out.Put(file.code_alignment);
     out.Put(uint8_t{0x78});  // Data alignment -8.
-    out.Put(uint8_t{16});    // Return address.
-    out.Put(uint8_t{1});     // Augmentation: the encoding.
+    out.Put(file.return_register);
+    out.Put(uint8_t{1});  // Augmentation: the encoding.
     out.Put(file.entry_encoding);
     out.PutAll(file.common_instructions);
   });
@@ -136,6 +136,8 @@ FrameFile::Built FrameFile::Build() const {
   Built built;
   Bytes out;
   out.bytes.resize(kTextOffset + text_bytes, 0x90);
+  for (const auto& [at, word] : words)
+    std::memcpy(out.bytes.data() + kTextOffset + at, &word, sizeof(word));
   const uint64_t frames = out.size();
   const std::vector<uint64_t> offsets = PutFrames(*this, out);
   built.eh_frame_offset = frames;

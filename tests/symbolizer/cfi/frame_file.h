@@ -3,6 +3,7 @@
 #define STACKRAY_TESTS_SYMBOLIZER_CFI_FRAME_FILE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,11 @@ struct FrameFile {
   bool with_header = true;        // .eh_frame_hdr with a table.
   uint8_t table_encoding = 0x3b;  // Data-relative, signed, 4 bytes.
   bool with_sections = true;
-  uint16_t machine = 62;   // EM_X86_64.
-  uint16_t file_type = 2;  // ET_EXEC.
+  uint16_t machine = 62;  // EM_X86_64.
+  uint8_t return_register = 16;
+  uint8_t code_alignment = 1;
+  std::map<uint64_t, uint32_t> words;  // Of the text, from its begin; the rest is 0x90.
+  uint16_t file_type = 2;              // ET_EXEC.
 
   // Where things ended up, for damaging them.
   struct Built {

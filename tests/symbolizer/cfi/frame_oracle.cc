@@ -104,9 +104,9 @@ class ReadelfParser {
     row.address = Hex(words[0]);
     for (size_t i = 1; i < words.size(); ++i) {
       if (columns_[i] == "CFA") row.cfa = words[i];
-      if (columns_[i] == "rbp") row.rbp = words[i];
+      if (columns_[i] == "rbp" || columns_[i] == "x29") row.rbp = words[i];
       if (columns_[i] == "ra") row.ra = words[i];
-      if (columns_[i] == "rsp") row.rsp = words[i];
+      if (columns_[i] == "rsp" || columns_[i] == "sp") row.rsp = words[i];
     }
     entry_.rows.push_back(std::move(row));
   }
@@ -150,7 +150,8 @@ void ParseLlvmRow(std::string_view line, OracleEntry* entry) {
   row.cfa = rest.substr(0, colon);
   rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 2);
   for (const auto& [name, cell] :
-       {std::pair("RBP=", &row.rbp), std::pair("RIP=", &row.ra), std::pair("RSP=", &row.rsp)}) {
+       {std::pair("RBP=", &row.rbp), std::pair("RIP=", &row.ra), std::pair("RSP=", &row.rsp),
+        std::pair("W29=", &row.rbp), std::pair("W30=", &row.ra), std::pair("WSP=", &row.rsp)}) {
     const size_t position = (", " + std::string(rest)).find(fmt::format(", {}", name));
     if (position == std::string::npos) continue;
     const std::string_view value = rest.substr(position + 4);

@@ -12,7 +12,8 @@ namespace stackray {
 
 struct OracleRow {
   uint64_t address = 0;
-  std::string cfa, rbp, ra, rsp;  // In the program's own words; empty: no column.
+  std::string cfa, rbp, ra,
+      rsp;  // On arm64 x29's and sp's. In the program's own words; empty: no column.
 };
 
 struct OracleEntry {

@@ -226,7 +226,7 @@ TEST(Rules, NumbersBeyond32BitsAreUnsupported) {
 TEST(Create, SaysWhatIsMissing) {
   FrameFile file;
   file.entries = {{0, 16, {}}};
-  file.machine = 183;
+  file.machine = 243;  // EM_RISCV.
   EXPECT_TRUE(absl::IsUnimplemented(OpenBytes(file.Build().bytes)->status));
   file.machine = 62;
   file.with_header = file.with_sections = false;

@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#undef DWARF_RBP
-#undef DWARF_RSP
 #include "symbolizer/unwind/host_walk.h"
 
 namespace stackray {

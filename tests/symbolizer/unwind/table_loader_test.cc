@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <vector>
 
 #include "kernel/process_files.h"
+#include "kernel/unique_fd.h"
 #include "tests/symbolizer/unwind/page_lookup.h"
 
 namespace stackray {
@@ -90,6 +92,74 @@ TEST_F(TableLoaderTest, AnotherFileUnderThePathIsNotTheProgram) {
   loader_.LoadAhead(pid_, other, "/bin/true");
   EXPECT_EQ(store_.statistics().files, 2u) << "asked for once, and known as one without tables";
   EXPECT_EQ(store_.FindFile({.inode = other.inode, .device = other.device})->page_count, 0u);
+}
+
+// What a JIT keeps its code in: memory with a name, and no ELF file.
+class MadeCode {
+ public:
+  MadeCode() : fd_(memfd_create("made code", MFD_CLOEXEC)) {
+    const std::vector<uint8_t> text(kBytes, 0xc3);
+    if (write(fd_.get(), text.data(), kBytes) == static_cast<ssize_t>(kBytes))
+      at_ = mmap(nullptr, kBytes / 2, PROT_READ | PROT_EXEC, MAP_SHARED, fd_.get(), kBytes / 2);
+  }
+  ~MadeCode() {
+    if (at_ != MAP_FAILED) munmap(at_, kBytes / 2);
+  }
+  std::optional<code_range> Range() const {
+    return at_ == MAP_FAILED
+               ? std::nullopt
+               : RangeAt(static_cast<uint32_t>(getpid()), reinterpret_cast<uint64_t>(at_));
+  }
+  static constexpr size_t kBytes = 8 * PAGE_TEXT_BYTES;
+
+ private:
+  UniqueFd fd_;
+  void* at_ = MAP_FAILED;
+};
+
+TEST_F(TableLoaderTest, CodeThatARuntimeMadeIsLeftByItsRule) {
+  constexpr uint16_t kRule = CODE_BASE_RSP << CODE_BASE_SHIFT | 20;
+  constexpr uint32_t kRuntime = 3;
+  const MadeCode made;
+  const std::optional<code_range> range = made.Range();
+  if (!range || range->kind != RANGE_FILE || range->file_size_bytes == 0)
+    GTEST_SKIP() << "no executable memory with a name here";
+  std::vector<FileIdentity> asked;
+  TableLoader loader(
+      files_, store_, kTableBytes,
+      [this](const ExecutableFile& file, const ElfImage&) {
+        return file.identity.inode == own_.file.inode ? kRuntime : 0;
+      },
+      [&](const FileIdentity& file, uint32_t runtime) {
+        asked.push_back(file);
+        return runtime == kRuntime ? std::optional(kRule) : std::nullopt;
+      });
+  const uint64_t half = MadeCode::kBytes / 2;
+  loader.HandleMiss(Miss(pid_, *range, half + 100));
+  ASSERT_EQ(asked, std::vector{IdentityOf(*range)});
+  const file_entry* entry = store_.FindFile(IdentityOf(*range));
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->page_count, 4u) << "what is mapped";
+  EXPECT_EQ(entry->runtime, 0u) << "the runtime is in another file";
+  for (const uint64_t offset : {half, half + 100, 2 * half - 1}) {
+    const FoundCode found = lookup_.Find(*entry, offset);
+    EXPECT_EQ(found.end, END_NONE) << offset;
+    EXPECT_EQ(found.code, kRule) << offset;
+  }
+}
+
+TEST_F(TableLoaderTest, MemoryOfAProcessWithoutARuntimeHasNoTables) {
+  const MadeCode made;
+  const std::optional<code_range> range = made.Range();
+  if (!range || range->kind != RANGE_FILE || range->file_size_bytes == 0)
+    GTEST_SKIP() << "no executable memory with a name here";
+  TableLoader loader(
+      files_, store_, kTableBytes, [](const ExecutableFile&, const ElfImage&) { return 0u; },
+      [](const FileIdentity&, uint32_t) { return std::optional<uint16_t>(1); });
+  loader.HandleMiss(Miss(pid_, *range, range->file_offset));
+  const file_entry* entry = store_.FindFile(IdentityOf(*range));
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->page_count, 0u);
 }
 
 TEST_F(TableLoaderTest, TheFileAloneComesWithoutPages) {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* The steps of bpf/native.h that are x86-64's own; it includes this header.
+ *
+ * The CFA is rsp as it was before the call; the return address lies at CFA - 8. */
+#ifndef STACKRAY_BPF_NATIVE_X86_64_H
+#define STACKRAY_BPF_NATIVE_X86_64_H
+
+static __always_inline int is_compact(u32 base)
+{
+	return base <= CODE_BASE_RBP;
+}
+
+/* CFA from rsp or rbp, rbp perhaps saved, return address at CFA - 8: 99.87 % of all rows. */
+static __always_inline int step_compact(struct scratch *s, u32 code)
+{
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], cfa, pc;
+	u32 saved = code >> CODE_RBP_SHIFT & CODE_RBP_MASK;
+
+	cfa = (code >> CODE_BASE_SHIFT == CODE_BASE_RBP ? rbp : sp) + (code & CODE_CFA_MASK) * 8;
+	if (cfa <= sp || cfa & 7)
+		return END_NO_PROGRESS;
+	if (saved && read_word(s, cfa - saved * 8, &rbp)) /* the lower address first: fills the window */
+		return END_READ_FAULT;
+	if (read_word(s, cfa - 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, cfa, rbp);
+	return END_NONE;
+}
+
+/* The ABI's frame record: rbp points at {caller's rbp, return address}. Used where no rules exist.
+ * The caller's rbp may be anything: a caller with rules of its own need not keep a frame pointer. */
+static __always_inline int step_frame_pointer(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], rbp, pc;
+
+	if (!fp)
+		return END_NULL_FP;
+	if (fp < s->regs.r[UNWIND_SP] || fp & 7)
+		return END_BAD_FP;
+	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, fp + 16, rbp);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
+}
+
+/* rsp points at the ucontext that the kernel put there: 40 bytes on begins struct sigcontext with
+ * r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip (arch/x86/include/uapi/asm/sigcontext.h). */
+static __always_inline int step_signal(struct scratch *s)
+{
+	u64 *saved = (u64 *)s->window;
+	u32 i;
+
+	s->window_base = ~0ULL;
+	if (env_read(s, s->window, 17 * 8, s->regs.r[UNWIND_SP] + 40))
+		return END_READ_FAULT;
+	for (i = 0; i < 8; i++)
+		s->regs.r[8 + i] = saved[i];
+	s->regs.r[5] = saved[8];
+	s->regs.r[4] = saved[9];
+	s->regs.r[UNWIND_FP] = saved[10];
+	s->regs.r[3] = saved[11];
+	s->regs.r[1] = saved[12];
+	s->regs.r[0] = saved[13];
+	s->regs.r[2] = saved[14];
+	s->regs.r[UNWIND_SP] = saved[15];
+	s->regs.pc = saved[16];
+	s->regs.known = KNOWN_ALL;
+	s->regs.exact_pc = 1;
+	return END_NONE;
+}
+
+/* How much of its frame a function has made, where one can say so by the instruction that comes next: 8 right behind
+ * the call and before the return, 16 with rbp pushed and not yet set, 0 else. Intel's manual, volume 2: endbr64, push
+ * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count); and gcc's code for a nested function, which
+ * is written onto the stack (movabs to r11, to r10, jmp *%r11). */
+static __always_inline u32 bytes_of_new_frame(struct scratch *s)
+{
+	u64 code;
+
+	s->window_base = ~0ULL;
+	if (env_read(s, s->window, sizeof(code), s->regs.pc))
+		return 0;
+	code = *(loaded_u64 *)s->window;
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xff) == 0x55)
+		return 8;
+	if ((code & 0xffff) == 0xc3f3 || (u32)code == 0xfa1e0ff3)
+		return 8;
+	if ((code & 0xfeff) == 0xba49 || (code & 0xffffff) == 0xe3ff49)
+		return 8;
+	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48)
+		return 16;
+	return 0;
+}
+
+/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
+static __always_inline int is_behind_call(struct scratch *s)
+{
+	const u8 *before = s->window;
+
+	s->window_base = ~0ULL;
+	/* Code that is not in memory did not run, so nothing called from there. A walk in user space has no code. */
+	if (env_read(s, s->window, 8, s->regs.pc - 8))
+		return !CODE_IS_READABLE;
+	return before[3] == 0xe8 || (before[6] == 0xff && (before[7] & 0x38) == 0x10) ||
+	       (before[5] == 0xff && (before[6] & 0x38) == 0x10) ||
+	       (before[4] == 0xff && (before[5] & 0x38) == 0x10) ||
+	       (before[2] == 0xff && (before[3] & 0x38) == 0x10) ||
+	       (before[1] == 0xff && (before[2] & 0x38) == 0x10);
+}
+
+/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
+ * address that no call left there is the begin of a stack that was made by hand (makecontext()). */
+static __always_inline int step_without_rules(struct scratch *s)
+{
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;
+	u32 bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0, i = s->current_range;
+
+	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
+	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s))
+		return END_UNDEFINED_RA;
+	if (!bytes)
+		return step_frame_pointer(s);
+	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, sp + bytes, rbp);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
+}
+
+static __always_inline int step_plt(struct scratch *s)
+{
+	u64 pc, cfa = s->regs.r[UNWIND_SP] + 8 + (((s->regs.pc & 15) >= 11) << 3);
+
+	if (read_word(s, cfa - 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, cfa, s->regs.r[UNWIND_FP]);
+	return END_NONE;
+}
+
+#endif

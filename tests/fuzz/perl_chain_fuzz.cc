@@ -1,0 +1,32 @@
+// libs: stackray_recorded_perl stackray_fmt
+// Perl's frames in memory that says anything: the walk of bpf/perl.h and the reading of names must end, stay inside of their
+// buffers and give a bounded number of frames.
+//
+// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
+// it. Its first two bytes choose a version, threads or none, and how far the memory reaches.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "bpf/scratch.h"
+#include "tests/fuzz/input_memory.h"
+#include "tests/recorder/perl_chain.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 16) return 0;
+  stackray::PerlVariables variables;
+  if ((data[0] & 8) != 0)
+    variables.key_at = 1 + data[1] % 64u;
+  else
+    variables = {
+        .stack_info_at = 8 + data[1] % 64u, .cop_at = 16, .op_at = 24, .stack_pointer_at = 32};
+  const auto perl =
+      stackray::PerlData::Make({.major = 5, .minor = 28u + 2 * (data[0] % 8u)}, variables, {});
+  stackray::InputMemory memory({data + 2, size - 2},
+                               (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
+  const stackray::PerlChain chain = stackray::WalkPerlChain(memory, perl->layout(), 0, 0);
+  if (chain.words.size() > 24 * STAGED_WORDS) std::abort();  // Two words and an end a step.
+  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
+  (void)stackray::DescribePerl(*perl, {.words = {first.begin(), first.end()}}, memory);
+  return 0;
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""stackray on arm64: cross-built (preset arm64), on a Debian suite's kernel, in QEMU.
+
+    arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the cloud's
+
+STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as kernels_test.py. The guest's
+processor signs return addresses, and the programs are built to use that.
+Exit: 77 with the reason when QEMU, the build, the kernel or the network is missing.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+os.environ.setdefault("STACKRAY_BUILD", "build-arm64")
+import debian_kernel  # noqa: E402
+import guest  # noqa: E402
+import judgement  # noqa: E402
+from guest_root import GuestRoot  # noqa: E402
+from kernels_test import (BUILD, FOLDER, HERE, SKIPPED, judge, keep_console, live_program,  # noqa: E402
+                          measured, our_objects, record, tool)
+
+SYSROOT = os.path.abspath(os.environ.get("STACKRAY_ARM64_SYSROOT")
+                          or os.path.join(BUILD, "..", "build-arm64-sysroot"))
+LIBRARY_FOLDERS = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib")
+PROGRAMS = ("qsort_deep", "qsort_deep_stripped", "spin", "spin_static", "spin_static_pie", "recursion",
+            "signal_handler", "clock_reader", "frame_pointers", "threads")
+
+
+def needed_libraries(path):
+    """Files of the sysroot that the program needs, by path in the guest; also the loader."""
+    found, wanted = {}, [path]
+    while wanted:
+        shown = subprocess.run(["readelf", "--dynamic", "--program-headers", "--wide", wanted.pop()],
+                               capture_output=True, text=True, check=True).stdout
+        names = re.findall(r"\(NEEDED\).*\[(.+)\]", shown)
+        names += [os.path.basename(name) for name in re.findall(r"interpreter: (\S+)\]", shown)]
+        for name in names:
+            places = [os.path.join(folder, name) for folder in LIBRARY_FOLDERS
+                      if os.path.exists(os.path.join(SYSROOT, folder, name))]
+            if not places:
+                raise FileNotFoundError(f"{path} needs {name}, which {SYSROOT} lacks")
+            # The loader's path is in every program.
+            place = os.path.join("lib", name) if name.startswith("ld-linux") else places[0]
+            if place not in found:
+                found[place] = os.path.join(SYSROOT, places[0])
+                wanted.append(found[place])
+    return found
+
+
+def add_program(root, path):
+    with open(path, "rb") as file:
+        root.add_bytes(path, file.read())
+    for name, library in needed_libraries(path).items():
+        with open(library, "rb") as file:
+            root.add_bytes(name, file.read())
+
+
+def shape(name, least, *functions, program=None):
+    """A step that records a program; in 99 % of the stacks that have the first of `functions` the others are there in
+    this order, from _start."""
+    def judge_shape(step, _version):
+        if step.code != 0:
+            return [f"record ended with {step.code}"]
+        with_leaf = [(frames, n) for frames, n in judgement.folded_stacks(step.output)
+                     if functions[-1] in frames]
+        samples = sum(n for _, n in with_leaf)
+        if samples < least:
+            return [f"{samples} samples with {functions[-1]}, fewer than {least}"]
+        good = sum(n for frames, n in with_leaf if are_in_order(frames, functions))
+        return [] if 100 * good >= judgement.LEAST_PERCENT * samples else [
+            f"{good} of {samples} stacks have {', '.join(functions)}"]
+    command = f"-d 5 -- timeout 7 {live_program(program or name)}"
+    return record(f"{name}.folded", command), judge_shape
+
+
+def are_in_order(frames, functions):
+    at = 0
+    for function in functions:
+        if function not in frames[at:]:
+            return False
+        at = frames.index(function, at) + 1
+    return True
+
+
+def all_steps():
+    """NAME → (command in the guest, judge)."""
+    stackray = tool("stackray")
+    children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
+    return {
+        "page_size": ("getconf PAGESIZE || cat /proc/self/smaps | grep -m1 KernelPageSize", judge_exit),
+        "doctor": (f"{stackray} doctor", judgement.judge_doctor),
+        "verifier": (f"{tool('verifier_report')} {' '.join(our_objects())}", judgement.judge_verifier),
+        "own_stack": (f"{tool('own_stack_test')}", judgement.judge_googletest),
+        "record": (record("deep.folded", f"-d 5 -- timeout 7 {live_program('qsort_deep')}"),
+                   judgement.judge_record),
+        "stripped": (record("stripped.folded", f"-d 5 -- timeout 7 {live_program('qsort_deep_stripped')}"),
+                     judge_complete),
+        "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
+                  judgement.judge_names),
+        "deep": (record("levels.folded", f"-d 6 -- timeout 8 {live_program('recursion')} "
+                                         f"{judgement.DEEP_LEVELS}"), judgement.judge_deep),
+        "signal": shape("signal", 50, "_start", "main", "InterruptedLeaf", "OnAlarm", "HandlerWork",
+                        program="signal_handler"),
+        "vdso": shape("vdso", 50, "_start", "main", "ReadClock", "__kernel_clock_gettime",
+                      program="clock_reader"),
+        "static_pie": shape("static_pie", 50, "_start", "main", "SpinLeaf", program="spin_static_pie"),
+        "kernel_log": ("dmesg", judgement.judge_kernel_log),
+    }
+
+
+def judge_exit(step, _version):
+    return [] if step.code == 0 else [f"ended with {step.code}"]
+
+
+def judge_complete(step, _version):
+    counts = judgement.completeness(step.output)
+    if step.code != 0 or counts is None or counts[1] < judgement.LEAST_SAMPLES:
+        return [f"record ended with {step.code} and {counts}"]
+    if 100 * counts[0] < judgement.LEAST_PERCENT * counts[1]:
+        return [f"{counts[0]} of {counts[1]} user stacks are complete"]
+    return []
+
+
+def build_root(path, busybox, steps):
+    root = GuestRoot()
+    with open(busybox, "rb") as file:
+        root.add_bytes("/bin/busybox", file.read())
+    root.add_bytes("/etc/passwd", b"root:x:0:0::/root:/bin/sh\n", 0o644)
+    with open(os.path.join(HERE, "guest_init.sh"), "rb") as file:
+        root.add_bytes("/init", file.read())
+    root.add_bytes("/steps", "".join(
+        f"{name}\t{command}\n" for name, (command, _) in steps.items()).encode(), 0o644)
+    for name in ("stackray", "verifier_report", "own_stack_test"):
+        add_program(root, tool(name))
+    for name in PROGRAMS:
+        add_program(root, live_program(name))
+    for path_of_object in our_objects():
+        with open(path_of_object, "rb") as file:
+            root.add_bytes(path_of_object, file.read(), 0o644)
+    root.write(path)
+
+
+def missing_here():
+    if not shutil.which(guest.ARM64.qemu):
+        return f"missing: {guest.ARM64.qemu} (cmake/setup/packages.sh arm64)"
+    lacking = [name for name in ("stackray", "verifier_report", "own_stack_test")
+               if not os.path.exists(tool(name))]
+    return f"not built for arm64: {', '.join(lacking)} in {BUILD}" if lacking else ""
+
+
+def run(suite, expected, flavour):
+    began = time.monotonic()
+    reason = missing_here()
+    if reason:
+        print(reason)
+        return SKIPPED
+    try:
+        vmlinuz, release = debian_kernel.fetch(FOLDER, suite, "arm64", flavour)
+        busybox = debian_kernel.fetch_busybox(FOLDER, suite, "arm64")
+    except (debian_kernel.Unavailable, OSError, subprocess.TimeoutExpired) as error:
+        print(f"no arm64 kernel of {suite}: {error}")
+        return SKIPPED
+    version = judgement.version_of(release)
+    if ".".join(map(str, version)) != expected:
+        print(f"{suite} has Linux {release} by now, not {expected}")
+        return 1
+    steps = all_steps()
+    kept = os.path.dirname(vmlinuz)
+    root = os.path.join(kept, "root.cpio")
+    build_root(root, busybox, steps)
+    try:
+        transcript = guest.boot(vmlinuz, root, print, lambda boot, text: keep_console(
+            os.path.join(kept, f"console-{boot}.txt"), text), machine=guest.ARM64)
+    finally:
+        os.remove(root)
+    if transcript.bpf_in_crash:
+        print(f"crashed in a BPF program: {transcript.crash}\n{transcript.bpf_in_crash}")
+        return 1
+    problems = judge(transcript, steps)
+    for problem in problems:
+        print(f"problem: {problem}")
+    print(f"measured: {measured(transcript, time.monotonic() - began)}")
+    return 1 if problems else 0
+
+
+def main():
+    if len(sys.argv) not in (3, 4):
+        print(__doc__)
+        return 2
+    return run(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) == 4 else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+// Perl programs under load, seen as a receiver sees them: whole stacks, all frames named, also of code that comes and goes all
+// the time.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/live/perl_runs.h"
+#include "tests/live/sampled_run.h"
+#include "tests/live/target_program.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr double kFrequencyHz = 499;
+constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
+constexpr uint64_t kWarmUpSamples = 100, kSamples = 600;
+
+struct Seen {
+  int64_t stacks = 0, rooted = 0;  // With Perl's frames; with {main} as their outermost one.
+  int64_t frames = 0, unnamed = 0, stale = 0, without_line = 0, other_names = 0;
+};
+
+Seen Look(const std::vector<SeenStack>& stacks) {
+  Seen seen;
+  for (const SeenStack& stack : stacks) {
+    std::string root;
+    for (const DecodedFrame& frame : stack.user) {
+      if (frame.type != "perl") continue;
+      const DecodedLine line = frame.lines.empty() ? DecodedLine{} : frame.lines.back();
+      root = line.function;
+      seen.frames += stack.count;
+      seen.stale += line.function == "[stale]" ? stack.count : 0;
+      seen.unnamed += line.function.empty() || line.function == "[gone]" ? stack.count : 0;
+      seen.without_line += !line.file.empty() && line.line <= 0 ? stack.count : 0;
+      const bool is_known = line.function == "main::spin" || line.function == "main::__ANON__" ||
+                            line.function == "{main}" || line.function == "eval '...'" ||
+                            line.function.starts_with("Made::P") ||
+                            line.function.starts_with("UNIVERSAL::");
+      seen.other_names += is_known ? 0 : stack.count;
+    }
+    if (root.empty()) continue;
+    seen.stacks += stack.count;
+    seen.rooted += root == "{main}" ? stack.count : 0;
+  }
+  return seen;
+}
+
+class PerlLoad : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    interpreter_ = FindPerl(GetParam());
+    if (interpreter_.empty()) GTEST_SKIP() << "no Perl 5." << GetParam() << " here";
+  }
+  std::string Version() const { return fmt::format("perl 5.{}", GetParam()); }
+  std::vector<std::string> Command(const std::string& script) const {
+    std::vector<std::string> command = interpreter_;
+    command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/perl/" + script);
+    return command;
+  }
+  std::vector<std::string> interpreter_;
+};
+
+TEST_P(PerlLoad, StacksAreWholeAndNamed) {
+  const TargetProgram program = TargetProgram::Start(Command("many_shapes.pl"));
+  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+  (*run)->Run(kTimeoutMs, kWarmUpSamples);  // The first ones meet files that are new.
+  const uint64_t complete = (*run)->complete(), all = (*run)->with_user_stack();
+  (*run)->Run(kTimeoutMs, kSamples);
+  (*run)->Stop();
+  const uint64_t now_complete = (*run)->complete() - complete;
+  const uint64_t now_all = (*run)->with_user_stack() - all;
+  const Seen seen = Look((*run)->stacks());
+  Measured(fmt::format(
+      "{} under load: {} of {} whole, {} of {} with {{main}} as root, of {} frames {} [stale], {} "
+      "unnamed, {} without line; {}",
+      Version(), now_complete, now_all, seen.rooted, seen.stacks, seen.frames, seen.stale,
+      seen.unnamed, seen.without_line, (*run)->Ends()));
+  ASSERT_GT(now_all, (kSamples - kWarmUpSamples) / 2) << "too few samples in a minute";
+  EXPECT_GE(static_cast<double>(now_complete), 0.99 * static_cast<double>(now_all));
+  // A sample of the program's start, in BEGIN, has another root.
+  EXPECT_GE(static_cast<double>(seen.rooted), 0.9 * static_cast<double>(seen.stacks));
+  EXPECT_GE(static_cast<double>(seen.stacks), 0.9 * static_cast<double>(now_all));
+  EXPECT_LE(static_cast<double>(seen.unnamed + seen.stale),
+            0.005 * static_cast<double>(seen.frames));
+}
+
+TEST_P(PerlLoad, CodeThatComesAndGoes) {
+  const TargetProgram program = TargetProgram::Start(Command("new_code.pl"));
+  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+  (*run)->Run(kTimeoutMs, kWarmUpSamples);  // What is sent along needs the file to be known.
+  (*run)->Run(kTimeoutMs, kSamples);
+  (*run)->Stop();
+  const Seen seen = Look((*run)->stacks());
+  Measured(fmt::format(
+      "{} with code that comes and goes: {} frames, {} [stale], {} unnamed, {} of other "
+      "names",
+      Version(), seen.frames, seen.stale, seen.unnamed,
+      seen.other_names - seen.stale - seen.unnamed));
+  ASSERT_GT(seen.frames, static_cast<int64_t>(kSamples) / 2) << "too few samples in a minute";
+  // None may be taken for another; the program's start has names of its own.
+  EXPECT_LE(seen.other_names - seen.stale - seen.unnamed, seen.frames / 10);
+  EXPECT_LE(seen.stale + seen.unnamed, seen.frames / 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, PerlLoad, testing::ValuesIn(PerlReleases()),
+                         [](const auto& instance) {
+                           return fmt::format("perl5_{}", instance.param);
+                         });
+
+}  // namespace
+}  // namespace stackray::test
