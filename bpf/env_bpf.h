@@ -55,6 +55,7 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 }
 
 static int env_find_range(struct scratch *s, u64 pc);
+#define CODE_IS_READABLE 1
 static int env_find_code(struct scratch *s, u64 file_offset);
 
 /* The first free slot of this CPU. Interrupts nest, so a slot that a lower context holds stays busy

@@ -12,6 +12,7 @@
  *
  * Compiles for BPF and for the host. The includer provides
  *   int env_read(struct scratch *s, void *to, u32 bytes, u64 from)   0 or an error; the target's memory
+ *   CODE_IS_READABLE   0: env_read() knows the stack alone
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  * and bpf/table_lookup.h's env_chunk(). */
@@ -23,6 +24,7 @@
 
 #define KNOWN_CALLEE (1u << UNWIND_FP | 1u << UNWIND_SP)
 #define KNOWN_ALL ((u32)((1ULL << UNWIND_REGISTERS) - 1))
+#define OFFSET_NOWHERE (~0ULL) /* enter_native_frame(): the pc is in no code */
 
 /* One word of the target's stack, out of a window of WINDOW_BYTES that usually holds many frames. A
  * window that would cross the stack's end fails as a whole; then the word alone is read. */
@@ -147,6 +149,8 @@ static __always_inline int step_rule(struct scratch *s)
 	s->regs.r[3] = rbx;
 	s->regs.known |= rbx_known;
 	s->regs.exact_pc = rule->signal_frame;
+	if (rule->guessed)
+		s->flags |= SAMPLE_GUESSED;
 	return END_NONE;
 }
 
@@ -189,11 +193,13 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 		return END_NULL_RA;
 	end = env_find_range(s, lookup);
 	if (end) {
-		/* An interrupted pc is true even where nothing is mapped (a call through a bad pointer). */
-		if (s->regs.exact_pc)
-			append_word(s, (u64)FRAME_NO_RANGE << FRAME_KIND_SHIFT |
-					       (pc & FRAME_OFFSET_MASK));
-		return end;
+		/* An interrupted pc is true even where no code is: a call through a bad pointer. */
+		if (!s->regs.exact_pc)
+			return end;
+		*file_offset = end == END_NO_MAPPING || end == END_NOT_EXECUTABLE ? OFFSET_NOWHERE : 0;
+		if (append_word(s, (u64)FRAME_NO_RANGE << FRAME_KIND_SHIFT | (pc & FRAME_OFFSET_MASK)))
+			return END_TOO_DEEP;
+		return *file_offset == OFFSET_NOWHERE ? END_NONE : end;
 	}
 	i = s->current_range;
 	if (i >= SAMPLE_MAX_RANGES)
@@ -201,6 +207,18 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 	range = &s->ranges[i];
 	*file_offset = lookup - range->start + range->file_offset;
 	return append_native_frame(s, pc - range->start + range->file_offset, s->regs.exact_pc);
+}
+
+/* A call through a bad pointer: its return address is at rsp. */
+static __always_inline int step_bad_call(struct scratch *s)
+{
+	u64 sp = s->regs.r[UNWIND_SP], pc;
+
+	if (read_word(s, sp, &pc))
+		return END_NO_MAPPING;
+	enter_caller(s, pc, sp + 8, s->regs.r[UNWIND_FP]);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
 }
 
 /* One frame: append it and move to its caller. END_NONE: go on. On END_UNKNOWN_FILE and
@@ -211,6 +229,9 @@ static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset
 	u32 code, base;
 	int end = env_find_code(s, file_offset);
 
+	if (file_offset == OFFSET_NOWHERE)
+		return step_bad_call(s);
+	end = env_find_code(s, file_offset);
 	if (end)
 		return end;
 	code = s->code;

@@ -70,9 +70,62 @@ static __always_inline int step_signal(struct scratch *s)
 	return END_NONE;
 }
 
+/* How much of its frame a function has made, where one can say so by the instruction that comes next: 8 right behind
+ * the call and before the return, 16 with rbp pushed and not yet set, 0 else. Intel's manual, volume 2: endbr64, push
+ * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count); and gcc's code for a nested function, which
+ * is written onto the stack (movabs to r11, to r10, jmp *%r11). */
+static __always_inline u32 bytes_of_new_frame(struct scratch *s)
+{
+	u64 code;
+
+	s->window_base = ~0ULL;
+	if (env_read(s, s->window, sizeof(code), s->regs.pc))
+		return 0;
+	code = *(loaded_u64 *)s->window;
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xff) == 0x55)
+		return 8;
+	if ((code & 0xffff) == 0xc3f3 || (u32)code == 0xfa1e0ff3)
+		return 8;
+	if ((code & 0xfeff) == 0xba49 || (code & 0xffffff) == 0xe3ff49)
+		return 8;
+	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48)
+		return 16;
+	return 0;
+}
+
+/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
+static __always_inline int is_behind_call(struct scratch *s)
+{
+	const u8 *before = s->window;
+
+	s->window_base = ~0ULL;
+	/* Code that is not in memory did not run, so nothing called from there. A walk in user space has no code. */
+	if (env_read(s, s->window, 8, s->regs.pc - 8))
+		return !CODE_IS_READABLE;
+	return before[3] == 0xe8 || (before[6] == 0xff && (before[7] & 0x38) == 0x10) ||
+	       (before[5] == 0xff && (before[6] & 0x38) == 0x10) ||
+	       (before[4] == 0xff && (before[5] & 0x38) == 0x10) ||
+	       (before[2] == 0xff && (before[3] & 0x38) == 0x10) ||
+	       (before[1] == 0xff && (before[2] & 0x38) == 0x10);
+}
+
+/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
+ * address that no call left there is the begin of a stack that was made by hand (makecontext()). */
 static __always_inline int step_without_rules(struct scratch *s)
 {
-	return step_frame_pointer(s);
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;
+	u32 bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0, i = s->current_range;
+
+	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
+	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s))
+		return END_UNDEFINED_RA;
+	if (!bytes)
+		return step_frame_pointer(s);
+	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, sp + bytes, rbp);
+	s->flags |= SAMPLE_GUESSED;
+	return END_NONE;
 }
 
 static __always_inline int step_plt(struct scratch *s)

@@ -85,7 +85,8 @@ static __always_inline int saved_registers(struct scratch *s, void *at)
 	/* In a system call the pc is behind its instruction, perhaps behind its function or its rules (the
 	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions and
 	 * interrupts have -1 there (arch/x86/entry/entry_64.S). */
-	s->regs.exact_pc = (s64)saved->orig_rax < 0;
+	/* The instruction leaves its pc in rcx: where that is another one, a signal's handler is about to begin. */
+	s->regs.exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
 	return saved->cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 

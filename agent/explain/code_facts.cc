@@ -26,7 +26,7 @@ bool HasDebugInfo(const ElfImage& image) {
 }
 
 UnwindSource UnwindOf(const ElfImage& image, const ByteSource& source, bool is_go) {
-  if (!UnwindTables::Create(source, image).ok())
+  if (!UnwindTables::HasEntries(source, image) || !UnwindTables::Create(source, image).ok())
     return is_go ? UnwindSource::kGo : UnwindSource::kNone;
   const bool eh_frame = Has(image, ".eh_frame") || image.eh_frame_header_address();
   if (!eh_frame && is_go) return UnwindSource::kGo;  // Its .debug_frame is not needed.

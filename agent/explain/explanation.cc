@@ -28,7 +28,7 @@ std::string_view UnwindText(UnwindSource source) {
     case UnwindSource::kEhFrame: return ".eh_frame";
     case UnwindSource::kDebugFrame: return ".debug_frame";
     case UnwindSource::kGo: return "frame pointers (Go)";
-    case UnwindSource::kNone: return "no table: frame pointers";
+    case UnwindSource::kNone: return "no table: its instructions";
     case UnwindSource::kUnknown: return "not readable";
   }
   return "";

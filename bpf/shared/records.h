@@ -110,7 +110,7 @@ enum sample_flags {
 	SAMPLE_IN_KERNEL = 1, /* the tick hit kernel mode */
 	SAMPLE_HAS_RAW = 2,   /* `resume` and raw stack bytes are there: user space finishes the walk */
 	SAMPLE_KERNEL_CUT = 4, /* the kernel stack was longer than SAMPLE_MAX_KERNEL_FRAMES */
-	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers where no rules exist */
+	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers or instructions where no rules exist */
 	SAMPLE_UNSURE_MAPPING = 16, /* a mapping was being changed at that moment */
 };
 

@@ -102,7 +102,7 @@ struct unwind_rule {
 	s32 rbp_offset;
 	s32 ra_offset;
 	s32 rbx_offset;
-	u32 reserved;    /* zero */
+	u32 guessed;     /* 1: from instructions, no compiler says so (SAMPLE_GUESSED) */
 };
 static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
 

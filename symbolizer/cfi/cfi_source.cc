@@ -48,18 +48,33 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   }
   if (code.empty()) return absl::NotFoundError("no executable segment");
   std::ranges::stable_sort(code, {}, &Builder::Code::file_begin);
-  std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
+  const bool is_x86 = elf.machine() == EM_X86_64;
+  const std::optional<cfi::FrameSection> section = cfi::FindFrameSection(source, elf);
   std::vector<uint64_t> functions;
-  if (!section && CodeBytes(elf) <= kMaxScannedBytes) {
+  if (!section && !is_x86 && CodeBytes(elf) <= kMaxScannedBytes) {
     absl::StatusOr<std::vector<uint64_t>> found = cfi::FindArm64Functions(source, elf);
     if (found.ok()) functions = *std::move(found);
-    if (!functions.empty()) section = {.region = {.end_is_known = true, .machine = &cfi::kArm64}};
   }
-  if (!section) return absl::NotFoundError("no call frame information");
-  auto builder = std::make_unique<Builder>(source, *section, std::move(code),
-                                           cfi::FindArm64Stubs(elf), std::move(functions));
-  if (elf.machine() == EM_X86_64 && IsLoader(elf)) builder->KeepRbx();
+  if (!section && !is_x86 && functions.empty())
+    return absl::NotFoundError("no call frame information");
+  // Without any, an empty section: all code is a gap.
+  cfi::FrameSection none;
+  none.region.machine = cfi::Machine::Of(elf.machine());
+  none.region.end_is_known = !is_x86;
+  const std::optional<cfi::Arm64Stubs> stubs = cfi::FindArm64Stubs(elf);
+  auto builder =
+      std::make_unique<Builder>(source, section.value_or(none), code, stubs, std::move(functions));
+  builder->SetEntry(elf.entry());
+  if (is_x86 && IsLoader(elf)) builder->KeepRbx();
+  if (section && !section->region.is_debug_frame)
+    if (const auto more = cfi::FindDebugFrame(source, elf); more)
+      builder->FillFrom(
+          std::make_unique<Builder>(source, *more, code, stubs, std::vector<uint64_t>()));
   return UnwindTables(std::move(builder));
+}
+
+bool UnwindTables::HasEntries(const ByteSource& source, const ElfImage& elf) {
+  return cfi::FindFrameSection(source, elf).has_value();
 }
 
 UnwindTables::UnwindTables(std::unique_ptr<Builder> builder) : builder_(std::move(builder)) {}

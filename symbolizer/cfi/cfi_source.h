@@ -1,7 +1,9 @@
 // Unwind rows of one ELF file, made page by page from its call frame information.
 //
 // A page is 16 KiB of the file (by file offset, so that it is the same in every process); its rows
-// are encoded as bpf/shared/unwind_table.h says for the file's machine. An address belongs to the entry that begins last
+// are encoded as bpf/shared/unwind_table.h says for the file's machine. Where
+// .eh_frame has no entry, .debug_frame may have one; where neither has, x86-64's instructions are looked at
+// (instruction_look.h). An address belongs to the entry that begins last
 // at or below it, as in the runtime unwinders; where entries overlap the later one holds. Input: a
 // foreign file that may change while it is read. Nothing in it is trusted, and each page
 //          costs bounded work (about 10 ms at worst, 5 µs as compilers write them).
@@ -32,9 +34,11 @@ struct PageRange {
 class UnwindTables {
  public:
   // `source` must outlive this object; `elf` is read during the call only.
-  // Errors: NotFound (no call frame information, or no code), Unimplemented (neither x86-64 nor
-  // arm64).
+  // Errors: NotFound (no code; on arm64 also no call frame information), Unimplemented (neither x86-64 nor arm64).
   static absl::StatusOr<UnwindTables> Create(const ByteSource& source, const ElfImage& elf);
+
+  // Whether the file has call frame information. Without it pages are made from its instructions.
+  static bool HasEntries(const ByteSource& source, const ElfImage& elf);
 
   UnwindTables(UnwindTables&&) noexcept;
   UnwindTables& operator=(UnwindTables&&) noexcept;

@@ -129,16 +129,22 @@ std::optional<FrameSection> FindSection(const ByteSource& source, const ElfImage
   }
   if (const std::optional<FrameRegion> region = FromSection(source, eh_frame))
     return FrameSection{*region, std::nullopt};
+  return FindDebugFrame(source, elf);
+}
+
+}  // namespace
+
+std::optional<FrameSection> FindDebugFrame(const ByteSource& source, const ElfImage& elf) {
   const ElfSection* debug_frame = elf.FindSection(".debug_frame");
   std::optional<FrameRegion> region = FromSection(source, debug_frame);
   if (!region) return std::nullopt;
   region->address = 0;
   region->is_debug_frame = true;
+  if (const Machine* machine = Machine::Of(elf.machine()); machine != nullptr)
+    region->machine = machine;
   region->compressed = (debug_frame->flags & SHF_COMPRESSED) != 0;
   return FrameSection{*region, std::nullopt};
 }
-
-}  // namespace
 
 std::optional<FrameSection> FindFrameSection(const ByteSource& source, const ElfImage& elf) {
   const Machine* machine = Machine::Of(elf.machine());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "symbolizer/cfi/inflate_section.h"
+#include "symbolizer/cfi/x86_64_gaps.h"
 
 namespace stackray {
 
@@ -45,16 +46,50 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
   const PageRange range = pages();
   if (page < range.first_page || page - range.first_page >= range.page_count)
     return absl::InvalidArgumentError("the page is not one of this file's code");
+  if (absl::Status status = CollectRows(page); !status.ok()) return status;
+  if (absl::Status status = FillGaps(page); !status.ok()) return status;
+  return cfi::EncodePage(rows_.rows(), encoder_.rules());
+}
+
+absl::Status UnwindTables::Builder::CollectRows(uint32_t page) {
   if (absl::Status status = EnsureIndex(); !status.ok()) return status;
   Result result = CollectPage(page);
   if (result == Result::kTableDamaged && index_is_header_) {
     if (absl::Status status = ScanInstead(); !status.ok()) return status;
     result = CollectPage(page);
   }
-  if (result == Result::kReadFailed) return ReadStatus();
-  if (section_.region.machine->is_arm64())
-    if (absl::Status status = FillArm64Gaps(page); !status.ok()) return status;
-  return cfi::EncodePage(rows_.rows(), encoder_.rules());
+  return result == Result::kReadFailed ? ReadStatus() : absl::OkStatus();
+}
+
+// What this section does not cover: by the other section, and then by looking at the instructions.
+absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
+  if (more_ != nullptr) {
+    if (absl::Status status = more_->CollectRows(page); !status.ok()) return status;
+    std::vector<cfi::PageRow> rows(more_->rows_.rows().begin(), more_->rows_.rows().end());
+    for (cfi::PageRow& row : rows)
+      if (row.code >> CODE_BASE_SHIFT == CODE_BASE_RULE)
+        row.code = encoder_.CodeOfRule(more_->encoder_.rules()[row.code & CODE_INDEX_MASK]);
+    rows_.FillFrom(rows);
+  }
+  if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  uint64_t done = page_begin;
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, done);
+    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    const cfi::GapPiece piece{.page_begin = static_cast<uint32_t>(begin - page_begin),
+                              .page_end = static_cast<uint32_t>(end - page_begin),
+                              .file_offset = begin,
+                              .address = code.address + (begin - code.file_begin),
+                              .segment_file_begin = code.file_begin,
+                              .segment_file_end = code.file_end,
+                              .entry = entry_};
+    if (absl::Status status = cfi::FillX86Gaps(source_, piece, &encoder_, &rows_); !status.ok())
+      return status;
+    done = end;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
@@ -239,6 +274,7 @@ size_t UnwindTables::Builder::memory_bytes() const {
   size_t bytes = sizeof(*this) + inflated_.capacity() + program_.memory_bytes() +
                  rows_.memory_bytes() + encoder_.memory_bytes() + code_.capacity() * sizeof(Code);
   if (entries_) bytes += entries_->memory_bytes();
+  if (more_ != nullptr) bytes += more_->memory_bytes();
   if (index_ != nullptr) bytes += index_->memory_bytes();
   return bytes;
 }

@@ -32,6 +32,12 @@ class UnwindTables::Builder {
           std::optional<cfi::Arm64Stubs> stubs, std::vector<uint64_t> functions);
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
 
+  // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
+  void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
+
+  // Where the program begins, which nobody calls. Before the first BuildPage().
+  void SetEntry(uint64_t entry) { entry_ = entry; }
+
   PageRange pages() const;
   absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
   size_t memory_bytes() const;
@@ -52,6 +58,8 @@ class UnwindTables::Builder {
   bool EntryAgrees(uint64_t i);
   absl::Status ScanInstead();
   absl::Status ReadStatus() const;
+  absl::Status CollectRows(uint32_t page);
+  absl::Status FillGaps(uint32_t page);
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
   absl::Status FillArm64Gaps(uint32_t page);
@@ -73,6 +81,8 @@ class UnwindTables::Builder {
   cfi::CfaProgram program_;
   cfi::PageRows rows_;
   cfi::RuleEncoder encoder_;
+  uint64_t entry_ = 0;
+  std::unique_ptr<Builder> more_;  // Null: there is one section only.
   int64_t budget_ = 0;
 };
 

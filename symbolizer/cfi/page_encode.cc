@@ -1,5 +1,6 @@
 #include "symbolizer/cfi/page_encode.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -34,6 +35,18 @@ uint8_t* WriteBlock(std::span<const PageRow> rows, uint8_t* out) {
 void PageRows::Clear() {
   if (rows_.capacity() > kUsualRows) std::vector<PageRow>().swap(rows_);
   rows_.assign(1, PageRow{0, kNone});
+}
+
+void PageRows::FillFrom(std::span<const PageRow> other) {
+  const std::vector<PageRow> mine = std::exchange(rows_, {PageRow{0, kNone}});
+  u16 own = kNone, others = kNone;
+  for (size_t i = 0, j = 0; i < mine.size() || j < other.size();) {
+    const uint32_t at = std::min<uint32_t>(i < mine.size() ? mine[i].offset : PAGE_TEXT_BYTES,
+                                           j < other.size() ? other[j].offset : PAGE_TEXT_BYTES);
+    if (i < mine.size() && mine[i].offset == at) own = mine[i++].code;
+    if (j < other.size() && other[j].offset == at) others = other[j++].code;
+    Append(at, own == kNone ? others : own);
+  }
 }
 
 void PageRows::Replace(u16 code) {

@@ -38,6 +38,9 @@ class PageRows {
   // Forgets what was said about `offset` and later, so that Append may go back there.
   void Truncate(uint32_t offset);
 
+  // Where nothing holds, what `other` (as rows() gives them) says.
+  void FillFrom(std::span<const PageRow> other);
+
   // [begin, end) has `code` now. Costs a pass over the rows.
   void Overwrite(uint32_t begin, uint32_t end, u16 code);
 

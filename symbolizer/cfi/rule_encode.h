@@ -61,6 +61,10 @@ class RuleEncoder {
   // left. 32 bytes for each distinct one: for files that are known to need it. x86-64 only.
   void KeepRbx() { keep_rbx_ = true; }
 
+  // The code of a rule that is there already, or is added: SPECIAL_UNSUPPORTED once the page has
+  // PAGE_MAX_RULES.
+  u16 CodeOfRule(const unwind_rule& rule);
+
   const std::vector<unwind_rule>& rules() const { return rules_; }
   void Clear();
   size_t memory_bytes() const {
@@ -70,7 +74,6 @@ class RuleEncoder {
 
  private:
   u16 EncodeGeneral(const CfaState& state, bool signal_frame);
-  u16 CodeOfRule(const unwind_rule& rule);
 
   struct RuleHash {
     size_t operator()(const unwind_rule& rule) const;

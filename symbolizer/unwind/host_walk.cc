@@ -25,6 +25,7 @@ void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 
+#define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tests/live/sampled_run.h"
-#include "tests/live/stack_oracle.h"
 #include "tests/live/target_program.h"
+#include "tests/oracles/stack_oracle.h"
 
 namespace stackray::test {
 namespace {

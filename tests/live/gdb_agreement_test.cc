@@ -11,10 +11,10 @@
 #include <string>
 
 #include "agent/sampling/markers.h"
-#include "tests/live/gdb_frames.h"
 #include "tests/live/raw_stacks.h"
 #include "tests/live/sampled_run.h"
 #include "tests/live/target_program.h"
+#include "tests/oracles/gdb_frames.h"
 
 namespace stackray::test {
 namespace {

@@ -45,11 +45,16 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
         return runtimes->RecogniseMadeCode(file, runtime);
       });
   stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
-  const uint32_t pids[] = {pid};
-  if (absl::Status status = stacks->sampler_->TargetPids(pids, false); !status.ok()) return status;
+  if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
   stacks->table_thread_ = std::thread([at = stacks.get()] { at->AnswerMisses(); });
   if (absl::Status status = stacks->sampler_->Start(); !status.ok()) return status;
   return stacks;
+}
+
+absl::Status RawStacks::Target(uint32_t pid) {
+  pid_ = pid;
+  const uint32_t pids[] = {pid};
+  return sampler_->TargetPids(pids, false);
 }
 
 RawStacks::~RawStacks() {

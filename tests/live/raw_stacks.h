@@ -45,6 +45,9 @@ class RawStacks {
   static absl::StatusOr<std::unique_ptr<RawStacks>> Start(double frequency_hz, uint32_t pid);
   ~RawStacks();
 
+  // Samples `pid` from now on, and nothing else.
+  absl::Status Target(uint32_t pid);
+
   // Stops the process at its next sample of user code and returns that sample; nullopt when it does
   // not stop within `timeout_ms`. The caller lets the process go on (SIGCONT).
   std::optional<RawStack> StopAtSample(int timeout_ms);
@@ -58,7 +61,7 @@ class RawStacks {
   bool WaitUntilStopped(int timeout_ms);
   std::string NameOf(const code_range& range, uint64_t file_offset);
 
-  const uint32_t pid_;
+  uint32_t pid_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<ExecutableFiles> files_;
   std::unique_ptr<RowStore> rows_;

@@ -118,8 +118,10 @@ std::string LiveWalk::NameAt(uint64_t address) {
 std::optional<uint64_t> LiveWalk::FindSymbol(const std::string& name) {
   const std::optional<code_range> program = FindRange(thread_.entry());
   if (!program) return std::nullopt;
-  for (uint64_t address = program->start; address < program->end; ++address)
-    if (NameAt(address) == name) return address;
+  for (uint64_t address = program->start; address < program->end; ++address) {
+    const std::string found = NameAt(address);
+    if (found == name || found.starts_with(name + "::h")) return address;
+  }
   return std::nullopt;
 }
 

@@ -28,7 +28,7 @@ class LiveWalk : public WalkEnvironment {
   absl::StatusOr<RecordedWalk> Record(WalkResult* result);
   // The function that covers `address`, "[FILE]" or "[anonymous]"; empty: not executable.
   std::string NameAt(uint64_t address);
-  // Where the program's own symbol begins.
+  // Where the program's own symbol begins; of Rust's names the hash may be left out.
   std::optional<uint64_t> FindSymbol(const std::string& name);
 
   bool Read(uint64_t address, std::span<uint8_t> to) override;

@@ -3,6 +3,7 @@
 //
 // On disk it is text, one fact a line, numbers in hex except where the line says otherwise:
 //   pc V                        the leaf's pc; `r N V` its register N in DWARF's numbering
+//   exact 0                     the leaf is in a system call: its pc lies behind an instruction
 //   file ID NAME FIRST COUNT    a file's name and its range of table pages; COUNT 0: it has no tables
 //   range START END OFFSET ID   an executable mapping; ID 0: anonymous memory, `vdso`: the vDSO
 //   word ADDRESS VALUE [N STEP] a word of the stack; the same N times, STEP bytes apart

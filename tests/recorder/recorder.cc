@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "tests/oracles/gdb_frames.h"
 #include "tests/recorder/live_walk.h"
 
 namespace stackray {
@@ -90,20 +90,14 @@ absl::StatusOr<StoppedThread> Stop(const Options& options) {
   return thread;
 }
 
-// Runs gdb on the released thread: "PC NAME" a line.
+// What gdb says of the released thread: "PC NAME" a line.
 std::string AskGdb(const StoppedThread& thread) {
-  const std::string command =
-      fmt::format("gdb -nx -batch -q -p {} -ex 'py tid={}' -x " STACKRAY_SOURCE_DIR
-                  "/tests/recorder/gdb_frames.py 2>&1",
-                  thread.pid(), thread.tid());
+  const std::unique_ptr<test::GdbFrames> gdb = test::GdbFrames::Start();
   std::string frames;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return "";
-  constexpr char kMark[] = "frame ";
-  char line[4096];
-  while (fgets(line, sizeof(line), pipe) != nullptr)
-    if (strncmp(line, kMark, sizeof(kMark) - 1) == 0) frames += line + sizeof(kMark) - 1;
-  pclose(pipe);
+  if (gdb == nullptr) return frames;
+  for (const test::GdbFrame& frame :
+       gdb->Ask(static_cast<uint32_t>(thread.pid()), static_cast<uint32_t>(thread.tid())))
+    frames += fmt::format("{:x} {}\n", frame.pc, frame.name.empty() ? "?" : frame.name);
   return frames;
 }
 

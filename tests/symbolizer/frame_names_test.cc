@@ -6,7 +6,7 @@
 #include <random>
 
 #include "symbolizer/demangle.h"
-#include "tests/symbolizer/symbol_oracle.h"
+#include "tests/oracles/symbol_oracle.h"
 
 namespace stackray {
 namespace {

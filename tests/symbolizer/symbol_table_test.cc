@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "tests/symbolizer/symbol_oracle.h"
+#include "tests/oracles/symbol_oracle.h"
 
 namespace stackray {
 namespace {

@@ -9,7 +9,7 @@
 #include "reporter/decoded_batch.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/sample_stream.h"
-#include "tests/symbolizer/symbol_oracle.h"
+#include "tests/oracles/symbol_oracle.h"
 
 namespace stackray::test {
 namespace {

@@ -197,7 +197,7 @@ TEST(Arm64Rows, TheWayOutOfASignalHandler) {
   x86.machine = EM_X86_64;
   x86.return_register = 16;
   x86.words = {{100, kMovX8RtSigreturn}, {104, kSvc}};
-  EXPECT_EQ(RowAt(x86, 100), "NONE");
+  EXPECT_NE(RowAt(x86, 100), "SIGNAL") << "arm64's instructions mean nothing there";
 }
 
 std::string Scanned(const std::vector<uint32_t>& words, size_t at) {

@@ -175,7 +175,12 @@ CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules, uint16_t 
     constexpr const char* kNames[] = {"NONE", "END", "SIGNAL", "PLT", "UNSUPPORTED"};
     return {.special = kNames[code & CODE_INDEX_MASK]};
   }
-  if (base == CODE_BASE_RULE) return DescribeRule(rules[code & CODE_INDEX_MASK], machine);
+  if (base == CODE_BASE_RULE) {
+    const unwind_rule& rule = rules[code & CODE_INDEX_MASK];
+    CodeText text = DescribeRule(rule, machine);
+    text.guessed = rule.guessed != 0;
+    return text;
+  }
   if (machine == EM_AARCH64) return DescribeRule(Arm64Rule(code), machine);
   unwind_rule rule{};
   rule.cfa_register = base == CODE_BASE_RSP ? 7 : 6;

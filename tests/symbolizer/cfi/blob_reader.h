@@ -32,6 +32,7 @@ struct CodeText {
   std::string special, cfa, rbp, ra, rbx;
   // The same as expressions in the words of llvm-dwarfdump.
   std::string cfa_exact, rbp_exact, ra_exact;
+  bool guessed = false;  // From instructions.
 };
 CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules,
                       uint16_t machine = EM_X86_64);

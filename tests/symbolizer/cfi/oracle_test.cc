@@ -70,8 +70,15 @@ OracleRow RebasedOnRsp(OracleRow row) {
   return row;
 }
 
+// No rules, or what the instructions say where a file has no entry.
+bool IsWithoutEntry(const CodeText& ours) {
+  return ours.guessed || ours.special == "NONE" || ours.special == "END" ||
+         ours.special == "SIGNAL";
+}
+
 std::string ReadelfDifference(const CodeText& ours, const OracleRow* original) {
-  if (original == nullptr) return ours.special == "NONE" ? "" : "expected NONE";
+  if (original == nullptr) return IsWithoutEntry(ours) ? "" : "expected NONE";
+  if (ours.guessed) return "guessed, though there are rules";
   const OracleRow rebased = RebasedOnRsp(*original);
   const OracleRow* row = &rebased;
   if (ours.special == "NONE") return "expected rules";
@@ -95,7 +102,8 @@ std::string LlvmDifference(const CodeText& ours, const OracleRow* row) {
   constexpr const char* kPlt =
       "DW_OP_breg7 RSP+8, DW_OP_breg16 RIP+0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge, "
       "DW_OP_lit3, DW_OP_shl, DW_OP_plus";
-  if (row == nullptr) return ours.special == "NONE" ? "" : "expected NONE";
+  if (row == nullptr) return IsWithoutEntry(ours) ? "" : "expected NONE";
+  if (ours.guessed) return "guessed, though there are rules";
   if (ours.special == "NONE") return "expected rules";
   if (ours.special == "END") return row->ra == "undefined" ? "" : "the return address is defined";
   if (ours.special == "PLT") return row->cfa == kPlt ? "" : "not PLT";

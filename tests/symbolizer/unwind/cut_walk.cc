@@ -22,6 +22,7 @@ void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 
+#define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
@@ -53,8 +54,10 @@ std::vector<CutWalk> CutAtEveryFrame(WalkEnvironment& environment, const unwind_
   std::vector<CutWalk> cuts;
   u64 file_offset = 0;
   while (enter_native_frame(s.get(), &file_offset) == END_NONE) {
-    cuts.push_back(
-        {{s->body, s->body + s->word_count}, {s->ranges, s->ranges + s->range_count}, s->regs});
+    // A frame in no code has no page that could be missing.
+    if (s->body[s->word_count - 1] >> FRAME_KIND_SHIFT != FRAME_NO_RANGE)
+      cuts.push_back(
+          {{s->body, s->body + s->word_count}, {s->ranges, s->ranges + s->range_count}, s->regs});
     if (leave_native_frame(s.get(), file_offset) != END_NONE) break;
   }
   return cuts;

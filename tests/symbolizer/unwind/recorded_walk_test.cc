@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -23,7 +24,7 @@ const std::filesystem::path kFolder = STACKRAY_SOURCE_DIR "/tests/fixtures/nativ
 constexpr size_t kLeastFixtures = 4;
 #else
 const std::filesystem::path kFolder = STACKRAY_SOURCE_DIR "/tests/fixtures/native";
-constexpr size_t kLeastFixtures = 14;
+constexpr size_t kLeastFixtures = 40;
 #endif
 
 std::vector<std::string> FixtureNames() {
@@ -64,6 +65,15 @@ TEST_P(RecordedUnwind, MatchesExpected) {
           << "windows " << windows << ", lazy " << lazy;
 }
 
+// gdb knows no rules for this code: its frames part from ours, which lead to the program's start (gallery_cases.cc has
+// the rules that the live test holds it to).
+bool GdbLosesTheStack(const std::string& name) {
+  static const std::set<std::string> kNames = {"anonymous_code", "asm_loop_no_cfi", "dlopened",
+                                               "musl_dynamic",   "musl_signal",     "musl_static",
+                                               "no_tables",      "rust_abort"};
+  return kNames.contains(name);
+}
+
 // gdb.txt holds what gdb saw at the same stop. Where one of the two ends earlier (README.md says where and
 // why), the frames that both have still agree.
 TEST_P(RecordedUnwind, AgreesWithGdb) {
@@ -73,8 +83,16 @@ TEST_P(RecordedUnwind, AgreesWithGdb) {
     theirs.push_back(std::strtoull(line.c_str(), nullptr, 16));
   // A saved register that gdb took for a return address: nothing is ever mapped there.
   std::erase_if(theirs, [](uint64_t pc) { return pc > 0 && pc < 4096; });
-  std::vector<uint64_t> ours = FramePcs(Replay({}));
+  const WalkResult walk = Replay({});
+  std::vector<uint64_t> ours = FramePcs(walk);
   ASSERT_FALSE(theirs.empty());
+  if (GdbLosesTheStack(GetParam())) {
+    EXPECT_EQ(ours[0], theirs[0]);
+    EXPECT_NE(ours, theirs) << "gdb is right now: take it off the list";
+    EXPECT_EQ(walk.end, uint32_t{END_UNDEFINED_RA});
+    EXPECT_NE(expected_.find("main\n"), std::string::npos);
+    return;
+  }
   const size_t both = std::min(ours.size(), theirs.size());
   ours.resize(both);
   theirs.resize(both);
@@ -85,8 +103,10 @@ TEST_P(RecordedUnwind, GoesOnFromAnyFrame) {
   const WalkResult whole = Replay({});
   ReplayEnvironment environment(walk_, {});
   const std::vector<CutWalk> cuts = CutAtEveryFrame(environment, walk_.leaf);
-  // A leaf in no mapping is a frame that cannot be left.
-  ASSERT_EQ(cuts.size(), whole.words.size() - (whole.end == END_NO_MAPPING ? 1 : 0));
+  const auto nowhere = std::count_if(whole.words.begin(), whole.words.end(), [](uint64_t word) {
+    return word >> FRAME_KIND_SHIFT == FRAME_NO_RANGE;
+  });
+  ASSERT_EQ(cuts.size(), whole.words.size() - static_cast<size_t>(nowhere));
   const size_t step = cuts.size() > 200 ? 37 : 1;
   HostWalk walker;
   for (size_t i = 0; i < cuts.size(); i += step) {

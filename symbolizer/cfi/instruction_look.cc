@@ -1,0 +1,284 @@
+#include "symbolizer/cfi/instruction_look.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "symbolizer/cfi/x86_instruction.h"
+
+namespace stackray::cfi {
+namespace {
+
+constexpr int kMaxPasses = 6;
+constexpr int64_t kMaxFrameBytes = 1 << 24;
+constexpr uint64_t kFunctionAlignment = 16;
+// mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
+constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+// What is known before an instruction.
+struct State {
+  bool outermost = false;
+  // A call lies on the way here, and it may be one that never returns: then this is another function.
+  bool doubtful = false;
+  bool rsp_known = true, rbp_known = false;
+  int64_t rsp = 8, rbp = 0;  // CFA - rsp, CFA - rbp.
+  int64_t rbp_saved = 0;     // At CFA - this; 0: not saved.
+};
+
+struct Step {
+  uint64_t address = 0;
+  X86Instruction instruction;
+  bool is_start = false, is_likely_start = false, is_target = false, reached = false;
+  State state;
+};
+
+void LoadRbp(int64_t below_cfa, State* state) {
+  if (below_cfa == state->rbp_saved) state->rbp_saved = 0;
+  state->rbp_known = false;
+}
+
+void MoveRsp(int64_t amount, State* state) {
+  state->rsp -= amount;
+  if (state->rsp < 8 || state->rsp > kMaxFrameBytes) state->rsp_known = false;
+}
+
+void Apply(const X86Instruction& instruction, State* state) {
+  const int64_t value = instruction.value;
+  switch (instruction.stack) {
+    case StackEffect::kNone: return;
+    case StackEffect::kMoveRsp: return MoveRsp(value, state);
+    case StackEffect::kPushRbp:
+      MoveRsp(-8, state);
+      if (state->rsp_known && state->rbp_saved == 0 && !state->rbp_known)
+        state->rbp_saved = state->rsp;
+      return;
+    case StackEffect::kPopRbp: LoadRbp(state->rsp, state); return MoveRsp(8, state);
+    case StackEffect::kStoreRbp:
+      if (state->rsp_known && state->rbp_saved == 0 && !state->rbp_known)
+        state->rbp_saved = state->rsp - value;
+      return;
+    case StackEffect::kLoadRbp: return LoadRbp(state->rsp - value, state);
+    case StackEffect::kSetRbp:
+      state->rbp_known = state->rsp_known;
+      state->rbp = state->rsp - value;
+      return;
+    case StackEffect::kSetRsp:
+      state->rsp_known = state->rbp_known;
+      state->rsp = state->rbp - value;
+      return MoveRsp(0, state);
+    case StackEffect::kLeave:
+      state->rsp_known = state->rbp_known;
+      state->rsp = state->rbp;
+      LoadRbp(state->rsp, state);
+      return MoveRsp(8, state);
+    case StackEffect::kClearRbp:
+    case StackEffect::kLoseRbp: state->rbp_known = false; return;
+    case StackEffect::kLoseRsp: state->rsp_known = false; return;
+  }
+}
+
+bool EndsFlow(FlowEffect flow) {
+  return flow == FlowEffect::kJump || flow == FlowEffect::kIndirectJump ||
+         flow == FlowEffect::kReturn || flow == FlowEffect::kStop;
+}
+
+// A compiler saves rbp before it clears it; the code that begins a thread has nobody to save it for.
+bool BeginsThread(const Step& step) {
+  return step.instruction.stack == StackEffect::kClearRbp && step.state.rbp_saved == 0 &&
+         !step.state.rbp_known && step.state.rsp_known && step.state.rsp == 8;
+}
+
+LookedFrame FrameOf(const State& state) {
+  LookedFrame frame;
+  if (state.outermost) {
+    frame.kind = LookedFrame::Kind::kOutermost;
+    return frame;
+  }
+  if (!state.rsp_known && !state.rbp_known) return frame;
+  // A frame record (rbp points at the caller's rbp) is surer than a count of pushes.
+  const bool is_record = state.rbp_known && state.rbp == state.rbp_saved;
+  const bool by_rbp = is_record || !state.rsp_known;
+  frame.kind = by_rbp ? LookedFrame::Kind::kRbp : LookedFrame::Kind::kRsp;
+  frame.cfa_offset = static_cast<int32_t>(by_rbp ? state.rbp : state.rsp);
+  frame.rbp_below_cfa = static_cast<int32_t>(state.rbp_saved);
+  return frame;
+}
+
+class Look {
+ public:
+  Look(std::span<const uint8_t> code, uint64_t address, uint64_t entry)
+      : code_(code), address_(address), entry_(entry) {}
+
+  std::vector<LookedRow> Rows() {
+    Decode();
+    MarkStarts();
+    bool changed = true;
+    for (int pass = 0; pass < kMaxPasses && changed; ++pass) changed = Pass(/*guess_starts=*/false);
+    Pass(/*guess_starts=*/true);
+    return CollectRows();
+  }
+
+ private:
+  void Decode() {
+    step_at_.assign(code_.size(), 0);
+    bool behind_zero = false;
+    for (size_t at = 0; at < code_.size();) {
+      Step step{.address = address_ + at,
+                .instruction = DecodeX86(code_.subspan(at), address_ + at)};
+      X86Instruction& instruction = step.instruction;
+      const bool zeros =
+          code_[at] == 0 && (behind_zero || (at + 1 < code_.size() && code_[at + 1] == 0));
+      behind_zero = zeros;
+      if (instruction.length == 0 || zeros) {  // No code: behind a section's end, or data.
+        instruction = {};
+        instruction.length = 1;
+        instruction.padding = true;
+        instruction.flow = FlowEffect::kStop;
+      }
+      steps_.push_back(step);
+      step_at_[at] = static_cast<uint32_t>(steps_.size());
+      at += instruction.length;
+    }
+  }
+
+  // nullptr: outside, or in the middle of an instruction.
+  Step* StepAt(uint64_t target) {
+    const uint64_t at = target - address_;
+    if (at >= step_at_.size() || step_at_[at] == 0) return nullptr;
+    return &steps_[step_at_[at] - 1];
+  }
+
+  void MarkStarts() {
+    if (!steps_.empty()) steps_.front().is_start = true;
+    if (Step* entry = entry_ == 0 ? nullptr : StepAt(entry_); entry != nullptr)
+      entry->is_start = true;
+    for (const Step& step : steps_) {
+      const FlowEffect flow = step.instruction.flow;
+      Step* target = step.instruction.target == 0 ? nullptr : StepAt(step.instruction.target);
+      if (target == nullptr) continue;
+      if (flow == FlowEffect::kCall) target->is_start = true;
+      if (flow == FlowEffect::kBranch || (flow == FlowEffect::kJump && !LooksLikeStart(*target)))
+        target->is_target = true;
+    }
+    // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never returns. The heads of loops are aligned too, but something branches there.
+    bool behind_end = false, behind_call = false, behind_padding = false;
+    for (Step& step : steps_) {
+      if (step.instruction.padding) {
+        behind_padding = true;
+        continue;
+      }
+      const bool behind_last_call = behind_call && (behind_padding || LooksLikeStart(step));
+      if ((behind_end || behind_last_call) && !step.is_target &&
+          step.address % kFunctionAlignment == 0)
+        step.is_likely_start = true;
+      behind_end = EndsFlow(step.instruction.flow);
+      behind_call = step.instruction.flow == FlowEffect::kCall;
+      behind_padding = false;
+    }
+  }
+
+  // endbr64, or something saved: no case of a switch begins so.
+  bool LooksLikeStart(const Step& step) const {
+    const std::span<const uint8_t> rest = code_.subspan(step.address - address_);
+    const bool is_endbr = rest.size() >= 4 && rest[0] == 0xf3 && rest[1] == 0x0f && rest[2] == 0x1e;
+    return is_endbr || step.instruction.stack == StackEffect::kPushRbp ||
+           (step.instruction.stack == StackEffect::kMoveRsp && step.instruction.value < 0);
+  }
+
+  // Remembers that `target` is reached with `state`. The first state counts, or the first without doubt.
+  bool Reach(Step* target, const State& state) {
+    if (target == nullptr || target->is_start || target->is_likely_start) return false;
+    if (target->reached && (!target->state.doubtful || state.doubtful)) return false;
+    target->reached = true;
+    target->state = state;
+    return true;
+  }
+
+  // Goes through the code in order. True: a branch led to an instruction before it.
+  bool Pass(bool guess_starts) {
+    bool changed = false;
+    std::optional<State> current, indirect;
+    for (Step& step : steps_) {
+      const X86Instruction& instruction = step.instruction;
+      const bool is_case = indirect && !LooksLikeStart(step);
+      if (step.is_start || (step.is_likely_start && !is_case)) {
+        current = State{.outermost = entry_ != 0 && step.address == entry_};
+        indirect.reset();
+      } else if (step.reached && !(current && !current->doubtful && step.state.doubtful)) {
+        current = step.state;
+      } else if (!current && !instruction.padding) {
+        if (indirect) current = indirect;  // A case of its switch.
+        if (!current && guess_starts) current = State{};
+      }
+      if (!current) continue;
+      step.reached = true;
+      step.state = *current;
+      if (BeginsThread(step)) step.state.outermost = current->outermost = true;
+      Apply(instruction, &*current);
+      if (instruction.flow == FlowEffect::kBranch || instruction.flow == FlowEffect::kJump) {
+        Step* target = StepAt(instruction.target);
+        if (Reach(target, *current) && target <= &step) changed = true;
+      }
+      if (instruction.flow == FlowEffect::kCall) current->doubtful = true;
+      if (instruction.flow == FlowEffect::kIndirectJump) indirect = current;
+      if (EndsFlow(instruction.flow)) current.reset();
+    }
+    return changed;
+  }
+
+  // Bytes of the trampoline that begins at this step; 0: none does.
+  size_t SigreturnBytes(const Step& step) const {
+    const std::span<const uint8_t> rest = code_.subspan(step.address - address_);
+    for (const std::span<const uint8_t> pattern :
+         {std::span<const uint8_t>(kSigreturn), std::span<const uint8_t>(kShortSigreturn)})
+      if (rest.size() >= pattern.size() && std::ranges::equal(rest.first(pattern.size()), pattern))
+        return pattern.size();
+    return 0;
+  }
+
+  std::vector<LookedRow> CollectRows() const {
+    std::vector<LookedRow> rows;
+    const auto append = [&rows](uint64_t address, const LookedFrame& frame) {
+      while (!rows.empty() && rows.back().address >= address) rows.pop_back();
+      if (rows.empty() || !(rows.back().frame == frame)) rows.push_back({address, frame});
+    };
+    uint64_t signal_end = 0;
+    for (const Step& step : steps_) {
+      if (const size_t bytes = SigreturnBytes(step); bytes > 0) {
+        // Returned to at its first byte, and looked up a byte before that.
+        append(step.address - (step.address > address_ ? 1 : 0), {LookedFrame::Kind::kSignal});
+        signal_end = step.address + bytes;
+      }
+      if (step.address >= signal_end)
+        append(step.address, step.reached ? FrameOf(step.state) : LookedFrame{});
+    }
+    return rows;
+  }
+
+  const std::span<const uint8_t> code_;
+  const uint64_t address_, entry_;
+  std::vector<Step> steps_;
+  std::vector<uint32_t> step_at_;  // By byte: number of the step that begins there, from 1.
+};
+
+}  // namespace
+
+std::vector<LookedRow> LookAtInstructions(std::span<const uint8_t> code, uint64_t address,
+                                          uint64_t entry) {
+  return Look(code, address, entry).Rows();
+}
+
+bool IsPadding(std::span<const uint8_t> code) {
+  for (size_t at = 0; at < code.size();) {
+    if (code[at] == 0) {
+      ++at;
+      continue;
+    }
+    const X86Instruction instruction = DecodeX86(code.subspan(at), 0);
+    if (!instruction.padding) return false;
+    at += instruction.length;
+  }
+  return true;
+}
+
+}  // namespace stackray::cfi

@@ -1,0 +1,46 @@
+// Frames of code that has no call frame information, from its instructions: pushes, pops, moves of rsp, followed along
+// branches from where functions begin. Functions begin where calls lead, at 16-byte boundaries behind a jump or return
+// and padding, and, when nothing else leads there, behind a jump or return.
+// What it finds is a guess and marked so: hand-written code can do anything.
+// Input:   code of a foreign file; any bytes at all are answered.
+// Cost:    at most five passes over the instructions; 12 bytes of memory for each byte of code during the call.
+#ifndef STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
+#define STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stackray::cfi {
+
+struct LookedFrame {
+  enum class Kind : uint8_t {
+    kUnknown,
+    kRsp,  // CFA = rsp + cfa_offset, return address at CFA - 8.
+    kRbp,  // CFA = rbp + cfa_offset, return address at CFA - 8.
+    kOutermost,  // A program or thread begins here: its entry point, or it cleared rbp that it never saved.
+    kSignal,  // The kernel's signal frame: mov $15, %eax; syscall.
+  };
+  Kind kind = Kind::kUnknown;
+  int32_t cfa_offset = 0;
+  int32_t rbp_below_cfa = 0;  // The caller's rbp is at CFA - this; 0: in rbp.
+  bool operator==(const LookedFrame&) const = default;
+};
+
+// From `address` on, until the next row.
+struct LookedRow {
+  uint64_t address = 0;
+  LookedFrame frame;
+};
+
+// Rows of all of `code`, which begins at `address`; ascending, neighbours differ. `entry`: where the program begins,
+// which nobody called; 0: not in this file.
+std::vector<LookedRow> LookAtInstructions(std::span<const uint8_t> code, uint64_t address,
+                                          uint64_t entry = 0);
+
+// Nothing but padding: nops, int3, zeros.
+bool IsPadding(std::span<const uint8_t> code);
+
+}  // namespace stackray::cfi
+
+#endif  // STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_

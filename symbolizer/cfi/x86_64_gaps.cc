@@ -1,0 +1,95 @@
+#include "symbolizer/cfi/x86_64_gaps.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "symbolizer/cfi/instruction_look.h"
+
+namespace stackray::cfi {
+namespace {
+
+constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
+constexpr uint32_t kLeastGapBytes = 16;
+constexpr uint64_t kBytesBefore = 32 << 10, kBytesAfter = 4 << 10;
+
+struct Gap {
+  uint32_t begin = 0, end = 0;
+};
+
+std::vector<Gap> FindGaps(std::span<const PageRow> rows, const GapPiece& piece) {
+  std::vector<Gap> gaps;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const uint32_t end = i + 1 < rows.size() ? rows[i + 1].offset : PAGE_TEXT_BYTES;
+    const Gap gap{std::max<uint32_t>(rows[i].offset, piece.page_begin),
+                  std::min(end, piece.page_end)};
+    if (rows[i].code == kNone && gap.begin + kLeastGapBytes <= gap.end) gaps.push_back(gap);
+  }
+  return gaps;
+}
+
+absl::StatusOr<std::vector<uint8_t>> Read(const ByteSource& source, uint64_t begin, uint64_t end) {
+  std::vector<uint8_t> bytes(end - begin);
+  if (absl::Status status = source.ReadAt(begin, bytes); !status.ok()) return status;
+  return bytes;
+}
+
+u16 CodeOf(const LookedFrame& frame, RuleEncoder* encoder) {
+  switch (frame.kind) {
+    case LookedFrame::Kind::kUnknown: return kNone;
+    case LookedFrame::Kind::kOutermost: return CODE_SPECIAL(SPECIAL_END);
+    case LookedFrame::Kind::kSignal: return CODE_SPECIAL(SPECIAL_SIGNAL);
+    case LookedFrame::Kind::kRsp:
+    case LookedFrame::Kind::kRbp: break;
+  }
+  unwind_rule rule{};
+  rule.cfa_kind = CFA_REGISTER;
+  rule.cfa_register = frame.kind == LookedFrame::Kind::kRsp ? kRegisterRsp : kRegisterRbp;
+  rule.cfa_offset = frame.cfa_offset;
+  rule.rbp_kind = frame.rbp_below_cfa == 0 ? VALUE_SAME : VALUE_AT_CFA;
+  rule.rbp_offset = -frame.rbp_below_cfa;
+  rule.ra_kind = VALUE_AT_CFA;
+  rule.ra_offset = -8;
+  rule.guessed = 1;
+  return encoder->CodeOfRule(rule);
+}
+
+// Rows of `gap` from those of the code around it, which begins at `looked.front()`.
+void AppendGap(const Gap& gap, const GapPiece& piece, std::span<const LookedRow> looked,
+               RuleEncoder* encoder, PageRows* rows) {
+  const uint64_t address = piece.address + (gap.begin - piece.page_begin);
+  auto row = std::ranges::upper_bound(looked, address, {}, &LookedRow::address);
+  if (row != looked.begin()) --row;
+  for (; row != looked.end() && row->address < address + (gap.end - gap.begin); ++row) {
+    const uint64_t from = std::max(row->address, address);
+    rows->Append(gap.begin + static_cast<uint32_t>(from - address), CodeOf(row->frame, encoder));
+  }
+  if (gap.end < PAGE_TEXT_BYTES) rows->Append(gap.end, kNone);
+}
+
+}  // namespace
+
+absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEncoder* encoder,
+                         PageRows* rows) {
+  std::vector<Gap> gaps;
+  for (const Gap& gap : FindGaps(rows->rows(), piece)) {
+    const uint64_t at = piece.file_offset + (gap.begin - piece.page_begin);
+    const absl::StatusOr<std::vector<uint8_t>> bytes = Read(source, at, at + (gap.end - gap.begin));
+    if (!bytes.ok()) return bytes.status();
+    if (!IsPadding(*bytes)) gaps.push_back(gap);
+  }
+  if (gaps.empty()) return absl::OkStatus();
+  const uint64_t piece_end = piece.file_offset + (piece.page_end - piece.page_begin);
+  const uint64_t begin = std::max(piece.segment_file_begin,
+                                  piece.file_offset - std::min(piece.file_offset, kBytesBefore));
+  const uint64_t end = std::min(piece.segment_file_end, piece_end + kBytesAfter);
+  const absl::StatusOr<std::vector<uint8_t>> code = Read(source, begin, end);
+  if (!code.ok()) return code.status();
+  const std::vector<LookedRow> looked =
+      LookAtInstructions(*code, piece.address - (piece.file_offset - begin), piece.entry);
+  PageRows found;
+  for (const Gap& gap : gaps) AppendGap(gap, piece, looked, encoder, &found);
+  rows->FillFrom(found.rows());
+  return absl::OkStatus();
+}
+
+}  // namespace stackray::cfi

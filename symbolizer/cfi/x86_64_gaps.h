@@ -1,0 +1,32 @@
+// Rows for x86-64 code that no call frame information covers (hand-written assembler, musl, code built without tables),
+// from its instructions (instruction_look.h). Each of them is a guess, and says so.
+// Input:   a foreign file's text; every read is checked.
+// Cost:    nothing where a page has no gap of 16 bytes or more (padding between functions is shorter). Else one read of
+//          each gap, and where that is more than padding, one of the page and 32 KiB before it, about 0.5 ms.
+#ifndef STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
+#define STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "symbolizer/byte_source.h"
+#include "symbolizer/cfi/page_encode.h"
+#include "symbolizer/cfi/rule_encode.h"
+
+namespace stackray::cfi {
+
+// The part of a page that is one segment's, and that segment.
+struct GapPiece {
+  uint32_t page_begin = 0, page_end = 0;  // Offsets in the page.
+  uint64_t file_offset = 0, address = 0;  // Of page_begin.
+  uint64_t segment_file_begin = 0, segment_file_end = 0;
+  uint64_t entry = 0;  // Where the program begins.
+};
+
+// Gives rows to such code where `rows` has none. Errors: Unavailable, OutOfRange (the file cannot be read any more).
+absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEncoder* encoder,
+                         PageRows* rows);
+
+}  // namespace stackray::cfi
+
+#endif  // STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_

@@ -1,0 +1,154 @@
+#include "tests/live/gallery_cases.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "agent/sampling/markers.h"
+#include "bpf/shared/end_reason.h"
+
+namespace stackray::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How many frames of both are the same, from the leaf on.
+size_t SameFrames(const GalleryStop& stop) {
+  const auto [ours, theirs] = std::ranges::mismatch(
+      stop.ours, stop.theirs, {}, [](const GalleryFrame& frame) { return frame.pc; },
+      [](const GalleryFrame& frame) { return frame.pc; });
+  return static_cast<size_t>(ours - stop.ours.begin());
+}
+
+// All of our frames from `first` on are return addresses; only the one below a signal's trampoline, which no call left
+// there itself, need not be.
+bool AreReturns(const GalleryStop& stop, size_t first) {
+  for (size_t i = first; i < stop.ours.size(); ++i)
+    if (!stop.ours[i].is_return && (i < 2 || stop.ours[i - 1].is_return)) return false;
+  return true;
+}
+
+// Both agree up to a function that goes over to another stack, which no table describes. What is above it there is
+// no caller of it.
+bool SwitchesStacks(const GalleryStop& stop) {
+  constexpr std::array kSwitches = {"runtime.asmcgocall.abi0", "runtime.systemstack.abi0",
+                                    "runtime.mcall",           "runtime.morestack.abi0",
+                                    "runtime.clone.abi0",      "runtime.sigtramp.abi0"};
+  const size_t same = SameFrames(stop);
+  return std::any_of(stop.ours.begin(), stop.ours.begin() + static_cast<ptrdiff_t>(same),
+                     [&](const GalleryFrame& frame) {
+                       return std::ranges::find(kSwitches, frame.name) != kSwitches.end();
+                     });
+}
+
+// Where the two part, the oracle has nothing, or no return address (no executable memory, or no call before it), or
+// a caller further up: it left frames out. Ours are all return addresses from there on, and lead to the stack's end.
+bool LosesTheStack(const GalleryStop& stop) {
+  const size_t same = SameFrames(stop);
+  if (same == 0 || !IsCompleteEnd(stop.end) || !AreReturns(stop, same)) return false;
+  if (same >= stop.theirs.size() || !stop.theirs[same].is_return) return true;
+  return std::any_of(stop.ours.begin() + static_cast<ptrdiff_t>(same), stop.ours.end(),
+                     [&](const GalleryFrame& frame) { return frame.pc == stop.theirs[same].pc; });
+}
+
+// An exception is about to be handed to its landing pad: what the unwinding library's frame has saved are that frame's
+// registers already, so both end above it.
+bool InstallsLandingPad(const GalleryStop& stop) {
+  const size_t same = SameFrames(stop);
+  return same == stop.ours.size() && same < stop.theirs.size() && !stop.theirs[same].is_return &&
+         std::any_of(stop.ours.begin(), stop.ours.end(),
+                     [](const GalleryFrame& frame) { return frame.name.starts_with("_Unwind_"); });
+}
+
+bool HasNoBound(const GalleryStop& stop) {
+  return stop.end == END_TOO_DEEP && stop.ours.size() >= 1024 &&
+         SameFrames(stop) == stop.ours.size();
+}
+
+// The oracle's stack is ours below a signal's trampoline and its handler.
+bool SignalCameIn(const GalleryStop& stop) {
+  for (size_t i = 0; i + 1 < stop.theirs.size() && i < 4; ++i) {
+    if (i == 0 || stop.theirs[i].is_return) continue;  // The trampoline is called by nobody.
+    return std::ranges::equal(stop.ours, std::span(stop.theirs).subspan(i + 1), {},
+                              &GalleryFrame::pc, &GalleryFrame::pc);
+  }
+  return false;
+}
+
+constexpr const char* kNoRules =
+    "it knows no rules for this code: it stops, leaves a caller out, or takes a word for the "
+    "return address that no "
+    "call left there";
+constexpr const char* kOtherStack =
+    "a frame switched stacks as no table describes: above it there is stale memory for both";
+constexpr const char* kLandingPad =
+    "the unwinding library's frame holds the landing pad's registers already: both are lost above "
+    "it";
+constexpr const char* kUnbounded = "a record holds 1,056 words, the oracle has no such bound";
+
+constexpr std::array kErrors = {
+    OracleError{"anonymous_code", "gdb", kNoRules, LosesTheStack},
+    OracleError{"asm_leaf_no_cfi", "gdb", kNoRules, LosesTheStack},
+    OracleError{"asm_leaf_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"asm_loop_no_cfi", "gdb", kNoRules, LosesTheStack},
+    OracleError{"asm_loop_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"boost_fiber", "gdb", kNoRules, LosesTheStack},
+    OracleError{"boost_fiber", "dwfl", "it reads on behind the fiber's first frame", LosesTheStack},
+    OracleError{
+        "context_swap", "gdb",
+        "it looks for a caller of __start_context, which makecontext() put there and nobody called",
+        LosesTheStack},
+    OracleError{"context_swap", "dwfl", "as gdb", LosesTheStack},
+    OracleError{"dlopened", "gdb", "it cannot read the deleted file", LosesTheStack},
+    OracleError{"exception", "gdb", kLandingPad, InstallsLandingPad},
+    OracleError{"exception", "dwfl", kLandingPad, InstallsLandingPad},
+    OracleError{"frame_pointers_only", "dwfl",
+                "it follows rbp from a leaf that has not pushed it, and misses the caller",
+                LosesTheStack},
+    OracleError{"go_cgo", "gdb", kOtherStack, SwitchesStacks},
+    OracleError{"go_cgo", "dwfl", kOtherStack, SwitchesStacks},
+    OracleError{"go_cgo", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"go_runtime", "gdb", kOtherStack, SwitchesStacks},
+    OracleError{"go_runtime", "dwfl", kOtherStack, SwitchesStacks},
+    OracleError{"musl_dynamic", "gdb", kNoRules, LosesTheStack},
+    OracleError{"musl_dynamic", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"musl_signal", "gdb", kNoRules, LosesTheStack},
+    OracleError{"musl_signal", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"musl_static", "gdb", kNoRules, LosesTheStack},
+    OracleError{"musl_static", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"nested_function", "gdb", "it knows no rules for code on the stack", LosesTheStack},
+    OracleError{"nested_function", "dwfl", "it knows no rules for code on the stack",
+                LosesTheStack},
+    OracleError{"no_tables", "gdb", kNoRules, LosesTheStack},
+    OracleError{"no_tables", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"null_call", "dwfl", "it does not go on below a pc in no code", LosesTheStack},
+    OracleError{"red_zone_signal", "gdb", "the timer's signal came in between our look and its",
+                SignalCameIn},
+    OracleError{"retpoline", "gdb",
+                "it takes the target that the thunk put on the stack for a caller", LosesTheStack},
+    OracleError{"rust_abort", "gdb", kNoRules, LosesTheStack},
+    OracleError{"rust_abort", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"too_deep", "gdb", kUnbounded, HasNoBound},
+    OracleError{"too_deep", "dwfl", kUnbounded, HasNoBound},
+};
+
+}  // namespace
+
+std::span<const OracleError> OracleErrors() { return kErrors; }
+
+std::vector<std::string> GalleryPrograms() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(STACKRAY_SOURCE_DIR "/tests/fixtures/native"))
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string GalleryFile(const std::string& program) {
+  const std::string file = STACKRAY_BINARY_DIR "/tests/fixtures/native/" + program;
+  return access(file.c_str(), X_OK) == 0 ? file : "";
+}
+
+}  // namespace stackray::test

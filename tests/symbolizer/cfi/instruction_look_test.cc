@@ -1,0 +1,168 @@
+// Frames from instructions: the decoder against objdump, what is found against a compiler's own rules.
+#include "symbolizer/cfi/instruction_look.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include "symbolizer/cfi/x86_instruction.h"
+#include "tests/symbolizer/cfi/frame_oracle.h"
+#include "tests/symbolizer/cfi/opened_tables.h"
+#include "tests/symbolizer/oracle.h"
+
+namespace stackray::cfi {
+namespace {
+
+constexpr char kLibrary[] = "/lib/x86_64-linux-gnu/libc.so.6";
+
+struct Text {
+  std::vector<uint8_t> bytes;
+  uint64_t address = 0;
+};
+
+// The executable segment of the C library.
+std::optional<Text> LibraryText() {
+  const std::unique_ptr<OpenedTables> file = OpenFile(kLibrary);
+  if (!file->elf) return std::nullopt;
+  for (const ElfSegment& segment : file->elf->segments()) {
+    if (!segment.executable) continue;
+    Text text{std::vector<uint8_t>(segment.file_bytes), segment.address};
+    if (file->source->ReadAt(segment.file_offset, text.bytes).ok()) return text;
+  }
+  return std::nullopt;
+}
+
+TEST(X86Instruction, HasTheLengthThatObjdumpSays) {
+  const std::optional<Text> text = LibraryText();
+  if (!text || !test::HasTool("objdump")) GTEST_SKIP() << "no x86-64 C library or no objdump";
+  uint64_t compared = 0, differ = 0;
+  std::string first;
+  // "   26004:\t48 83 ec 08 ": every instruction in one line.
+  for (const std::string& line :
+       test::RunLines(fmt::format("objdump -d --insn-width=16 -M intel -j .text {}", kLibrary))) {
+    const size_t colon = line.find(":\t");
+    if (colon == std::string::npos || line.find("(bad)") != std::string::npos) continue;
+    const uint64_t address = std::strtoull(line.c_str(), nullptr, 16);
+    const size_t end = line.find('\t', colon + 2);
+    std::istringstream bytes(line.substr(colon + 2, end - colon - 2));
+    const auto length = std::distance(std::istream_iterator<std::string>(bytes), {});
+    // It prints some prefixes as instructions of their own, and data between functions as bytes.
+    const std::string words = end == std::string::npos ? "" : line.substr(end + 1);
+    if (words.empty() || words[0] == '.' || words.starts_with("rex") ||
+        words.find(' ') == words.npos)
+      continue;
+    const X86Instruction found =
+        DecodeX86(std::span(text->bytes).subspan(address - text->address), address);
+    ++compared;
+    if (found.length == length) continue;
+    if (differ++ == 0) first = fmt::format("{}: found {}", line, found.length);
+  }
+  fmt::print("{} instructions, {} of another length\n", compared, differ);
+  ASSERT_GT(compared, 100'000u);
+  EXPECT_LE(differ, compared / 10'000) << first;
+}
+
+TEST(InstructionLook, FindsTheRulesOfTheCLibraryWithoutItsTables) {
+  const std::optional<Text> text = LibraryText();
+  if (!text) GTEST_SKIP() << "no x86-64 C library";
+  const std::optional<FrameOracle> oracle =
+      FrameOracle::FromReadelf(kLibrary, [](uint64_t, uint64_t) { return true; });
+  if (!oracle) GTEST_SKIP() << "no readelf";
+  const std::vector<LookedRow> rows = LookAtInstructions(text->bytes, text->address);
+  uint64_t right = 0, wrong = 0, unknown = 0;
+  for (const OracleEntry& entry : oracle->entries()) {
+    for (uint64_t at = entry.begin; at < entry.end; at += 3) {
+      const OracleRow* expected = FrameOracle::RowAt(entry, at);
+      if (expected == nullptr || !expected->cfa.starts_with("rsp")) continue;
+      const auto next = std::ranges::upper_bound(rows, at, {}, &LookedRow::address);
+      if (next == rows.begin()) continue;
+      const LookedFrame& frame = std::prev(next)->frame;
+      if (frame.kind == LookedFrame::Kind::kUnknown)
+        ++unknown;
+      else if (frame.kind == LookedFrame::Kind::kRsp &&
+               expected->cfa == fmt::format("rsp+{}", frame.cfa_offset))
+        ++right;
+      else if (frame.kind != LookedFrame::Kind::kRbp)
+        ++wrong;
+    }
+  }
+  const double all = static_cast<double>(right + wrong + unknown);
+  fmt::print("{} right, {} wrong, {} unknown of the addresses with a rule\n", right, wrong,
+             unknown);
+  ASSERT_GT(right, 100'000u);
+  EXPECT_LT(static_cast<double>(wrong) / all, 0.01);
+  EXPECT_LT(static_cast<double>(unknown) / all,
+            0.06);  // Padding inside functions, which nothing runs.
+}
+
+std::string Describe(const std::vector<uint8_t>& code) {
+  std::string text;
+  for (const LookedRow& row : LookAtInstructions(code, 0x1000)) {
+    constexpr const char* kKinds[] = {"unknown", "rsp", "rbp", "outermost", "signal"};
+    text += fmt::format("{}:{}", row.address - 0x1000, kKinds[static_cast<int>(row.frame.kind)]);
+    if (row.frame.cfa_offset != 0) text += fmt::format("+{}", row.frame.cfa_offset);
+    if (row.frame.rbp_below_cfa != 0) text += fmt::format(",rbp-{}", row.frame.rbp_below_cfa);
+    text += " ";
+  }
+  return text;
+}
+
+TEST(InstructionLook, FollowsPushesAndPops) {
+  // push rbx; sub rsp, 32; add rsp, 32; pop rbx; ret
+  EXPECT_EQ(Describe({0x53, 0x48, 0x83, 0xec, 0x20, 0x48, 0x83, 0xc4, 0x20, 0x5b, 0xc3}),
+            "0:rsp+8 1:rsp+16 5:rsp+48 9:rsp+16 10:rsp+8 ");
+}
+
+TEST(InstructionLook, TrustsAFrameRecord) {
+  // push rbp; mov rbp, rsp; sub rsp, rax; leave; ret
+  EXPECT_EQ(Describe({0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0xc9, 0xc3}),
+            "0:rsp+8 1:rsp+16,rbp-16 4:rbp+16,rbp-16 8:rsp+8 ");
+}
+
+TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
+  // push rax; jne +2; pop rax; ret; nop; pop rax; ret
+  EXPECT_EQ(Describe({0x50, 0x75, 0x02, 0x58, 0xc3, 0x58, 0xc3}),
+            "0:rsp+8 1:rsp+16 4:rsp+8 5:rsp+16 6:rsp+8 ");
+}
+
+TEST(InstructionLook, KnowsWhereAThreadBeginsAndASignalEnds) {
+  // xor ebp, ebp; pop rdi; call r9
+  EXPECT_EQ(Describe({0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1}), "0:outermost ");
+  // push rbp; xor ebp, ebp; ret: rbp was saved, so this is an ordinary function.
+  EXPECT_EQ(Describe({0x55, 0x31, 0xed, 0xc3}), "0:rsp+8 1:rsp+16,rbp-16 ");
+  // nop; mov rax, 15; syscall
+  EXPECT_EQ(Describe({0x90, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}), "0:signal ");
+}
+
+TEST(InstructionLook, TheEntryPointHasNoCaller) {
+  // mov rdi, rsp; call +0; mov r12, rax: the dynamic loader's begin, which does not clear rbp first.
+  const std::vector<uint8_t> code = {0x48, 0x89, 0xe7, 0xe8, 0, 0, 0, 0, 0x49, 0x89, 0xc4};
+  const std::vector<LookedRow> rows = LookAtInstructions(code, 0x1000, 0x1000);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0].frame.kind, LookedFrame::Kind::kOutermost);
+  EXPECT_EQ(LookAtInstructions(code, 0x1000)[0].frame.kind, LookedFrame::Kind::kRsp);
+}
+
+TEST(InstructionLook, AnswersAnyBytes) {
+  std::vector<uint8_t> code(4096);
+  uint64_t seed = 1;
+  for (int round = 0; round < 300; ++round) {
+    for (uint8_t& byte : code) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      byte = static_cast<uint8_t>(seed >> 56);
+    }
+    const std::vector<LookedRow> rows = LookAtInstructions(code, ~uint64_t{0} - 100'000);
+    ASSERT_FALSE(rows.empty());
+    for (size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].address, rows[i].address);
+  }
+}
+
+}  // namespace
+}  // namespace stackray::cfi
