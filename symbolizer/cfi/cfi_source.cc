@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "symbolizer/cfi/arm64_gaps.h"
 #include "symbolizer/cfi/frame_section.h"
@@ -31,6 +32,23 @@ uint64_t CodeBytes(const ElfImage& elf) {
 bool IsLoader(const ElfImage& elf) {
   return elf.file_type() == ET_DYN && elf.entry() != 0 && elf.FindSection(".interp") == nullptr &&
          CodeBytes(elf) <= kMaxLoaderBytes;
+}
+
+// Some linkers put everything that is only read into the segment with the code: where sections say which part is code, they
+// are believed.
+template <typename Code>
+std::vector<Code> Instructions(const ElfImage& elf, const std::vector<Code>& segments,
+                               uint64_t file_end) {
+  std::vector<Code> sections;
+  for (const ElfSection& section : elf.sections()) {
+    if ((section.flags & SHF_EXECINSTR) == 0 || section.type == SHT_NOBITS ||
+        section.size_bytes == 0 || section.file_offset >= file_end)
+      continue;
+    const uint64_t bytes = std::min(section.size_bytes, file_end - section.file_offset);
+    sections.push_back({section.file_offset, section.file_offset + bytes, section.address});
+  }
+  std::ranges::stable_sort(sections, {}, &Code::file_begin);
+  return sections.empty() ? segments : sections;
 }
 
 }  // namespace
@@ -64,7 +82,7 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
   const std::optional<cfi::Arm64Stubs> stubs = cfi::FindArm64Stubs(elf);
   auto builder =
       std::make_unique<Builder>(source, section.value_or(none), code, stubs, std::move(functions));
-  builder->SetEntry(elf.entry());
+  builder->LookAt(Instructions(elf, code, file_end), elf.entry());
   if (is_x86 && IsLoader(elf)) builder->KeepRbx();
   if (section && !section->region.is_debug_frame)
     if (const auto more = cfi::FindDebugFrame(source, elf); more)

@@ -74,7 +74,7 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
   if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
   const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
   uint64_t done = page_begin;
-  for (const Code& code : code_) {
+  for (const Code& code : instructions_) {
     const uint64_t begin = std::max(code.file_begin, done);
     const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
     if (begin >= end) continue;
@@ -272,7 +272,8 @@ void UnwindTables::Builder::AddRows(const FrameEntry& entry, const Piece& piece)
 
 size_t UnwindTables::Builder::memory_bytes() const {
   size_t bytes = sizeof(*this) + inflated_.capacity() + program_.memory_bytes() +
-                 rows_.memory_bytes() + encoder_.memory_bytes() + code_.capacity() * sizeof(Code);
+                 rows_.memory_bytes() + encoder_.memory_bytes() +
+                 (code_.capacity() + instructions_.capacity()) * sizeof(Code);
   if (entries_) bytes += entries_->memory_bytes();
   if (more_ != nullptr) bytes += more_->memory_bytes();
   if (index_ != nullptr) bytes += index_->memory_bytes();

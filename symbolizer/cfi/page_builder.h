@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,8 +36,12 @@ class UnwindTables::Builder {
   // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
   void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
 
-  // Where the program begins, which nobody calls. Before the first BuildPage().
-  void SetEntry(uint64_t entry) { entry_ = entry; }
+  // What is looked at where no section covers it: as `code`, ascending. And where the program begins, which nobody
+  // calls. Before the first BuildPage().
+  void LookAt(std::vector<Code> instructions, uint64_t entry) {
+    instructions_ = std::move(instructions);
+    entry_ = entry;
+  }
 
   PageRange pages() const;
   absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
@@ -81,6 +86,7 @@ class UnwindTables::Builder {
   cfi::CfaProgram program_;
   cfi::PageRows rows_;
   cfi::RuleEncoder encoder_;
+  std::vector<Code> instructions_;
   uint64_t entry_ = 0;
   std::unique_ptr<Builder> more_;  // Null: there is one section only.
   int64_t budget_ = 0;

@@ -1,6 +1,7 @@
 #include "symbolizer/unwind/table_loader.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "kernel/process_files.h"
@@ -15,6 +16,14 @@ constexpr uint16_t kOurMachine = EM_AARCH64;
 constexpr uint16_t kOurMachine = EM_X86_64;
 #endif
 constexpr uint32_t kNeighbours = 32;  // On each side: 512 KiB of text.
+// No more neighbours than this has room for: they cost 10 us each, but 1 ms and more where code has no tables.
+constexpr uint64_t kNeighbourCpuNs = 5'000'000;
+
+uint64_t ThreadCpuNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 // An offset that no file has becomes a page that none has.
 uint32_t PageOf(uint64_t file_offset) {
@@ -208,7 +217,9 @@ void TableLoader::HandleMiss(const miss_record& miss) {
   const uint32_t page = PageOf(miss.offset);
   if (store_.StateOf(IdentityOf(miss.range), page) != RowStore::PageState::kPresent) return;
   const uint32_t neighbours = ahead_ ? kNeighbours : 0;
+  const uint64_t end_ns = ThreadCpuNs() + kNeighbourCpuNs;
   for (uint32_t distance = 1; tables.ok() && distance <= neighbours; ++distance) {
+    if (ThreadCpuNs() > end_ns) break;
     if (!LoadOne(**tables, page + distance).ok()) break;
     if (distance <= page && !LoadOne(**tables, page - distance).ok()) break;
   }
