@@ -227,7 +227,7 @@ static __always_inline int step_bad_call(struct scratch *s)
 static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
 {
 	u32 code, base;
-	int end = env_find_code(s, file_offset);
+	int end;
 
 	if (file_offset == OFFSET_NOWHERE)
 		return step_bad_call(s);
