@@ -40,6 +40,9 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
  *   base 0 (CFA from rsp), 1 (CFA from rbp): bits 0-8 CFA offset / 8; bits 9-12 n: rbp is saved at
  *     CFA - 8n, n = 0 means that rbp is unchanged. The return address is at CFA - 8.
  *   base 2: bits 0-12 index into the blob's rules.
+ *   base 3: a frame of more than 4 KiB: CFA from rsp, bits 0-12 CFA offset / 8; rbp is saved at CFA - 16, where it is
+ *     pushed first.
+ *   base 4: the same with rbp unchanged.
  *   base 7: bits 0-12 enum special_code. Others are invalid (END_BAD_TABLE).
  * On arm64, where a frame is a multiple of 16 bytes and x29 and x30 are saved side by side, as a frame record:
  *   base 0 (CFA from sp), 1 (CFA from x29): bits 0-8 CFA offset / 16; bits 9-12 where the record is: 0 nowhere (x29 is
@@ -51,6 +54,8 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
 #define CODE_BASE_RSP 0
 #define CODE_BASE_RBP 1
 #define CODE_BASE_RULE 2
+#define CODE_BASE_LARGE 3
+#define CODE_BASE_LARGE_SAME_RBP 4
 #define CODE_BASE_SPECIAL 7
 #define CODE_CFA_MASK 0x1ff
 #define CODE_RBP_SHIFT 9
@@ -64,6 +69,7 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
 #define ARM64_SAVED_NOWHERE 0
 #define ARM64_SAVED_AT_BASE 1
 #define CODE_INDEX_MASK 0x1fff
+#define CODE_LARGE_CFA_MASK 0x1fff
 #define PAGE_MAX_RULES 8192
 
 enum special_code {

@@ -208,6 +208,15 @@ std::optional<u16> Arm64Code(u16 base, int64_t cfa_offset, std::optional<u16> sa
 
 }  // namespace
 
+std::optional<u16> EncodeLargeFrame(uint64_t cfa_offset, const RegisterRule& rbp) {
+  if (cfa_offset / 8 > CODE_LARGE_CFA_MASK) return std::nullopt;
+  const auto code = static_cast<u16>(cfa_offset / 8);
+  if (rbp.kind == RuleKind::kUnspecified || rbp.kind == RuleKind::kSame)
+    return static_cast<u16>(CODE_BASE_LARGE_SAME_RBP << CODE_BASE_SHIFT | code);
+  if (rbp.kind != RuleKind::kAtCfa || rbp.offset != -16) return std::nullopt;
+  return static_cast<u16>(CODE_BASE_LARGE << CODE_BASE_SHIFT | code);
+}
+
 std::optional<u16> EncodeCompactArm64(const CfaState& state) {
   const RegisterRule& fp = state.registers[kSlotRbp];
   const RegisterRule& ra = state.registers[kSlotRa];

@@ -14,6 +14,9 @@
 
 namespace stackray::cfi {
 
+// The code of an x86-64 row whose CFA is more than 4 KiB above rsp.
+std::optional<u16> EncodeLargeFrame(uint64_t cfa_offset, const RegisterRule& rbp);
+
 // The code of an x86-64 row that fits 16 bits: CFA from rsp or rbp, return address at CFA - 8, rbp
 // unchanged or near the CFA. Nearly all rows do. Not for signal frames.
 inline std::optional<u16> EncodeCompact(const CfaState& state) {
@@ -29,9 +32,12 @@ inline std::optional<u16> EncodeCompact(const CfaState& state) {
   else
     return std::nullopt;
   const uint64_t cfa_offset = static_cast<uint64_t>(state.cfa.offset);
-  if ((cfa_offset & 7) != 0 || cfa_offset / 8 > CODE_CFA_MASK) return std::nullopt;
-  code |= static_cast<u16>(cfa_offset / 8);
   const RegisterRule& rbp = state.registers[kSlotRbp];
+  if ((cfa_offset & 7) != 0) return std::nullopt;
+  if (cfa_offset / 8 > CODE_CFA_MASK)
+    return code == CODE_BASE_RSP << CODE_BASE_SHIFT ? EncodeLargeFrame(cfa_offset, rbp)
+                                                    : std::nullopt;
+  code |= static_cast<u16>(cfa_offset / 8);
   if (rbp.kind == RuleKind::kUnspecified || rbp.kind == RuleKind::kSame) return code;
   const uint64_t below_cfa = uint64_t{0} - static_cast<uint64_t>(rbp.offset);
   if (rbp.kind != RuleKind::kAtCfa || (below_cfa & 7) != 0 || below_cfa == 0 ||

@@ -44,6 +44,8 @@ std::string CheckCode(u16 code, size_t rule_count, uint16_t machine) {
   const unsigned base = code >> CODE_BASE_SHIFT;
   const unsigned index = code & CODE_INDEX_MASK;
   if (base == CODE_BASE_RSP || base == CODE_BASE_RBP) return "";
+  if ((base == CODE_BASE_LARGE || base == CODE_BASE_LARGE_SAME_RBP) && machine == EM_X86_64)
+    return "";
   if (base == ARM64_BASE_LR_ALONE && machine == EM_AARCH64) return "";
   if (base == CODE_BASE_RULE) return index < rule_count ? "" : "rule index";
   if (base == CODE_BASE_SPECIAL) return index <= SPECIAL_UNSUPPORTED ? "" : "special";
@@ -183,9 +185,11 @@ CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules, uint16_t 
   }
   if (machine == EM_AARCH64) return DescribeRule(Arm64Rule(code), machine);
   unwind_rule rule{};
-  rule.cfa_register = base == CODE_BASE_RSP ? 7 : 6;
-  rule.cfa_offset = (code & CODE_CFA_MASK) * 8;
-  const int n = code >> CODE_RBP_SHIFT & CODE_RBP_MASK;
+  const bool large = base == CODE_BASE_LARGE || base == CODE_BASE_LARGE_SAME_RBP;
+  rule.cfa_register = base == CODE_BASE_RBP ? 6 : 7;
+  rule.cfa_offset = (code & (large ? CODE_LARGE_CFA_MASK : CODE_CFA_MASK)) * 8;
+  int n = code >> CODE_RBP_SHIFT & CODE_RBP_MASK;
+  if (large) n = base == CODE_BASE_LARGE ? 2 : 0;
   if (n != 0) {
     rule.rbp_kind = VALUE_AT_CFA;
     rule.rbp_offset = -8 * n;

@@ -212,6 +212,32 @@ TEST(Rules, EveryRowOfTheLoaderSaysWhereRbxIs) {
   EXPECT_TRUE(FirstPage(file).rules.empty());
 }
 
+TEST(LargeFrames, HaveCodesOfTheirOwn) {
+  FrameFile file;
+  const std::vector<uint8_t> rbp_first = {0x86, 2}, rbp_later = {0x86, 3};
+  file.entries = {
+      {0, 16, Join({CfaOffset(4088), rbp_first})},   {16, 16, Join({CfaOffset(4096), rbp_first})},
+      {32, 16, Join({CfaOffset(65528), rbp_first})}, {48, 16, CfaOffset(65528)},
+      {64, 16, Join({CfaOffset(4096), rbp_later})},  {80, 16, Join({CfaOffset(65536), rbp_first})}};
+  const DecodedPage page = FirstPage(file);
+  const auto text = [&](unsigned at) {
+    return DescribeCode(page.code_at[at], page.rules, EM_X86_64);
+  };
+  const auto base = [&](unsigned at) { return page.code_at[at] >> CODE_BASE_SHIFT; };
+  EXPECT_EQ(base(0), CODE_BASE_RSP);
+  EXPECT_EQ(base(16), CODE_BASE_LARGE);
+  EXPECT_EQ(text(16).cfa, "rsp+4096");
+  EXPECT_EQ(text(16).rbp, "c-16");
+  EXPECT_EQ(base(32), CODE_BASE_LARGE);
+  EXPECT_EQ(text(32).cfa, "rsp+65528");
+  EXPECT_EQ(base(48), CODE_BASE_LARGE_SAME_RBP);
+  EXPECT_EQ(text(48).rbp, "u");
+  EXPECT_EQ(base(64), CODE_BASE_RULE);
+  EXPECT_EQ(text(64).rbp, "c-24");
+  EXPECT_EQ(base(80), CODE_BASE_RULE);
+  EXPECT_EQ(text(80).cfa, "rsp+65536");
+}
+
 TEST(Rules, NumbersBeyond32BitsAreUnsupported) {
   FrameFile file;
   file.entries = {{0, 16, CfaOffset(uint64_t{1} << 40)},
