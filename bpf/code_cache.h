@@ -2,11 +2,12 @@
 /* Unwind codes found by earlier walks of this CPU, by file and offset.
  *
  * The stacks of a program share most of their outer frames, sample after sample. A look-up in the row
- * store reads four cold cache lines and as many entries of the TLB; a remembered code is one of each. A
+ * store reads four cold cache lines and as many entries of the TLB; a remembered code is one of each, and four
+ * share a line, so that few pages hold what a hash without neighbours needs four times the room for. A
  * code is a fact about the file's content, so it cannot go stale while the directory handle means this
  * file, and handles change hands only when control.file_generation moves. Rules in full are not kept: they
  * are one frame in 800. A page that is only remembered would look unused to the store, which drops
- * such pages first: so one walk in 64 looks everything up (scratch.marks_pages). */
+ * such pages first: so one walk in 256 looks everything up (scratch.marks_pages). */
 #ifndef STACKRAY_BPF_CODE_CACHE_H
 #define STACKRAY_BPF_CODE_CACHE_H
 
@@ -14,26 +15,32 @@
 
 #define CODE_PLACE_BITS 48
 
-static __always_inline struct cached_code *cached_code_of(const struct scratch *s, u32 directory, u64 offset)
+static __always_inline struct code_bucket *code_bucket_of(const struct scratch *s, u32 directory, u64 offset)
 {
 	u64 mixed = (offset ^ (u64)directory << 20) * 0x9e3779b97f4a7c15ULL; /* Fibonacci hashing */
-	u32 index = s->cpu_codes + (u32)(mixed >> 52);
+	u32 index = s->cpu_buckets + (u32)(mixed >> 56);
 
-	_Static_assert(CODES_PER_CPU == 1 << (64 - 52), "the hash gives 12 bits");
+	_Static_assert(CODE_BUCKETS_PER_CPU == 1 << (64 - 56), "the hash gives 8 bits");
 	return bpf_map_lookup_elem(&code_cache, &index);
 }
 
 /* s->code := what an earlier walk found at this place; 0: nothing is remembered. */
-static __always_inline int recall_code(struct scratch *s, const struct cached_code *cached, u32 directory,
+static __always_inline int recall_code(struct scratch *s, const struct code_bucket *bucket, u32 directory,
 				       u64 offset)
 {
-	u64 value = cached->at_and_code;
+	u32 i;
 
-	if (value >> 16 != offset || cached->directory != directory ||
-	    cached->generation != s->store_generation)
-		return 0;
-	s->code = (u16)value;
-	return 1;
+	for (i = 0; i < CODES_PER_BUCKET; i++) {
+		const struct cached_code *cached = &bucket->codes[i];
+		u64 value = cached->at_and_code;
+
+		if (value >> 16 != offset || cached->directory != directory ||
+		    cached->generation != s->store_generation)
+			continue;
+		s->code = (u16)value;
+		return 1;
+	}
+	return 0;
 }
 
 /* Does the found code fit into an entry? */
@@ -42,14 +49,19 @@ static __always_inline int is_rememberable(const struct scratch *s, u64 offset)
 	return !(offset >> CODE_PLACE_BITS) && s->code >> CODE_BASE_SHIFT != CODE_BASE_RULE;
 }
 
-static __always_inline void remember_code(const struct scratch *s, struct cached_code *cached, u32 directory,
+/* In the place of the bucket's oldest. */
+static __always_inline void remember_code(const struct scratch *s, struct code_bucket *bucket, u32 directory,
 					  u64 offset)
 {
+	u32 i;
+
 	if (!is_rememberable(s, offset))
 		return;
-	cached->at_and_code = offset << 16 | s->code;
-	cached->directory = directory;
-	cached->generation = s->store_generation;
+	for (i = CODES_PER_BUCKET - 1; i; i--)
+		bucket->codes[i] = bucket->codes[i - 1];
+	bucket->codes[0].at_and_code = offset << 16 | s->code;
+	bucket->codes[0].directory = directory;
+	bucket->codes[0].generation = s->store_generation;
 }
 
 #endif

@@ -18,10 +18,16 @@ static __always_inline struct control *control_block(void)
 	return bpf_map_lookup_elem(&controls, &zero);
 }
 
-static __always_inline void env_add(u32 counter, u64 n)
+static __always_inline struct counters *own_counters(void)
 {
 	u32 zero = 0;
-	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+static __always_inline void env_add(u32 counter, u64 n)
+{
+	struct counters *counters = own_counters();
 
 	if (counters && counter < COUNT_COUNTERS)
 		counters->value[counter] += n;
@@ -34,8 +40,7 @@ static __always_inline void env_count(u32 counter)
 
 static __always_inline void count_end(u32 end)
 {
-	u32 zero = 0;
-	struct counters *counters = bpf_map_lookup_elem(&counts, &zero);
+	struct counters *counters = own_counters();
 
 	if (counters && end < END_REASON_COUNT)
 		counters->end[end]++;

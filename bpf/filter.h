@@ -82,6 +82,25 @@ static __always_inline int leader_is_named(struct task_struct *task, struct cont
 	return a[0] == b[0] && a[1] == b[1];
 }
 
+/* A process is a target until it ends, so who was one a moment ago is one still; that is a line at hand, and the
+ * hash two that are cold. */
+static __always_inline int is_target_process(struct task_struct *task, u32 pid)
+{
+	struct task_struct *leader = READ_TASK(task, group_leader);
+	u64 start_ns = READ_TASK(leader, start_boottime);
+	struct counters *own = own_counters();
+
+	if (own && own->target_pid == pid && own->target_start_ns == start_ns)
+		return 1;
+	if (!bpf_map_lookup_elem(&target_pids, &pid))
+		return 0;
+	if (own) {
+		own->target_pid = pid;
+		own->target_start_ns = start_ns;
+	}
+	return 1;
+}
+
 static __always_inline int is_target(struct task_struct *task)
 {
 	struct control *control = control_block();
@@ -93,7 +112,7 @@ static __always_inline int is_target(struct task_struct *task)
 	case FILTER_ALL:
 		return 1;
 	case FILTER_PIDS:
-		return bpf_map_lookup_elem(&target_pids, &pid) != 0;
+		return is_target_process(task, pid);
 	case FILTER_CGROUP:
 		return current_is_in_target_cgroup();
 	case FILTER_COMMAND:

@@ -84,6 +84,7 @@ struct mm_struct {
 	unsigned long task_size;
 	mm_context_t context;
 	struct file *exe_file;
+	unsigned long exec_vm;
 };
 typedef struct seqcount {
 	unsigned int sequence;
@@ -112,8 +113,18 @@ struct vm_area_struct___5_10 { /* 5.10 … 6.0 */
 	struct vm_area_struct *vm_next;
 	struct rb_node vm_rb;
 };
+typedef struct {
+	int counter;
+} atomic_t;
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
 struct vm_area_struct___6_4 {
 	int vm_lock_seq; /* only with CONFIG_PER_VMA_LOCK */
+	_Bool detached;   /* the same, until 6.14 */
+};
+struct vm_area_struct___6_15 {
+	refcount_t vm_refcnt; /* 0: detached */
 };
 
 struct kernfs_node {
@@ -169,9 +180,6 @@ struct task_struct {
 	struct thread_struct thread;
 };
 
-typedef struct {
-	int counter;
-} atomic_t;
 
 struct signal_struct {
 	atomic_t live; /* threads that have not exited yet */

@@ -52,29 +52,43 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* cpu * RANGE_SETS_PER_CPU + hash of the mm. 30 KiB a CPU; a collision only costs a descent. */
+/* cpu * RANGE_SETS_PER_CPU + hash of the mm. 36 KiB a CPU; a collision only costs a descent. Mmapable, because such an
+ * array begins at a page and its entries at cache lines; nobody maps it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, RANGE_SETS_PER_CPU);
 	__type(key, u32);
 	__type(value, struct range_set);
 } range_sets SEC(".maps");
 
-/* cpu * CODES_PER_CPU + hash of the place. 64 KiB a CPU. */
+/* By CPU; 8 KiB each. Mmapable for the same reason. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CODES_PER_CPU);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct cached_code);
+	__type(value, struct range_list);
+} range_lists SEC(".maps");
+
+/* cpu * CODE_BUCKETS_PER_CPU + hash of the place. 16 KiB a CPU. Mmapable for the same reason. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CODE_BUCKETS_PER_CPU);
+	__type(key, u32);
+	__type(value, struct code_bucket);
 } code_cache SEC(".maps");
 
-/* cpu * TRACES_PER_CPU + hash of the thread. 33 KiB a CPU. */
+/* cpu * TRACES_PER_CPU + hash of the thread. 33 KiB a CPU. Mmapable for the same reason. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, TRACES_PER_CPU);
 	__type(key, u32);
 	__type(value, struct code_trace);
 } code_traces SEC(".maps");
+
 /* struct file_entry.runtime → the layout of that file's interpreter. User space writes, before the file's entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

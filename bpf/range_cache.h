@@ -9,8 +9,8 @@
  *     space that counts, and not a later one at the same place. (2^31 changes between two samples would go
  *     unseen.)
  *   - Else its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the file
- *     still the same inode. A VMA that was freed and is another's now cannot say all of that, and memory
- *     that is no VMA any more cannot either. Reads of a stale pointer fail or return what is there; they
+ *     still the same inode. A VMA that was freed and is another's now cannot say all of that, and one that is
+ *     merely free says that it is detached (before 6.4 it does not). Reads of a stale pointer fail or return what is there; they
  *     never fault.
  * What the row store has for the file is remembered along, for as long as no file entered or left the
  * store (control.file_generation). */
@@ -29,7 +29,28 @@ static __always_inline struct range_set *range_set_of(u64 mm)
 	return bpf_map_lookup_elem(&range_sets, &index);
 }
 
-/* Does the VMA still say what it said? One read serves all its fields. */
+/* Since 6.4 a VMA that left its address space says so, and goes on saying so when its memory is free. */
+#define KNOWS_DETACHED                                                                             \
+	(bpf_core_field_exists(((struct vm_area_struct___6_15 *)0)->vm_refcnt) ||                  \
+	 bpf_core_field_exists(((struct vm_area_struct___6_4 *)0)->detached))
+
+static __always_inline int is_detached(const struct cached_range *cached)
+{
+	struct vm_area_struct___6_15 *vma_6_15 = (void *)cached->vma;
+	struct vm_area_struct___6_4 *vma_6_4 = (void *)cached->vma;
+	u32 references = 1;
+	_Bool detached = 0;
+
+	if (bpf_core_field_exists(vma_6_15->vm_refcnt)) {
+		bpf_core_read(&references, sizeof(references), &vma_6_15->vm_refcnt);
+		return !references;
+	}
+	if (bpf_core_field_exists(vma_6_4->detached))
+		bpf_core_read(&detached, sizeof(detached), &vma_6_4->detached);
+	return detached;
+}
+
+/* Does the VMA still say what it said? One read serves most of its fields. */
 static __always_inline int is_unchanged(struct scratch *s, const struct cached_range *cached)
 {
 	const u32 start = bpf_core_field_offset(struct vm_area_struct, vm_start);
@@ -49,7 +70,18 @@ static __always_inline int is_unchanged(struct scratch *s, const struct cached_r
 	return *(u64 *)(vma + start) == cached->range.start && *(u64 *)(vma + end) == cached->range.end &&
 	       *(u64 *)(vma + mm) == s->task_mm && *(u64 *)(vma + flags) & VM_EXEC &&
 	       *(u64 *)(vma + page) == cached->page && *(u64 *)(vma + file) == cached->file &&
-	       (!of || (u64)BPF_CORE_READ(of, f_inode) == cached->inode);
+	       !is_detached(cached) && (!of || (u64)BPF_CORE_READ(of, f_inode) == cached->inode);
+}
+
+/* Is it still as it was remembered? */
+static __always_inline int holds(struct scratch *s, struct cached_range *cached)
+{
+	if (s->mm_seq & 1 || cached->mm_seq != s->mm_seq) {
+		if (!is_unchanged(s, cached))
+			return 0;
+		cached->mm_seq = s->mm_seq;
+	}
+	return 1;
 }
 
 /* Is the set of this address space, and of this store? */
@@ -81,24 +113,31 @@ static __always_inline struct cached_range *recall_range(struct scratch *s, u64 
 
 		if (pc - set->start[i] >= (u64)set->pages[i] << 12)
 			continue;
-		if (s->mm_seq & 1 || cached->mm_seq != s->mm_seq) {
-			if (!is_unchanged(s, cached))
-				return 0;
-			cached->mm_seq = s->mm_seq;
-		}
-		return cached;
+		return holds(s, cached) ? cached : 0;
 	}
 	return 0;
+}
+
+/* Writes s->found and s->found_table down, with what s->vma says now. */
+static __always_inline void describe_cached(struct scratch *s, struct cached_range *cached)
+{
+	struct vm_area_struct *vma = (void *)s->vma;
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+
+	cached->vma = s->vma;
+	cached->file = (u64)file;
+	cached->inode = file ? (u64)BPF_CORE_READ(file, f_inode) : 0;
+	cached->page = BPF_CORE_READ(vma, vm_pgoff);
+	cached->mm_seq = s->mm_seq;
+	cached->range = s->found;
+	cached->table = s->found_table;
 }
 
 /* Remembers s->found, which s->vma described just now. Files that are not loaded yet are not worth it. */
 static __always_inline void remember_range(struct scratch *s)
 {
 	struct range_set *set = range_set_of(s->task_mm);
-	struct vm_area_struct *vma = (void *)s->vma;
 	u64 pages = (s->found.end - s->found.start) >> 12;
-	struct cached_range *cached;
-	struct file *file;
 	u32 i;
 
 	if (!set || s->found_unsure || s->found_table.state == RANGE_NOT_LOADED || pages != (u32)pages)
@@ -113,15 +152,7 @@ static __always_inline void remember_range(struct scratch *s)
 	i = set->next++ & (RANGES_PER_SET - 1);
 	set->start[i] = s->found.start;
 	set->pages[i] = pages;
-	cached = &set->ranges[i];
-	file = BPF_CORE_READ(vma, vm_file);
-	cached->vma = s->vma;
-	cached->file = (u64)file;
-	cached->inode = file ? (u64)BPF_CORE_READ(file, f_inode) : 0;
-	cached->page = BPF_CORE_READ(vma, vm_pgoff);
-	cached->mm_seq = s->mm_seq;
-	cached->range = s->found;
-	cached->table = s->found_table;
+	describe_cached(s, &set->ranges[i]);
 }
 
 #endif

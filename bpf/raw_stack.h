@@ -25,8 +25,8 @@ static __always_inline int take_raw_budget(u32 wanted)
 	return 1;
 }
 
-/* Does the sample name this mapping already? A global function: its loop is verified once. */
-__noinline int is_known_range(u32 slot)
+/* Does the sample name the mapping at `start` already? A global function: its loop is verified once. */
+__noinline int is_known_range(u32 slot, u64 start)
 {
 	struct scratch *s = scratch_at(slot);
 	u32 i;
@@ -36,7 +36,7 @@ __noinline int is_known_range(u32 slot)
 	for (i = 0; i < SAMPLE_MAX_RANGES; i++) {
 		if (i >= s->range_count)
 			break;
-		if (s->ranges[i].start == s->found.start)
+		if (s->ranges[i].start == start)
 			return 1;
 	}
 	return 0;
@@ -49,10 +49,16 @@ static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 sta
 
 	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
 		return;
-	if (read_vma(s, start) || !s->found_executable || is_known_range(slot))
+	if (read_vma(s, start)) {
+		drop_list(s); /* of those that come after, nothing is remembered either */
+		return;
+	}
+	if (!s->found_executable)
 		return;
 	describe_table(s);
-	add_range(s, &s->found, &s->found_table);
+	append_listed(s);
+	if (!is_known_range(slot, s->found.start))
+		add_range(s, &s->found, &s->found_table);
 }
 
 /* The VMA in slot `i` of the leaf s->node. 1: enough. */
@@ -94,7 +100,8 @@ __noinline int add_leaf(u32 slot)
 			break;
 		start = pivot + 1;
 	}
-	return !s->listing.next;
+	s->listing.complete = !s->listing.next;
+	return s->listing.complete;
 }
 
 /* Before 6.1: one VMA of the list that they are in. */
@@ -113,7 +120,45 @@ __noinline int add_listed_range(u32 slot)
 	if ((u64)BPF_CORE_READ(vma, vm_mm) != s->task_mm) /* it was freed: its neighbour is nobody's */
 		return 1;
 	add_extra_range(s, slot, BPF_CORE_READ(vma, vm_start));
+	s->listing.complete = !s->listing.next;
 	return 0;
+}
+
+/* Mapping `i` of the list. 1: it is not there any more. */
+__noinline int add_remembered_range(u32 slot, u32 i)
+{
+	struct scratch *s = scratch_at(slot);
+	struct cached_range *cached;
+	struct range_list *list;
+
+	if (!s)
+		return 1;
+	list = range_list_at(s->listing.index);
+	if (!list || i >= RANGES_PER_LIST)
+		return 1;
+	cached = &list->ranges[i];
+	if (!holds(s, cached))
+		return 1;
+	if (!is_known_range(slot, cached->range.start))
+		add_range(s, &cached->range, &cached->table);
+	return 0;
+}
+
+/* What an earlier slice listed, if that holds still. */
+static __always_inline int add_remembered_ranges(struct scratch *s, u32 slot)
+{
+	const struct range_list *list = range_list_at(s->listing.index);
+	u32 i;
+
+	if (!list || !is_list_of(list, s))
+		return 0;
+	for (i = 0; i < RANGES_PER_LIST; i++) {
+		if (i >= list->count)
+			break;
+		if (add_remembered_range(slot, i))
+			return 0;
+	}
+	return 1;
 }
 
 /* The process's other executable mappings: user space needs them to finish the walk, and the process
@@ -125,6 +170,13 @@ static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 	u32 current = s->current_range, i;
 
 	s->listing.next = 0;
+	s->listing.complete = 0;
+	s->listing.index = s->record.cpu;
+	if (add_remembered_ranges(s, slot)) {
+		s->current_range = current;
+		return;
+	}
+	begin_list(s);
 	if (HAS_RB_TREE) {
 		s->listing.next = (u64)BPF_CORE_READ(mm, mmap);
 		for (i = 0; i < 2048; i++)
@@ -135,6 +187,8 @@ static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 			if (add_leaf(slot))
 				break;
 	}
+	if (!s->listing.complete)
+		drop_list(s);
 	s->current_range = current;
 }
 

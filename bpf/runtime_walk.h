@@ -67,6 +67,7 @@ __noinline int begin_runtime(u32 slot)
 		return 0;
 	s->runtime_begun = 1;
 	s->runtime_entered = 0;
+	s->run.thread_pointer = thread_pointer_of(current_task());
 	s->run.entry = NO_ENTRY;
 	s->run.frame = 0;
 	s->run.is_staging = 0;

@@ -38,7 +38,10 @@ static __always_inline void describe_task(struct scratch *s, struct task_struct 
 	record->cpu = bpf_get_smp_processor_id();
 	record->cgroup_id = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(record->thread_command, sizeof(record->thread_command));
-	bpf_probe_read_kernel(record->leader_command, sizeof(record->leader_command), leader->comm);
+	if (leader == task)
+		__builtin_memcpy(record->leader_command, record->thread_command, COMMAND_BYTES);
+	else
+		bpf_probe_read_kernel(record->leader_command, sizeof(record->leader_command), leader->comm);
 }
 
 static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)

@@ -38,8 +38,9 @@ struct cached_range {
 	u64 vma, file, inode; /* kernel addresses, never followed without a check */
 	u64 page;             /* vm_pgoff */
 	u32 mm_seq;           /* the address space's count of changes when the VMA last said this */
-	u32 reserved;
+	u32 reserved[3];
 };
+static_assert(sizeof(struct cached_range) == 128, "two cache lines");
 struct range_set {
 	u64 mm; /* 0: empty */
 	u64 file_generation;
@@ -48,16 +49,33 @@ struct range_set {
 	/* Apart from the rest, so that a search reads four cache lines. */
 	u64 start[RANGES_PER_SET];
 	u32 pages[RANGES_PER_SET]; /* of 4 KiB; 0: unused */
+	u64 padding[3];
 	struct cached_range ranges[RANGES_PER_SET];
+};
+/* All executable mappings of the address space whose were listed last on this CPU (bpf/range_list.h). */
+#define RANGES_PER_LIST 64
+struct range_list {
+	u64 mm; /* 0: empty */
+	u64 executable_pages; /* mm_struct.exec_vm then */
+	u64 file_generation;
+	struct process_key owner;
+	u64 padding[2];
+	u32 count, reserved; /* count: RANGES_PER_LIST + 1 when there are more */
+	struct cached_range ranges[RANGES_PER_LIST];
 };
 
 /* Unwind codes found before (bpf/code_cache.h). */
-#define CODES_PER_CPU 4096
+#define CODE_BUCKETS_PER_CPU 256
+#define CODES_PER_BUCKET 4
 struct cached_code {
 	u64 at_and_code; /* file offset << 16 | code; 0: empty */
 	u32 directory;   /* of the file */
 	u32 generation;  /* control.file_generation, its low half */
 };
+struct code_bucket {
+	struct cached_code codes[CODES_PER_BUCKET]; /* the newest first */
+};
+static_assert(sizeof(struct code_bucket) == 64, "one cache line");
 
 /* The codes of a CPU's last walks, in their order (bpf/code_trace.h). */
 #define TRACES_PER_CPU 4
@@ -133,6 +151,8 @@ struct thread_search {
 };
 struct range_listing {
 	u64 next; /* first address that has not been looked at; before 6.1 the VMA */
+	u32 index; /* of the CPU's range_list */
+	u32 complete; /* all were looked at */
 };
 struct raw_copy {
 	u64 sp;
@@ -146,13 +166,13 @@ struct scratch {
 	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
 	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
-	u32 cpu_codes;                /* BPF only: this CPU's first entry in code_cache */
+	u32 cpu_buckets;              /* BPF only: this CPU's first entry in code_cache */
 	u32 trace;                    /* BPF only: this walk's entry in code_traces */
 	u32 trace_last;               /* BPF only: which half the last walk wrote */
 	u32 trace_next, trace_end;    /* BPF only: the last walk's next frame that may match, and its end */
 	u32 trace_count;              /* BPF only: frames written by this walk */
 	u32 store_generation;         /* BPF only: control.file_generation at the walk's start, its low half */
-	u32 marks_pages;              /* BPF only: one walk in 64 looks everything up, so that used pages say so */
+	u32 marks_pages;              /* BPF only: one walk in 256 looks everything up, so that used pages say so */
 	u64 host;                     /* host only: the environment */
 	u32 range_count;
 	u32 current_range;            /* the frame's; range_count when unknown */
@@ -185,9 +205,9 @@ struct scratch {
 	struct thread_search search;  /* BPF only: bpf/python_thread.h, ruby_thread.h */
 	struct range_listing listing; /* BPF only: bpf/raw_stack.h */
 	struct raw_copy raw;          /* BPF only: the same */
+	u8 window[WINDOW_BYTES];
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
-	u8 window[WINDOW_BYTES];
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
 	u8 code_memory[CODE_MAX_PIECES * CODE_PIECE_MAX_BYTES];

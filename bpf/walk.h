@@ -154,17 +154,17 @@ __noinline int find_code(u32 slot, u64 file_offset)
 
 /* Has an earlier walk of this CPU found it? */
 static __always_inline int recall_known(struct scratch *s, const struct code_trace *trace,
-					const struct cached_code *cached, u32 directory, u64 file_offset)
+					const struct code_bucket *bucket, u32 directory, u64 file_offset)
 {
 	if (s->marks_pages)
 		return 0;
-	return recall_traced(s, trace, directory, file_offset) || recall_code(s, cached, directory, file_offset);
+	return recall_traced(s, trace, directory, file_offset) || recall_code(s, bucket, directory, file_offset);
 }
 
 static int env_find_code(struct scratch *s, u64 file_offset)
 {
 	u32 i = s->current_range, directory;
-	struct cached_code *cached;
+	struct code_bucket *bucket;
 	struct code_trace *trace;
 	int end;
 
@@ -172,14 +172,14 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 		return find_code((u32)s->host, file_offset);
 	directory = s->tables[i].directory;
 	trace = trace_of(s);
-	cached = cached_code_of(s, directory, file_offset);
-	if (!trace || !cached)
+	bucket = code_bucket_of(s, directory, file_offset);
+	if (!trace || !bucket)
 		return END_BAD_TABLE;
-	if (!recall_known(s, trace, cached, directory, file_offset)) {
+	if (!recall_known(s, trace, bucket, directory, file_offset)) {
 		end = find_code((u32)s->host, file_offset);
 		if (end)
 			return end;
-		remember_code(s, cached, directory, file_offset);
+		remember_code(s, bucket, directory, file_offset);
 	}
 	append_traced(s, trace, directory, file_offset);
 	return END_NONE;
@@ -238,6 +238,7 @@ static __always_inline void send_miss(struct scratch *s)
 	env_count(COUNT_MISS_SENT);
 }
 
+#include "bpf/range_list.h"
 #include "bpf/raw_stack.h"
 
 /* No table and no raw slice: frame pointers, each frame marked as a guess. However that ends, the stack
@@ -282,6 +283,12 @@ static __always_inline void copy_ranges(struct scratch *s)
 	bpf_probe_read_kernel(&s->body[at], count * sizeof(struct code_range), s->ranges);
 }
 
+/* One walk in 256, by chance: the clock's low bits are. */
+static __always_inline u32 marks_pages(const struct scratch *s)
+{
+	return !(s->record.header.time_ns * 0x9e3779b97f4a7c15ULL >> 56); /* Fibonacci hashing */
+}
+
 /* Fills in the user part of the record. */
 static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task)
 {
@@ -296,10 +303,9 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->task_mm = (u64)mm;
 		describe_addresses(s, mm);
 		s->mm_seq = read_mm_seq(mm);
-		s->cpu_codes = s->record.cpu * CODES_PER_CPU;
+		s->cpu_buckets = s->record.cpu * CODE_BUCKETS_PER_CPU;
 		s->store_generation = (u32)store_generation();
-		s->marks_pages = !(bpf_get_prandom_u32() & 63);
-		s->run.thread_pointer = thread_pointer_of(task);
+		s->marks_pages = marks_pages(s);
 		begin_trace(s);
 		end = walk_native(slot);
 		if (end == END_ENTERED_RUNTIME)

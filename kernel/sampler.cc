@@ -129,8 +129,8 @@ absl::Status Sampler::Impl::SizeMaps() {
 #endif
   bpf_map__set_max_entries(skeleton_->maps.scratches,
                            static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
-  for (bpf_map* map :
-       {skeleton_->maps.range_sets, skeleton_->maps.code_cache, skeleton_->maps.code_traces})
+  for (bpf_map* map : {skeleton_->maps.range_sets, skeleton_->maps.range_lists,
+                       skeleton_->maps.code_cache, skeleton_->maps.code_traces})
     bpf_map__set_max_entries(  // Declared for one CPU.
         map, static_cast<uint32_t>(cpu_count_) * bpf_map__max_entries(map));
   bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);

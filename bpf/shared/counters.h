@@ -28,6 +28,10 @@ enum counter {
 };
 
 struct counters {
+	/* No counts: the process that was the last to be found among "target_pids" (bpf/filter.h). */
+	u64 target_start_ns;
+	u32 target_pid;      /* 0: none yet */
+	u32 reserved;
 	u64 value[COUNT_COUNTERS];
 	u64 end[END_REASON_COUNT]; /* user stacks by enum end_reason, as they left BPF */
 };

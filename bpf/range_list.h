@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* All executable mappings of a process, remembered from one raw slice to the next, per CPU.
+ *
+ * To list them anew takes a look at every VMA, and a dozen reads of cold memory for each that is executable:
+ * 45 us in a compiler with 150 mappings. What was listed is used again while the kernel counts as many executable
+ * pages (mm_struct.exec_vm) in the same image of the same process, and each mapping is checked as the range cache
+ * checks its own: one that came while another of the same size went is noticed by the one that went. Kernels that do
+ * not say when a VMA is detached list anew each time.
+ *
+ * Part of bpf/walk.h, in front of bpf/raw_stack.h. */
+#ifndef STACKRAY_BPF_RANGE_LIST_H
+#define STACKRAY_BPF_RANGE_LIST_H
+
+#include "bpf/range_cache.h"
+
+static __always_inline struct range_list *range_list_at(u32 index)
+{
+	return bpf_map_lookup_elem(&range_lists, &index);
+}
+
+static __always_inline u64 executable_pages_of(const struct scratch *s)
+{
+	struct mm_struct *mm = (void *)s->task_mm;
+
+	return BPF_CORE_READ(mm, exec_vm);
+}
+
+static __always_inline int is_list_of(const struct range_list *list, const struct scratch *s)
+{
+	const struct process_key *owner = &list->owner, *process = &s->record.process;
+
+	return KNOWS_DETACHED && list->mm == s->task_mm && list->executable_pages == executable_pages_of(s) &&
+	       list->file_generation == store_generation() && owner->pid == process->pid &&
+	       owner->exec_id == process->exec_id && owner->start_time_ns == process->start_time_ns &&
+	       list->count <= RANGES_PER_LIST;
+}
+
+/* Empty, and this process's. */
+static __always_inline void begin_list(struct scratch *s)
+{
+	struct range_list *list = range_list_at(s->listing.index);
+
+	if (!list)
+		return;
+	list->mm = s->task_mm;
+	list->executable_pages = executable_pages_of(s);
+	list->file_generation = store_generation();
+	list->owner = s->record.process;
+	list->count = 0;
+}
+
+/* A listing that did not come to its end is not one. */
+static __always_inline void drop_list(struct scratch *s)
+{
+	struct range_list *list = range_list_at(s->listing.index);
+
+	if (list)
+		list->mm = 0;
+}
+
+/* Appends s->found, which s->vma described just now, and s->found_table. */
+static __always_inline void append_listed(struct scratch *s)
+{
+	struct range_list *list = range_list_at(s->listing.index);
+	u32 i;
+
+	if (!list)
+		return;
+	i = list->count;
+	if (i < RANGES_PER_LIST && !s->found_unsure) {
+		list->count = i + 1;
+		describe_cached(s, &list->ranges[i]);
+	} else {
+		list->count = RANGES_PER_LIST + 1;
+	}
+}
+
+#endif
