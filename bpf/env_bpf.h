@@ -63,6 +63,11 @@ static int env_find_range(struct scratch *s, u64 pc);
 #define CODE_IS_READABLE 1
 static int env_find_code(struct scratch *s, u64 file_offset);
 
+static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
+{
+	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
+}
+
 /* The first free slot of this CPU. Interrupts nest, so a slot that a lower context holds stays busy
  * until we are done. */
 static __always_inline struct scratch *acquire_scratch(u32 *slot)

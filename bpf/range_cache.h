@@ -87,10 +87,8 @@ static __always_inline int holds(struct scratch *s, struct cached_range *cached)
 /* Is the set of this address space, and of this store? */
 static __always_inline int is_set_of(const struct range_set *set, const struct scratch *s, u64 generation)
 {
-	const struct process_key *owner = &set->owner, *process = &s->record.process;
-
-	return set->mm == s->task_mm && set->file_generation == generation && owner->pid == process->pid &&
-	       owner->exec_id == process->exec_id && owner->start_time_ns == process->start_time_ns;
+	return set->mm == s->task_mm && set->file_generation == generation &&
+	       is_same_process(&set->owner, &s->record.process);
 }
 
 static __always_inline u64 store_generation(void)

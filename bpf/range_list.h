@@ -27,12 +27,9 @@ static __always_inline u64 executable_pages_of(const struct scratch *s)
 
 static __always_inline int is_list_of(const struct range_list *list, const struct scratch *s)
 {
-	const struct process_key *owner = &list->owner, *process = &s->record.process;
-
 	return KNOWS_DETACHED && list->mm == s->task_mm && list->executable_pages == executable_pages_of(s) &&
-	       list->file_generation == store_generation() && owner->pid == process->pid &&
-	       owner->exec_id == process->exec_id && owner->start_time_ns == process->start_time_ns &&
-	       list->count <= RANGES_PER_LIST;
+	       list->file_generation == store_generation() && list->count <= RANGES_PER_LIST &&
+	       is_same_process(&list->owner, &s->record.process);
 }
 
 /* Empty, and this process's. */

@@ -21,11 +21,6 @@
 
 #define STEPS_AT_ONCE 64
 
-static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
-{
-	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
-}
-
 /* The current range is the interpreter's. */
 static __always_inline void remember_runtime(struct scratch *s)
 {
