@@ -106,7 +106,8 @@ struct {
 	__type(value, u64);
 } seen_codes SEC(".maps");
 
-/* Thread id's low bits → its thread state; checked before it is used. */
+/* Thread id's low bits → its thread state; checked before it is used. Python: bit 0 of the state says that there are several
+ * interpreters in the process. */
 #define SEEN_THREADS 1024
 #define MAX_SEARCHED_THREADS 1024
 struct seen_thread {

@@ -71,7 +71,6 @@ static __always_inline void find_live_instruction(struct scratch *s)
 	u64 offset = leaf & FRAME_OFFSET_MASK, caller = s->regs.pc - 1 - run->base;
 	u64 range = leaf >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK, bytes = l->loop_end - l->loop_begin;
 
-	run->php.live_frame = 0;
 	if (s->word_count != s->first_user_word + 1 || range >= SAMPLE_MAX_RANGES ||
 	    s->ranges[range].runtime != s->runtime ||
 	    (offset - l->loop_begin >= bytes && caller - l->loop_begin >= bytes))

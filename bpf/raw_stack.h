@@ -242,7 +242,7 @@ __noinline int attach_raw_stack(u32 slot)
 			raw->wanted = room;
 	}
 	add_extra_ranges(s, slot);
-	ship_runtime_frames(slot);
+	ship_all_runtimes(slot);
 	raw->at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
 	for (i = 0; i < RAW_STACK_MAX_BYTES / 4096 + 1; i++)
 		if (copy_raw_page(slot))

@@ -5,10 +5,13 @@
  * driver changes to this one: it finds the thread's state, stages the innermost run of the runtime's frames,
  * and puts each run where its native frame is. A process without a runtime never comes here.
  *
+ * Of several runtimes on one stack the one whose runs have markers is walked along with the native frames, or else the first
+ * that was met; the others one after the other when the native walk is over.
+ *
  * Words: a run is placed right before the native frame that runs it, which is marked FRAME_OF_RUNTIME. Runs that
  * could not be placed (the native walk ended first, or their native frames cannot be told here) follow
  * behind all other words, each closed by a word FRAME_RUN_END with its marker's address, 0 where each
- * frame has a native frame of its own; user space puts them in their places. */
+ * frame has a native frame of its own, and the range of its runtime; user space puts them in their places. */
 #ifndef STACKRAY_BPF_RUNTIME_WALK_H
 #define STACKRAY_BPF_RUNTIME_WALK_H
 
@@ -49,20 +52,30 @@ __noinline int recall_runtime(u32 slot)
 	return add_range(s, &seen->range, &table) == END_NONE;
 }
 
-/* A range of a file with a runtime was entered: gets ready to walk its frames. Without any, the walk below is a
- * native one. */
+static __always_inline u32 are_runs_marked(const struct runtime_layout *layout)
+{
+	return layout && layout->kind == RUNTIME_PYTHON && layout->python.chain != PYTHON_FRAME_OBJECTS;
+}
+
+/* Gets ready to walk the frames of the runtime s->runtime_at. Without any, the walk below is a native one. */
 __noinline int begin_runtime(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
-	u32 runtime = s ? s->runtime : 0;
+	const struct met_runtime *met = s ? &s->runtimes[s->runtime_at & (MAX_RUNTIMES - 1)] : 0;
+	u32 runtime = met ? met->runtime : 0, range = met ? met->range : 0;
 	struct runtime_layout *layout = bpf_map_lookup_elem(&runtime_files, &runtime);
 	int found = 0;
 
-	if (!s)
+	if (!s || range >= SAMPLE_MAX_RANGES)
 		return 0;
+	if (!s->runtime_begun)
+		s->run.php.live_frame = 0;
 	s->runtime_begun = 1;
-	s->runtime_entered = 0;
 	s->run.thread_pointer = thread_pointer_of(current_task());
+	s->runtime = runtime;
+	s->run.base = s->ranges[range].start - s->ranges[range].file_offset;
+	s->run.has_markers = are_runs_marked(layout);
+	s->run.more_states = PYTHON_NO_MORE;
 	s->run.entry = NO_ENTRY;
 	s->run.frame = 0;
 	s->run.is_staging = 0;
@@ -91,6 +104,19 @@ __noinline int begin_runtime(u32 slot)
 	return 1;
 }
 
+static __always_inline int stage_python(struct scratch *s, u32 slot)
+{
+	int end;
+
+	if (!s->run.frame && s->run.more_states)
+		return next_python_state(slot);
+	end = stage_python_frame(s);
+	/* 3.15: the state itself holds the last frame of all, which runs nothing and lies on no stack. */
+	if (!s->run.frame && !s->run.word_count && s->run.more_states)
+		s->run.is_staging = 1;
+	return end;
+}
+
 /* One frame more of the run that is being staged. END_TOO_DEEP: no room for it. */
 __noinline int stage_runtime_frame(u32 slot)
 {
@@ -102,7 +128,7 @@ __noinline int stage_runtime_frame(u32 slot)
 	case RUNTIME_RUBY: return stage_ruby_frame(s);
 	case RUNTIME_PHP: return stage_php_frame(s);
 	case RUNTIME_PERL: return stage_perl_frame(s);
-	default: return stage_python_frame(s);
+	default: return stage_python(s, slot);
 	}
 }
 
@@ -140,7 +166,7 @@ __noinline int place_run(u32 slot)
 	s->word_count = last;
 	end = append_staged(s);
 	s->run.entry = NO_ENTRY;
-	s->run.is_staging = s->run.frame != 0;
+	s->run.is_staging = s->run.frame || s->run.more_states;
 	return append_word(s, native | (u64)FRAME_OF_RUNTIME << FRAME_KIND_SHIFT) ?: end;
 }
 
@@ -167,6 +193,23 @@ static __always_inline int mixed_step(struct scratch *s, u32 slot)
 	return END_NONE;
 }
 
+/* A runtime was met: the first one, or one that is walked along in the place of the one that was so far. Nothing of that one is in
+ * the record yet, so it can begin again later. */
+static __always_inline void enter_runtime(struct scratch *s, u32 slot)
+{
+	u32 newest = (s->runtime_count - 1) & (MAX_RUNTIMES - 1), runtime = s->runtimes[newest].runtime;
+	struct met_runtime met = s->runtimes[newest];
+
+	s->runtime_entered = 0;
+	s->step_taken = 1;
+	if (s->runtime_begun &&
+	    (s->run.has_markers || !are_runs_marked(bpf_map_lookup_elem(&runtime_files, &runtime))))
+		return;
+	s->runtimes[newest] = s->runtimes[0];
+	s->runtimes[0] = met;
+	begin_runtime(slot);
+}
+
 /* Some steps: a function of its own, so that the verifier follows a few rounds and not 10,000. */
 __noinline int mixed_steps(u32 slot)
 {
@@ -176,6 +219,8 @@ __noinline int mixed_steps(u32 slot)
 
 	if (!s)
 		return END_BAD_TABLE;
+	if (s->runtime_entered)
+		enter_runtime(s, slot);
 	for (i = 0; i < STEPS_AT_ONCE; i++) {
 		end = mixed_step(s, slot);
 		if (end)
@@ -187,19 +232,23 @@ __noinline int mixed_steps(u32 slot)
 /* The runs that have no place yet: the rest of this one, its end, and so on. 1: that was all. */
 static __always_inline int drain_step(struct scratch *s, u32 slot)
 {
-	u64 entry;
+	u32 at = s->runtime_at & (MAX_RUNTIMES - 1);
+	u64 entry, range = s->runtimes[at].range;
 
 	if (s->run.is_staging)
 		return stage_runtime_frame(slot) != END_NONE;
 	entry = s->run.entry == NO_ENTRY ? 0 : s->run.entry;
-	if (!s->run.word_count && !s->run.frame)
+	/* Its markers were passed already; but each run has a native frame of its own. */
+	if (at && s->run.has_markers)
+		entry = RUN_OF_ONE_LOOP;
+	if (!s->run.word_count && !s->run.frame && !s->run.more_states)
 		return 1;
 	if (s->run.word_count &&
-	    (append_staged(s) || append_word(s, (u64)FRAME_RUN_END << FRAME_KIND_SHIFT |
+	    (append_staged(s) || append_word(s, (u64)FRAME_RUN_END << FRAME_KIND_SHIFT | range << FRAME_RANGE_SHIFT |
 						       (entry & FRAME_OFFSET_MASK))))
 		return 1;
 	s->run.entry = NO_ENTRY;
-	s->run.is_staging = s->run.frame != 0;
+	s->run.is_staging = s->run.frame || s->run.more_states;
 	return 0;
 }
 
@@ -220,27 +269,25 @@ static __always_inline int walk_mixed(struct scratch *s, u32 slot)
 	u32 i;
 	int end;
 
-	begin_runtime(slot);
-	s->step_taken = 1;
 	for (i = 0; i < (SAMPLE_MAX_USER_WORDS + 2 * STAGED_WORDS) / STEPS_AT_ONCE; i++) {
 		end = mixed_steps(slot);
-		if (end)
+		if (end && end != END_ENTERED_RUNTIME)
 			return end;
 	}
 	return END_NONE;
 }
 
-/* The native walk is over: what the runtime has beyond it. A walk that met a missing table may have ended
- * before it came to the runtime's file. */
+/* The native walk is over: what a runtime has beyond it. A walk that met a missing table may have ended
+ * before it came to the runtime's file. 0: nothing is left. */
 __noinline int ship_runtime_frames(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 	u32 i;
 
-	if (!s || !s->runtime || s->runtime_shipped)
+	if (!s || s->runtime_shipped >= s->runtime_count)
 		return 0;
-	s->runtime_shipped = 1;
-	if (!s->runtime_begun)
+	s->runtime_at = s->runtime_shipped++;
+	if (s->runtime_at || !s->runtime_begun)
 		begin_runtime(slot);
 	for (i = 0; i < 2 * STAGED_WORDS / STEPS_AT_ONCE; i++)
 		if (drain_steps(slot))
@@ -248,6 +295,15 @@ __noinline int ship_runtime_frames(u32 slot)
 	if (s->run.is_cut)
 		env_count(COUNT_RUNTIME_CUT);
 	return 1;
+}
+
+static __always_inline void ship_all_runtimes(u32 slot)
+{
+	u32 i;
+
+	for (i = 0; i < MAX_RUNTIMES; i++)
+		if (!ship_runtime_frames(slot))
+			break;
 }
 
 #endif

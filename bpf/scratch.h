@@ -92,6 +92,13 @@ struct code_trace {
 	struct traced_code frames[2][TRACE_FRAMES];
 };
 
+/* A runtime that a sample has met. */
+#define MAX_RUNTIMES 4 /* of one stack; a power of two */
+struct met_runtime {
+	u16 runtime; /* its entry in runtime_files */
+	u16 range;   /* a range of its file */
+};
+
 /* An interpreter's frames of one sample (bpf/runtime_walk.h, bpf/python.h). */
 #define STAGED_WORDS 2304 /* 1,152 frames of one run */
 #define RUNTIME_FRAME_BYTES 128 /* what is read of a frame, and of its code */
@@ -125,6 +132,9 @@ struct runtime_walk {
 	u64 entry;          /* the marker on the C stack of the staged run; NO_ENTRY: not known, or none */
 	u32 is_staging;     /* the run at hand is not complete */
 	u32 is_cut;         /* a frame could not be read */
+	u32 has_markers;    /* its runs end with markers on the C stack */
+	u32 more_states;    /* Python: enum python_more */
+	u64 first_state;    /* Python: the innermost of the thread's states */
 	u32 word_count;
 	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
 	struct php_walk php;
@@ -179,11 +189,14 @@ struct scratch {
 	u32 word_count;               /* words in body: kernel frames and user words */
 	u32 first_user_word;
 	u32 max_words;                /* of the user part */
-	u32 runtime;                  /* the runtime of a range that was entered; 0: none */
+	u32 runtime;                  /* the one that is walked: its entry in runtime_files; 0: none was met */
 	u32 extra_words;              /* words of the user part beyond one a frame */
-	u32 runtime_entered;          /* END_ENTERED_RUNTIME from then on until its frames are walked */
-	u8 runtime_begun, runtime_shipped; /* its frames are being walked; are all in the record */
-	u8 step_taken;                /* BPF only: the frame that met the runtime was left already */
+	u32 runtime_entered;          /* END_ENTERED_RUNTIME: one was met that the driver has not seen */
+	u8 runtime_count;             /* that were met */
+	u8 runtime_begun;             /* the first one's frames are being walked */
+	u8 runtime_at, runtime_shipped; /* whose frames are being walked; how many have all theirs in the record */
+	u8 step_taken;                /* BPF only: the frame that met a runtime was left already */
+	struct met_runtime runtimes[MAX_RUNTIMES]; /* the first one is walked along with the native frames */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */

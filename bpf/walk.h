@@ -28,7 +28,9 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->runtime = 0;
 	s->extra_words = 0;
 	s->runtime_entered = 0;
+	s->runtime_count = 0;
 	s->runtime_begun = 0;
+	s->runtime_at = 0;
 	s->runtime_shipped = 0;
 	s->wake_reader = 0;
 	s->flags = 0;
@@ -77,6 +79,23 @@ static __always_inline void describe_table(struct scratch *s)
 	s->found.runtime = entry->runtime;
 }
 
+/* The range is of a runtime's file: perhaps one that was not met before. */
+static __always_inline void meet_runtime(struct scratch *s, u32 range, u32 runtime)
+{
+	u32 count = s->runtime_count, i;
+
+#pragma unroll
+	for (i = 0; i < MAX_RUNTIMES; i++)
+		if (i < count && s->runtimes[i].runtime == runtime)
+			return;
+	if (count >= MAX_RUNTIMES)
+		return;
+	s->runtimes[count].runtime = runtime;
+	s->runtimes[count].range = range;
+	s->runtime_count = count + 1;
+	s->runtime_entered = END_ENTERED_RUNTIME;
+}
+
 /* Adds a range and its table to the sample's and makes them current. */
 static __always_inline int add_range(struct scratch *s, const struct code_range *range,
 				     const struct range_table *table)
@@ -89,11 +108,8 @@ static __always_inline int add_range(struct scratch *s, const struct code_range 
 	s->tables[i] = *table;
 	s->range_count = i + 1;
 	s->current_range = i;
-	if (range->runtime && !s->runtime) {
-		s->runtime = range->runtime;
-		s->runtime_entered = END_ENTERED_RUNTIME;
-		s->run.base = range->start - range->file_offset;
-	}
+	if (range->runtime && range->runtime != s->runtime)
+		meet_runtime(s, i, range->runtime);
 	return END_NONE;
 }
 
@@ -324,8 +340,8 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 	}
 	if (!end)
 		end = END_TOO_DEEP;
-	if (s->runtime || ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot)))
-		ship_runtime_frames(slot);
+	if (s->runtime_count || ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot)))
+		ship_all_runtimes(slot);
 	copy_ranges(s);
 	s->record.end = end;
 	s->record.flags |= s->flags;

@@ -17,10 +17,18 @@ struct Group {
   uint64_t place = RUN_OF_ONE_LOOP;
 };
 struct Waiting {
+  uint32_t range = kNoRange;  // Of the file of their runtime.
   std::vector<MixedFrame> own;
   std::vector<Group> groups;     // Leaf first.
   std::vector<MixedFrame> lost;  // Their native frame was never reached.
 };
+
+// By runtime, in their order.
+Waiting& WaitingOf(uint32_t range, std::vector<Waiting>* all) {
+  const auto found =
+      std::find_if(all->begin(), all->end(), [&](const Waiting& w) { return w.range == range; });
+  return found != all->end() ? *found : all->emplace_back(Waiting{.range = range});
+}
 
 void Append(uint64_t place, std::span<const MixedFrame> run, Waiting* waiting) {
   auto& list = place < RUN_PLACES ? waiting->own : waiting->lost;
@@ -32,8 +40,11 @@ void Append(uint64_t place, std::span<const MixedFrame> run, Waiting* waiting) {
 }
 
 // What the record has in place, with the runs behind it taken apart.
-Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* frames) {
-  Waiting waiting;
+std::vector<Waiting> TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* frames) {
+  std::vector<Waiting> waiting;
+  const auto set_range = [&](size_t begin, uint64_t word) {
+    for (size_t i = begin; i < frames->size(); ++i) (*frames)[i].range = FrameWordRange(word);
+  };
   size_t run_begin = 0;  // Of the frames at the end that no native frame follows.
   for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
     const uint64_t kind = FrameWordKind(words[i]);
@@ -41,16 +52,21 @@ Waiting TakeApart(std::span<const uint64_t> words, std::vector<MixedFrame>* fram
       frames->push_back({.word = words[i], .second = words[i + 1], .is_runtime = true});
     } else if (kind == FRAME_RUN_END) {
       const auto begin = frames->begin() + static_cast<ptrdiff_t>(run_begin);
-      Append(FrameWordOffset(words[i]), {begin, frames->end()}, &waiting);
+      set_range(run_begin, words[i]);
+      Append(FrameWordOffset(words[i]), {begin, frames->end()},
+             &WaitingOf(FrameWordRange(words[i]), &waiting));
       frames->erase(begin, frames->end());
     } else if (kind != FRAME_RUNTIME) {
       const bool is_loop = IsNativeKind(kind) && (words[i] & kLoopBit) != 0;
+      if (is_loop) set_range(run_begin, words[i]);
       frames->push_back({.word = is_loop ? words[i] & ~kLoopBit : words[i], .is_loop = is_loop});
       run_begin = frames->size();
     }
   }
   return waiting;
 }
+
+using PartOfThisLoop = std::function<LoopPart(uint64_t word)>;
 
 // A native frame of the loop, and what belongs to it.
 struct LoopFrame {
@@ -59,13 +75,14 @@ struct LoopFrame {
 };
 
 // Does the loop at `next` go on with what the one at `end` had begun?
-bool Rejoins(const PartOfLoop& part_of, std::span<const MixedFrame> frames, size_t end,
+bool Rejoins(const PartOfThisLoop& part_of, std::span<const MixedFrame> frames, size_t end,
              size_t next) {
   return next - end == 2 || (next - end == 3 && part_of(frames[next - 1].word) == LoopPart::kLink);
 }
 
 // All of them, leaf first.
-std::vector<LoopFrame> FindLoops(const PartOfLoop& part_of, std::span<const MixedFrame> frames) {
+std::vector<LoopFrame> FindLoops(const PartOfThisLoop& part_of,
+                                 std::span<const MixedFrame> frames) {
   std::vector<LoopFrame> loops;
   LoopPart before = LoopPart::kNone;
   for (size_t i = 0; i < frames.size(); ++i) {
@@ -117,16 +134,45 @@ void FitRuns(std::span<const LoopFrame> loops, Waiting* waiting) {
   }
 }
 
-// Marks `count` native frames that run frames, from the root or from the leaf on.
-void MarkLoops(std::span<const LoopFrame> loops, size_t count, bool from_root,
-               std::vector<MixedFrame>* frames) {
-  const size_t marked = std::min(count, loops.size());
-  const size_t begin = from_root ? loops.size() - marked : 0;
-  for (size_t i = begin; i < begin + marked; ++i) {
-    (*frames)[loops[i].at].is_loop = true;
-    for (size_t entry = loops[i].at + 1; entry <= loops[i].end; ++entry)
-      (*frames)[entry].is_entry = true;
+// Those of `count` groups, from the root or from the leaf on.
+std::span<const LoopFrame> LoopsOf(std::span<const LoopFrame> loops, size_t count, bool from_root) {
+  const size_t taken = std::min(count, loops.size());
+  return from_root ? loops.last(taken) : loops.first(taken);
+}
+
+void MarkLoops(std::span<const LoopFrame> loops, std::vector<MixedFrame>* frames) {
+  for (const LoopFrame& loop : loops) {
+    (*frames)[loop.at].is_loop = true;
+    for (size_t entry = loop.at + 1; entry <= loop.end; ++entry) (*frames)[entry].is_entry = true;
   }
+}
+
+// Puts one runtime's frames among the others.
+void PlaceRuns(const PartOfLoop& part_of, bool is_whole, Waiting* waiting,
+               std::vector<MixedFrame>* frames) {
+  const std::vector<LoopFrame> found =
+      FindLoops([&](uint64_t word) { return part_of(word, waiting->range); }, *frames);
+  if (is_whole) FitRuns(found, waiting);
+  const std::span<const LoopFrame> loops = LoopsOf(found, waiting->groups.size(), is_whole);
+  MarkLoops(loops, frames);
+  std::vector<MixedFrame> mixed;
+  mixed.reserve(frames->size() + waiting->own.size());
+  size_t next = 0, group = 0, loop = 0;
+  const auto take_group = [&] {
+    for (size_t i = 0; i < waiting->groups[group].count; ++i) mixed.push_back(waiting->own[next++]);
+    ++group;
+  };
+  // More groups than native frames for them: the innermost have lost theirs, if the root is there.
+  while (is_whole && group + loops.size() < waiting->groups.size()) take_group();
+  for (size_t i = 0; i < frames->size(); ++i) {
+    if (loop < loops.size() && loops[loop].at == i) {
+      take_group();
+      ++loop;
+    }
+    mixed.push_back((*frames)[i]);
+  }
+  while (group < waiting->groups.size()) take_group();
+  *frames = std::move(mixed);
 }
 
 }  // namespace
@@ -134,30 +180,11 @@ void MarkLoops(std::span<const LoopFrame> loops, size_t count, bool from_root,
 void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames) {
   frames->clear();
-  Waiting waiting = TakeApart(words, frames);
-  if (!waiting.own.empty()) {
-    const std::vector<LoopFrame> found = FindLoops(part_of, *frames);
-    if (is_whole) FitRuns(found, &waiting);
-    MarkLoops(found, waiting.groups.size(), is_whole, frames);
-    std::vector<MixedFrame> mixed;
-    mixed.reserve(frames->size() + waiting.own.size());
-    const auto loops = static_cast<size_t>(std::count_if(
-        frames->begin(), frames->end(), [](const MixedFrame& frame) { return frame.is_loop; }));
-    size_t next = 0, group = 0;
-    const auto take_group = [&] {
-      for (size_t i = 0; i < waiting.groups[group].count; ++i) mixed.push_back(waiting.own[next++]);
-      ++group;
-    };
-    // More groups than native frames for them: the innermost have lost theirs, if the root is there.
-    while (is_whole && group + loops < waiting.groups.size()) take_group();
-    for (const MixedFrame& frame : *frames) {
-      if (frame.is_loop && group < waiting.groups.size()) take_group();
-      mixed.push_back(frame);
-    }
-    while (group < waiting.groups.size()) take_group();
-    *frames = std::move(mixed);
-  }
-  frames->insert(frames->end(), waiting.lost.begin(), waiting.lost.end());
+  std::vector<Waiting> waiting = TakeApart(words, frames);
+  for (Waiting& of_one : waiting)
+    if (!of_one.own.empty()) PlaceRuns(part_of, is_whole, &of_one, frames);
+  for (const Waiting& of_one : waiting)
+    frames->insert(frames->end(), of_one.lost.begin(), of_one.lost.end());
 }
 
 }  // namespace stackray

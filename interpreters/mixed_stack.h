@@ -1,9 +1,10 @@
-// From a record's words to the frames of one stack in their order: native frames and those of a runtime.
+// From a record's words to the frames of one stack in their order: native frames and those of its runtimes.
 //
 // BPF places nearly all runs of a runtime's frames itself (bpf/runtime_walk.h). What it could not place is
 // placed here: where each frame, or each run, has a native frame of its own (CPython to 3.10; enum run_place),
 // the n-th from the root belongs to the n-th from the root, because a native frame that was just entered has no
-// frame of the runtime yet. A stack that was cut at its root is matched from the leaf.
+// frame of the runtime yet. A stack that was cut at its root is matched from the leaf. Each runtime's are placed
+// by themselves: another one's frames have native frames of their own.
 //
 // Input:   words and ranges of a checked record or walk.
 // Threads: a function without state.
@@ -17,15 +18,18 @@
 
 namespace stackray {
 
+inline constexpr uint32_t kNoRange = UINT32_MAX;  // Not known.
+
 struct MixedFrame {
   uint64_t word = 0;    // A native frame's, FRAME_OF_RUNTIME taken out; or a runtime frame's first.
   uint64_t second = 0;  // A runtime frame's.
+  uint32_t range = kNoRange;  // A runtime frame's: one of the runtime's file.
   bool is_runtime = false;
   bool is_loop = false;   // A native frame that runs the runtime's frames before it.
   bool is_entry = false;  // A native frame that called the loop right before it.
 };
 
-// Does this native frame run the frames of a runtime? As a part of its loop (RuntimeData::loop_code), or as what calls the
+// Does this native frame run frames of the runtime whose file `range` is of? As a part of its loop (RuntimeData::loop_code), or as what calls the
 // loop (loop_entry_code): right behind the loop's frame it belongs to that one.
 enum class LoopPart : uint8_t {
   kNone,
@@ -37,7 +41,7 @@ enum class LoopPart : uint8_t {
   kLink,
   kMain,  // Runs the main program: the loop that it calls, itself or by one more function, runs RUN_OF_MAIN_LOOP.
 };
-using PartOfLoop = std::function<LoopPart(uint64_t word)>;
+using PartOfLoop = std::function<LoopPart(uint64_t word, uint32_t range)>;
 
 // `is_whole`: the walk reached the root. Leaf first. `frames` is overwritten.
 void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,

@@ -125,10 +125,13 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBui
 }
 
 // Only as far as this: one look at the process's memory a code object (interpreters/runtimes.h).
-int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* data,
-                                    const MixedFrame& frame, const MixedFrame* loop,
-                                    BatchBuilder& batch) {
-  if (data == nullptr || runtimes_ == nullptr) {
+int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& frame,
+                                    const MixedFrame* loop, BatchBuilder& batch) {
+  const RuntimeData* data = nullptr;
+  uint32_t range = frame.range;
+  if (range < stack.ranges.size()) data = RuntimeOf(stack, range);
+  if (data == nullptr) data = RuntimeOf(stack, range = stack.first_runtime);
+  if (data == nullptr) {
     const FrameKey key = MarkerKey(MarkerKind::kUnsupported);
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
@@ -136,8 +139,8 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const RuntimeData* d
   const FrameKey key = FrameKey::Make(data->type(), stack.owner,
                                       (frame.word & kRuntimeWordMask) | folded, frame.second);
   return FindOrDefine(key, batch, [&] {
-    FrameSymbols symbols =
-        runtimes_->Resolve(stack.process, *data, frame.word, frame.second, stack.runtime_base);
+    const uint64_t base = stack.ranges[range].start - stack.ranges[range].file_offset;
+    FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second, base);
     if (loop == nullptr) return symbols;
     const ExecutableFile* file = FileOf(stack, FrameWordRange(loop->word));
     if (file == nullptr) return symbols;
@@ -170,29 +173,43 @@ int32_t FrameResolver::UnsupportedFrame(const RuntimeData& data, uint32_t runtim
   });
 }
 
+const RuntimeData* FrameResolver::RuntimeOf(const UserStack& stack, uint32_t range) {
+  StackRuntime& known = range_runtimes_[range];
+  if (!known.asked && runtimes_ != nullptr)
+    known.data = runtimes_->DataOf(stack.ranges[range].runtime);
+  known.asked = true;
+  return known.data.get();
+}
+
+// Is this native frame of the loop of the runtime whose file `range` is of?
+LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32_t range) {
+  const RuntimeData* const data = RuntimeOf(stack, range);
+  if (data == nullptr) return LoopPart::kNone;
+  const code_range& code = stack.ranges[FrameWordRange(word)];
+  if (code.runtime == 0 && code.kind == RANGE_FILE && data->made_code_rule())
+    return runtimes_->IsMadeCode(IdentityOf(code)) ? LoopPart::kLoop : LoopPart::kNone;
+  if (code.runtime != stack.ranges[range].runtime) return LoopPart::kNone;
+  return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+}
+
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
-                                      bool is_whole, uint32_t runtime, BatchBuilder& batch,
+                                      bool is_whole, BatchBuilder& batch,
                                       std::vector<int32_t>* frames) {
-  const std::shared_ptr<const RuntimeData> data =
-      runtimes_ == nullptr ? nullptr : runtimes_->DataOf(runtime);
-  const auto part_of = [&](uint64_t word) {
-    if (data == nullptr) return LoopPart::kNone;
-    const code_range& range = stack.ranges[FrameWordRange(word)];
-    if (range.runtime == 0 && range.kind == RANGE_FILE && data->made_code_rule())
-      return runtimes_->IsMadeCode(IdentityOf(range)) ? LoopPart::kLoop : LoopPart::kNone;
-    if (range.runtime != runtime) return LoopPart::kNone;
-    return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+  const auto part_of = [&](uint64_t word, uint32_t range) {
+    return PartOfLoop(stack, word, range);
   };
   MixFrames(words, is_whole, part_of, &mixed_);
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
-      frames->push_back(RuntimeFrame(stack, data.get(), frame, LoopToFold(i), batch));
+      frames->push_back(RuntimeFrame(stack, frame, LoopToFold(i), batch));
       continue;
     }
+    const uint32_t range = IsNativeKind(FrameWordKind(frame.word)) ? FrameWordRange(frame.word) : 0;
+    const RuntimeData* const data = RuntimeOf(stack, range);
     if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
-        part_of(frame.word) == LoopPart::kLoop)
-      frames->push_back(UnsupportedFrame(*data, runtime, batch));
+        part_of(frame.word, range) == LoopPart::kLoop)
+      frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
     if ((!frame.is_loop && !frame.is_entry) || loop_frames_ == LoopFrames::kKept)
       frames->push_back(UserFrame(stack, frame.word, batch));
   }
@@ -204,11 +221,13 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
                                      BatchBuilder& batch, std::vector<int32_t>* frames) {
   UserStack stack{.process = process, .ranges = ranges, .process_files = process_files};
   range_files_.assign(ranges.size(), {});
-  for (const code_range& range : ranges) {
-    if (range.runtime == 0) continue;
+  const auto first = std::find_if(ranges.begin(), ranges.end(),
+                                  [](const code_range& range) { return range.runtime != 0; });
+  if (first != ranges.end()) {
+    range_runtimes_.assign(ranges.size(), {});
     if (runtimes_ != nullptr) stack.owner = runtimes_->OwnerOf(process);
-    stack.runtime_base = range.start - range.file_offset;
-    return AppendMixedFrames(stack, words, is_whole, range.runtime, batch, frames);
+    stack.first_runtime = static_cast<uint32_t>(first - ranges.begin());
+    return AppendMixedFrames(stack, words, is_whole, batch, frames);
   }
   for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
 }

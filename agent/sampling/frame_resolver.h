@@ -98,6 +98,11 @@ class FrameResolver {
   size_t cache_bytes() const;
 
  private:
+  // A runtime of the stack at hand.
+  struct StackRuntime {
+    std::shared_ptr<const RuntimeData> data;  // nullptr: none that is known.
+    bool asked = false;
+  };
   // A file as the open batch holds it.
   struct HeldFile {
     ExecutableFilePtr file;  // nullptr: could not be had from process `tried_pid`.
@@ -111,8 +116,8 @@ class FrameResolver {
   };
   struct UserStack {
     ProcessId process;
-    uint64_t owner = 0;         // Of a runtime's frames; 0 in a stack without any.
-    uint64_t runtime_base = 0;  // Where byte 0 of the runtime's text mapping would be.
+    uint64_t owner = 0;          // Of runtimes' frames; 0 in a stack without any.
+    uint32_t first_runtime = 0;  // The first range of a runtime's file, if there is one.
     std::span<const code_range> ranges;
     std::vector<ExecutableFilePtr>* process_files = nullptr;
   };
@@ -126,10 +131,13 @@ class FrameResolver {
   int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
   int32_t UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch);
   void AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words, bool is_whole,
-                         uint32_t runtime, BatchBuilder& batch, std::vector<int32_t>* frames);
+                         BatchBuilder& batch, std::vector<int32_t>* frames);
+  // The runtime of a range's file, asked for once a stack; nullptr: none.
+  const RuntimeData* RuntimeOf(const UserStack& stack, uint32_t range);
+  LoopPart PartOfLoop(const UserStack& stack, uint64_t word, uint32_t range);
   // `loop`: the native frame to fold into it, or nullptr.
-  int32_t RuntimeFrame(const UserStack& stack, const RuntimeData* data, const MixedFrame& frame,
-                       const MixedFrame* loop, BatchBuilder& batch);
+  int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
+                       BatchBuilder& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
   int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, BatchBuilder& batch);
 
@@ -142,8 +150,9 @@ class FrameResolver {
   FrameNames names_;
   std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
-  std::vector<RangeFile> range_files_;  // Of the stack at hand, by range.
-  std::vector<MixedFrame> mixed_;       // Scratch.
+  std::vector<RangeFile> range_files_;        // Of the stack at hand, by range.
+  std::vector<StackRuntime> range_runtimes_;  // The same.
+  std::vector<MixedFrame> mixed_;             // Scratch.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
   // nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;

@@ -88,8 +88,9 @@ enum frame_kind {
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
 	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
 	FRAME_RUNTIME = 3,
-	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet; offset: enum run_place, or a marker */
-	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the runtime's frames before it */
+	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet; offset: enum run_place, or a marker;
+	                     * range: one of the runtime's file */
+	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the frames before it, of its range's runtime */
 };
 /* Offset of FRAME_RUN_END: to whom the frames before it belong. Anything else is the address of a marker on the C
  * stack that the native walk did not reach. */

@@ -80,6 +80,7 @@ std::span<const uint64_t> HostWalk::TakeWaiting(std::span<const uint64_t> words)
     const size_t count = std::min(WordCount(words[i]), words.size() - i);
     if (words[i] >> FRAME_KIND_SHIFT == FRAME_RUN_END) {
       run.marker = words[i] & FRAME_OFFSET_MASK;
+      run.end = words[i];
       waiting_.push_back(std::exchange(run, {}));
     } else {
       run.words.insert(run.words.end(), words.begin() + static_cast<ptrdiff_t>(i),
@@ -108,7 +109,7 @@ void HostWalk::AppendWaiting(std::vector<uint64_t>* words) {
     const Waiting& run = waiting_[placed_];
     if (words->size() + run.words.size() >= SAMPLE_MAX_USER_WORDS) return;
     words->insert(words->end(), run.words.begin(), run.words.end());
-    words->push_back(u64{FRAME_RUN_END} << FRAME_KIND_SHIFT | run.marker);
+    words->push_back(run.end);
   }
 }
 

@@ -55,6 +55,7 @@ class HostWalk {
   // Frames of a runtime that wait for the native frame in whose part of the stack `marker` lies.
   struct Waiting {
     uint64_t marker = 0;
+    uint64_t end = 0;  // The word that closes them.
     std::vector<uint64_t> words;
   };
   std::span<const uint64_t> TakeWaiting(std::span<const uint64_t> words);

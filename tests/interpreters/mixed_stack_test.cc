@@ -12,11 +12,14 @@ namespace {
 // Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken for a part of it); a digit is a Python frame; `*` marks the
 // native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
 // with a marker, `$` one of the main program, `?` one of a callback, `&` one of its own loop or the next run's. R is a loop that rejoins, I a link of it, Y what runs the main program.
+// `@` gives the frame or the run before it to the other runtime, of range 1, whose only loop is Z.
 std::vector<uint64_t> Words(const std::string& text) {
   std::vector<uint64_t> words;
   for (const char c : text) {
     if (c == '*') {
       words.back() |= uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
+    } else if (c == '@') {
+      words.back() |= uint64_t{1} << FRAME_RANGE_SHIFT;
     } else if (c == '|' || c == '/' || c == '!' || c == '$' || c == '?' || c == '&') {
       const uint64_t place = c == '/'   ? 0x1000
                              : c == '!' ? RUN_OF_ONE_LOOP
@@ -39,9 +42,11 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
   std::vector<MixedFrame> frames;
   MixFrames(
       Words(text), is_whole,
-      [](uint64_t word) {
+      [](uint64_t word, uint32_t range) {
         const uint64_t c = word & 0xff;
-        return c == 'E'               ? LoopPart::kEntry
+        if (range == 1) return c == 'Z' ? LoopPart::kLoop : LoopPart::kNone;
+        return c == 'Z'               ? LoopPart::kNone
+               : c == 'E'             ? LoopPart::kEntry
                : c == 'R'             ? LoopPart::kRejoiningLoop
                : c == 'I'             ? LoopPart::kLink
                : c == 'Y'             ? LoopPart::kMain
@@ -54,6 +59,7 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
     result += static_cast<char>(frame.word & 0xff);
     if (frame.is_runtime) {
       EXPECT_EQ(frame.second, frame.word & 0xff);
+      if (frame.range == 1) result += '@';
     }
     if (frame.is_loop) result += '*';
     if (frame.is_entry) result += '+';
@@ -100,7 +106,7 @@ TEST(MixFrames, ALoneFirstWordIsDropped) {
   std::vector<MixedFrame> frames;
   MixFrames(
       std::vector<uint64_t>{'a', uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT}, true,
-      [](uint64_t) { return LoopPart::kNone; }, &frames);
+      [](uint64_t, uint32_t) { return LoopPart::kNone; }, &frames);
   EXPECT_EQ(frames.size(), 1u);
 }
 
@@ -131,6 +137,34 @@ TEST(MixFrames, ACallbackIsDroppedWhereItIsNotRun) {
 TEST(MixFrames, ARunMayShareTheNextOnesLoop) {
   EXPECT_EQ(Mixed("aRcdRYm1&2?3$"), "a12R*cd3R*Ym");
   EXPECT_EQ(Mixed("aRcdRefRYm1&2?3$"), "a1R*cd2R*ef3R*Ym");
+}
+
+// Two runtimes of which BPF has placed one's runs, or none's.
+TEST(MixFrames, EachRuntimeHasLoopsOfItsOwn) {
+  EXPECT_EQ(Mixed("aLbZcLdZe12!3!4!@5!@"), "a12L*b4@Z*c3L*d5@Z*e");
+  EXPECT_EQ(Mixed("aLbZcLdZe4!@5!@12!3!"), "a12L*b4@Z*c3L*d5@Z*e");
+  EXPECT_EQ(Mixed("a12Z@*bLc3Z@*dLe4!5!"), "a1@2@Z*b4L*c3@Z*d5L*e");
+  EXPECT_EQ(Mixed("aLb12Z@*cLd3Z@*e4!"), "aLb1@2@Z*c4L*d3@Z*e");
+}
+
+TEST(MixFrames, TheOtherRuntimesFramesDoNotJoinLoops) {
+  EXPECT_EQ(Mixed("aR1Z@*RbcRYm2!3!4$"), "a2R*1@Z*3R*bc4R*Ym");
+}
+
+TEST(MixFrames, TwoRuntimesOnAStackThatWasCut) {
+  EXPECT_EQ(Mixed("aLbZc1!2!3!@4!@", false), "a1L*b3@Z*c24@");
+  EXPECT_EQ(Mixed("abLc12!3!4!@", true), "4@12ab3L*c");
+}
+
+TEST(MixFrames, FramesOfNoKnownRuntime) {
+  std::vector<MixedFrame> frames;
+  const uint64_t runtime = uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT;
+  MixFrames(
+      std::vector<uint64_t>{'a', runtime | 5, 7}, false,
+      [](uint64_t, uint32_t) { return LoopPart::kNone; }, &frames);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_TRUE(frames[1].is_runtime);
+  EXPECT_EQ(frames[1].range, kNoRange);
 }
 
 }  // namespace

@@ -171,6 +171,11 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
        [](Bytes& b) { Word(b, kUserAt) |= 2ull << FRAME_RANGE_SHIFT; }},
       {"Python's frame without its second word", kDataLoss,
        [](Bytes& b) { Word(b, kRangesAt - 8) = uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT; }},
+      {"a run's end of range 2", kDataLoss,
+       [](Bytes& b) {
+         Word(b, kUserAt) = uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | uint64_t{2}
+                                                                              << FRAME_RANGE_SHIFT;
+       }},
       {"frame of kind 5", kDataLoss,
        [](Bytes& b) { Word(b, kUserAt) = uint64_t{5} << FRAME_KIND_SHIFT; }},
       {"a runtime's mark on no native frame", kDataLoss,

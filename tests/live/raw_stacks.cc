@@ -98,12 +98,24 @@ RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
           .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0))};
 }
 
-LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word) {
+LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t of) {
   const code_range& range = walk.ranges[FrameWordRange(word)];
-  if (range.kind == RANGE_FILE && runtimes_->IsMadeCode(IdentityOf(range))) return LoopPart::kLoop;
-  const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
+  const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(walk.ranges[of].runtime);
   if (data == nullptr) return LoopPart::kNone;
+  if (range.kind == RANGE_FILE && data->made_code_rule() &&
+      runtimes_->IsMadeCode(IdentityOf(range)))
+    return LoopPart::kLoop;
+  if (range.runtime != walk.ranges[of].runtime) return LoopPart::kNone;
   return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+}
+
+FrameSymbols RawStacks::Symbols(const ProcessId& process, const WalkResult& walk,
+                                const MixedFrame& frame) {
+  const code_range& range = walk.ranges[frame.range];
+  const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(range.runtime);
+  if (data == nullptr) return {};
+  return runtimes_->Resolve(process, *data, frame.word, frame.second,
+                            range.start - range.file_offset);
 }
 
 RawStack RawStacks::Finish(const RawSample& sample) {
@@ -120,26 +132,20 @@ RawStack RawStacks::Finish(const RawSample& sample) {
   const process_key& key = sample.record->process;
   const ProcessId process{
       .pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
-  std::shared_ptr<const RuntimeData> data;
-  uint64_t base = 0;
-  for (const code_range& range : walk.ranges) {
-    if (data != nullptr) break;
-    data = runtimes_->DataOf(range.runtime);
-    base = range.start - range.file_offset;
-  }
   std::vector<MixedFrame> frames;
   MixFrames(
-      walk.words, IsCompleteEnd(walk.end), [&](uint64_t word) { return PartOfLoop(walk, word); },
-      &frames);
+      walk.words, IsCompleteEnd(walk.end),
+      [&](uint64_t word, uint32_t of) { return PartOfLoop(walk, word, of); }, &frames);
   for (const MixedFrame& frame : frames) {
     if (!frame.is_runtime) {
       stack.frames.push_back(NativeFrame(walk, frame.word));
       stack.frames.back().is_loop = frame.is_loop || frame.is_entry;
-    } else if (data != nullptr) {
-      const FrameSymbols symbols =
-          runtimes_->Resolve(process, *data, frame.word, frame.second, base);
+    } else if (frame.range < walk.ranges.size()) {
+      const FrameSymbols symbols = Symbols(process, walk, frame);
+      if (symbols.lines.empty()) continue;
       stack.frames.push_back({.name = symbols.lines.front().function,
                               .is_runtime = true,
+                              .type = symbols.type,
                               .file = symbols.lines.front().file,
                               .line = symbols.lines.front().line});
     }

@@ -27,6 +27,7 @@ struct RawFrame {
   std::string name;  // Demangled; empty: none.
   // Of a runtime's frame, which has no pc.
   bool is_runtime = false;
+  FrameType type = FrameType::kNative;  // A runtime's frame: of which.
   std::string file;
   int64_t line = 0;
   bool is_loop = false;  // A native frame that runs the runtime's frames before it.
@@ -57,7 +58,9 @@ class RawStacks {
   void AnswerMisses();
   RawStack Finish(const RawSample& sample);
   RawFrame NativeFrame(const WalkResult& walk, uint64_t word);
-  LoopPart PartOfLoop(const WalkResult& walk, uint64_t word);
+  // Of the runtime whose file `of` is of.
+  LoopPart PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t of);
+  FrameSymbols Symbols(const ProcessId& process, const WalkResult& walk, const MixedFrame& frame);
   bool WaitUntilStopped(int timeout_ms);
   std::string NameOf(const code_range& range, uint64_t file_offset);
 
