@@ -62,6 +62,10 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 static int env_find_range(struct scratch *s, u64 pc);
 #define CODE_IS_READABLE 1
 static int env_find_code(struct scratch *s, u64 file_offset);
+#ifndef STACKRAY_ARM64
+static int env_scan_word(struct scratch *s, u64 at);
+static int env_frame_record_kind(struct scratch *s);
+#endif
 
 static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
 {

@@ -15,6 +15,8 @@
  *   CODE_IS_READABLE   0: env_read() knows the stack alone
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
+ *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for
+ *   scan_word_inline() and frame_record_kind()
  * and bpf/table_lookup.h's env_chunk(). */
 #ifndef STACKRAY_BPF_NATIVE_H
 #define STACKRAY_BPF_NATIVE_H

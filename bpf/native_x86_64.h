@@ -5,6 +5,17 @@
 #ifndef STACKRAY_BPF_NATIVE_X86_64_H
 #define STACKRAY_BPF_NATIVE_X86_64_H
 
+/* How far up the stack of made code is looked for a return address: each second word, SCAN_WORDS times. */
+#define SCAN_WORDS 128
+#define SCAN_PUSHED_WORDS 16
+#define SCAN_STACK_BYTES (1ULL << 20) /* in which a frame pointer is believed, and no word is code */
+enum record_kind { /* of a frame record: where it leads to */
+	RECORD_NONE = 0,
+	RECORD_OF_MADE_CODE = 1,
+	RECORD_OF_FILE = 2,
+};
+#define RBP_LOST 1 /* the value of a frame pointer that is not known: a frame that needs it ends the walk */
+
 static __always_inline int is_compact(u32 base)
 {
 	return base <= CODE_BASE_RBP || base == CODE_BASE_LARGE || base == CODE_BASE_LARGE_SAME_RBP;
@@ -98,20 +109,108 @@ static __always_inline u32 bytes_of_new_frame(struct scratch *s)
 	return 0;
 }
 
-/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
-static __always_inline int is_behind_call(struct scratch *s)
+/* Is there ff /2, a call through a register or memory, at byte `at` of the eight? */
+static __always_inline int is_indirect_call(u64 code, u32 at)
 {
-	const u8 *before = s->window;
+	return (code >> 8 * at & 0x38ff) == 0x10ff;
+}
 
-	s->window_base = ~0ULL;
+/* What the eight bytes before a return address end with. */
+static __always_inline int ends_with_indirect_call(u64 code)
+{
+	return is_indirect_call(code, 6) || is_indirect_call(code, 5) || is_indirect_call(code, 4) ||
+	       is_indirect_call(code, 2) || is_indirect_call(code, 1);
+}
+
+/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
+static __always_inline int is_behind_call(struct scratch *s, u64 pc)
+{
+	u64 code = 0;
+
 	/* Code that is not in memory did not run, so nothing called from there. A walk in user space has no code. */
-	if (env_read(s, s->window, 8, s->regs.pc - 8))
+	if (env_read(s, &code, sizeof(code), pc - 8))
 		return !CODE_IS_READABLE;
-	return before[3] == 0xe8 || (before[6] == 0xff && (before[7] & 0x38) == 0x10) ||
-	       (before[5] == 0xff && (before[6] & 0x38) == 0x10) ||
-	       (before[4] == 0xff && (before[5] & 0x38) == 0x10) ||
-	       (before[2] == 0xff && (before[3] & 0x38) == 0x10) ||
-	       (before[1] == 0xff && (before[2] & 0x38) == 0x10);
+	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);
+}
+
+/* Is there a frame record at `fp`, above `from`: an address, and one that a call returns to? */
+static __always_inline int is_frame_record(struct scratch *s, u64 fp, u64 from)
+{
+	u64 record[2];
+
+	return !(fp & 7) && fp - from < SCAN_STACK_BYTES && !env_read(s, record, sizeof(record), fp) &&
+	       is_behind_call(s, record[1]);
+}
+
+/* The frame pointer of what has called made code, whose return address is at `at`: the register as it is, if it leads to a frame
+ * record, or a word that the made code has pushed and that does. Else the caller hardly keeps one. */
+static __always_inline u64 caller_frame_pointer(struct scratch *s, u64 at)
+{
+	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], pushed;
+	u32 i;
+
+	if (is_frame_record(s, rbp, at + 8))
+		return rbp;
+	for (i = 1; i <= SCAN_PUSHED_WORDS; i++) {
+		if (at - sp < i * 8 || read_word(s, at - i * 8, &pushed))
+			break;
+		if (is_frame_record(s, pushed, at + 8))
+			return pushed;
+	}
+	return rbp & 7 || rbp - at > SCAN_STACK_BYTES ? RBP_LOST : rbp;
+}
+
+/* Is the word at this address of the stack where made code returns to: behind a call through a pointer, in a file that has tables? Then
+ * the registers become those of that frame, and it is a guess. */
+static __always_inline int scan_word_inline(struct scratch *s, u64 at)
+{
+	u64 pc, code = 0;
+	u32 i;
+
+	if (read_word(s, at, &pc) || pc - at < 2 * SCAN_STACK_BYTES || at - pc < SCAN_STACK_BYTES || !(pc >> 16) ||
+	    pc >> 47 || env_read(s, &code, sizeof(code), pc - 8) || !ends_with_indirect_call(code) ||
+	    env_find_range(s, pc - 1))
+		return 0;
+	i = s->current_range;
+	if (i >= SAMPLE_MAX_RANGES || s->ranges[i].kind != RANGE_FILE || s->tables[i].state == RANGE_NO_TABLE)
+		return 0;
+	enter_caller(s, pc, at + 8, caller_frame_pointer(s, at));
+	s->flags |= SAMPLE_GUESSED;
+	return 1;
+}
+
+/* Where the frame record that rbp points at leads to. */
+static __always_inline int frame_record_kind(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], pc = 0;
+	u32 i;
+
+	if (!is_frame_record(s, fp, s->regs.r[UNWIND_SP]) || read_word(s, fp + 8, &pc) || env_find_range(s, pc - 1))
+		return RECORD_NONE;
+	i = s->current_range;
+	return i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON ? RECORD_OF_MADE_CODE : RECORD_OF_FILE;
+}
+
+/* Code that was made at run time and keeps no frame pointer, as PCRE's and CPython's JITs make it: a few pushed registers and locals. No
+ * word says how many, so the first return address counts that can be one. The ABI aligns the stack at a call. A frame record that leads
+ * out of such code may be the caller's own: what lies below it comes first. */
+static __always_inline int scan_stack(struct scratch *s)
+{
+	u64 sp = s->regs.r[UNWIND_SP], at = sp + ((8 - sp) & 15), end = ~0ULL;
+	int kind = env_frame_record_kind(s);
+	u32 i;
+
+	if (kind == RECORD_OF_MADE_CODE)
+		return 0;
+	if (kind == RECORD_OF_FILE)
+		end = s->regs.r[UNWIND_FP];
+	for (i = 0; i < SCAN_WORDS; i++) {
+		if (at + i * 16 > end)
+			break;
+		if (env_scan_word(s, at + i * 16))
+			return 1;
+	}
+	return 0;
 }
 
 /* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
@@ -122,8 +221,11 @@ static __always_inline int step_without_rules(struct scratch *s)
 	u32 bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0, i = s->current_range;
 
 	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
-	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s))
+	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc))
 		return END_UNDEFINED_RA;
+	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON &&
+	    scan_stack(s))
+		return END_NONE;
 	if (!bytes)
 		return step_frame_pointer(s);
 	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))

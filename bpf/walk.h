@@ -201,6 +201,33 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	return END_NONE;
 }
 
+#ifndef STACKRAY_ARM64
+/* A global function: one of many words. */
+__noinline int scan_word(u32 slot, u64 at)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? scan_word_inline(s, at) : 0;
+}
+
+static int env_scan_word(struct scratch *s, u64 at)
+{
+	return scan_word((u32)s->host, at);
+}
+
+__noinline int look_at_frame_record(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? frame_record_kind(s) : RECORD_NONE;
+}
+
+static int env_frame_record_kind(struct scratch *s)
+{
+	return look_at_frame_record((u32)s->host);
+}
+#endif
+
 /* One frame. END_NONE: there may be another. */
 __noinline int step_frame(u32 slot)
 {

@@ -24,6 +24,8 @@ u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
 void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
+[[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
+[[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
