@@ -39,6 +39,7 @@ enum class LoopPart : uint8_t {
   // between two of them, or two of which the outer one is kLink, both run the frames that the inner one is given.
   kRejoiningLoop,
   kLink,
+  kMadeCodeEntry,  // Calls code that the runtime has made, from the loop.
   kMain,  // Runs the main program: the loop that it calls, itself or by one more function, runs RUN_OF_MAIN_LOOP.
 };
 using PartOfLoop = std::function<LoopPart(uint64_t word, uint32_t range)>;

@@ -70,6 +70,9 @@ class RuntimeData {
   // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
 
+  // Does it make code in memory of no file (a JIT)? Such a frame right before the loop's is a part of it.
+  virtual bool makes_code() const { return false; }
+
   virtual LoopPart PartOfLoop(uint64_t file_offset) const {
     const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };
     if (std::any_of(loop_code().begin(), loop_code().end(), contains)) return LoopPart::kLoop;

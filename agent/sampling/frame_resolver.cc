@@ -164,6 +164,23 @@ const MixedFrame* FrameResolver::LoopToFold(size_t frame) const {
   return frame < mixed_.size() && mixed_[frame].is_loop ? &mixed_[frame] : nullptr;
 }
 
+// With what calls it.
+bool FrameResolver::IsMadeCode(const UserStack& stack, size_t frame) {
+  const auto is_made = [&](const MixedFrame& at) {
+    if (at.is_runtime || !IsNativeKind(FrameWordKind(at.word))) return false;
+    const uint32_t range = FrameWordRange(at.word);
+    return stack.ranges[range].kind == RANGE_ANON ||
+           PartOfLoop(stack, at.word, range) == LoopPart::kMadeCodeEntry;
+  };
+  if (!is_made(mixed_[frame])) return false;
+  while (frame < mixed_.size() && is_made(mixed_[frame])) ++frame;
+  if (frame == mixed_.size() || !mixed_[frame].is_runtime) return false;
+  const uint32_t range = mixed_[frame].range;
+  const RuntimeData* const data =
+      RuntimeOf(stack, range < stack.ranges.size() ? range : stack.first_runtime);
+  return data != nullptr && data->makes_code();
+}
+
 int32_t FrameResolver::UnsupportedFrame(const RuntimeData& data, uint32_t runtime,
                                         BatchBuilder& batch) {
   return FindOrDefine(MarkerKey(MarkerKind::kUnsupported, runtime), batch, [&] {
@@ -210,7 +227,8 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
         part_of(frame.word, range) == LoopPart::kLoop)
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
-    if ((!frame.is_loop && !frame.is_entry) || loop_frames_ == LoopFrames::kKept)
+    if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||
+        loop_frames_ == LoopFrames::kKept)
       frames->push_back(UserFrame(stack, frame.word, batch));
   }
 }

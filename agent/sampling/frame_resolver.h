@@ -139,6 +139,8 @@ class FrameResolver {
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
                        BatchBuilder& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
+  // Is this code that a runtime has made, and calls from its loop?
+  bool IsMadeCode(const UserStack& stack, size_t frame);
   int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, BatchBuilder& batch);
 
   ExecutableFiles& files_;

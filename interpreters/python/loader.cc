@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kLoop = "_PyEval_EvalFrameDefault";
 constexpr std::string_view kOldLoop = "PyEval_EvalFrameEx";
+constexpr std::string_view kMadeCodeEntry = "_PyJIT_Entry";    // 3.15
 constexpr std::string_view kTailCallHandlers = "_TAIL_CALL_";  // 3.14: one function an instruction.
 constexpr uint32_t kFirstMinor = 6;
 
@@ -39,7 +40,7 @@ bool IsLoop(std::string_view name) {
 bool IsWanted(std::string_view name) {
   for (const Milestone& milestone : kMilestones)
     if (name == milestone.function) return true;
-  return IsLoop(name) || name == kOldLoop || name == "Py_Version" ||
+  return IsLoop(name) || name == kOldLoop || name == kMadeCodeEntry || name == "Py_Version" ||
          name == "_PyThreadState_Current" || name == "_PyThreadState_UncheckedGet" ||
          name == "PyThreadState_GetUnchecked" || name == "PyInterpreterState_Head" ||
          name == "PyString_FromString";
@@ -140,7 +141,10 @@ std::shared_ptr<const RuntimeData> PythonLoader::Recognise(const ElfImage& image
   const bool describes_itself = DebugOffsetsBuild(debug_offsets).has_value();
   if (row == nullptr || (describes_itself && !ApplyDebugOffsets(debug_offsets, minor, &fields)))
     return PythonData::MakeUnsupported(VersionText(file, build), LoopCode(file));
-  return PythonData::Make(build, fields, FindVariables(file, fields), LoopCode(file));
+  std::vector<FileRange> made_code_entry;
+  file.AddRange(kMadeCodeEntry, &made_code_entry);
+  return PythonData::Make(build, fields, FindVariables(file, fields), LoopCode(file),
+                          std::move(made_code_entry));
 }
 
 }  // namespace stackray

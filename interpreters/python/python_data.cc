@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kFirstCodeUnitMinor = 10;  // f_lasti counts instructions of two bytes.
 constexpr uint32_t kFirstCframeMinor = 11, kFirstEntryFrameMinor = 12,
                    kFirstWithoutCframeMinor = 13;
+constexpr uint32_t kFirstJitMinor = 13;
 // FRAME_OWNED_BY_CSTACK of 3.12 and 3.13, FRAME_OWNED_BY_INTERPRETER of 3.14: what is below owns code.
 constexpr uint32_t kFirstOwnerWithoutCode = 3;
 
@@ -90,13 +91,15 @@ python_layout LayoutOf(uint32_t minor, const PythonFields& fields,
 std::shared_ptr<const PythonData> PythonData::Make(const PythonBuild& build,
                                                    const PythonFields& fields,
                                                    const PythonVariables& variables,
-                                                   std::vector<FileRange> loop_code) {
+                                                   std::vector<FileRange> loop_code,
+                                                   std::vector<FileRange> made_code_entry) {
   const uint32_t minor = build.version_hex >> 16 & 0xff;
   auto data = std::make_shared<PythonData>();
   data->name_ = fmt::format("python 3.{}{}", minor, build.free_threaded ? "t" : "");
   data->build_ = build;
   data->layout_ = LayoutOf(minor, fields, variables);
   data->loop_code_ = std::move(loop_code);
+  data->made_code_entry_ = std::move(made_code_entry);
   if (!SetCodeCheck(fields, &data->layout_) || data->layout_.frame_bytes > PYTHON_FRAME_BYTES) {
     data->layout_ = {};
     return data;
@@ -114,6 +117,16 @@ std::shared_ptr<const PythonData> PythonData::MakeUnsupported(const std::string&
   data->name_ = "python " + version;
   data->loop_code_ = std::move(loop_code);
   return data;
+}
+
+LoopPart PythonData::PartOfLoop(uint64_t file_offset) const {
+  for (const FileRange& range : made_code_entry_)
+    if (range.Contains(file_offset)) return LoopPart::kMadeCodeEntry;
+  return RuntimeData::PartOfLoop(file_offset);
+}
+
+bool PythonData::makes_code() const {
+  return supported() && (build_.version_hex >> 16 & 0xff) >= kFirstJitMinor;
 }
 
 absl::Status PythonData::Publish(uint32_t runtime, RuntimeMemory& memory) const {

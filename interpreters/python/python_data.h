@@ -30,7 +30,8 @@ class PythonData : public RuntimeData {
   static std::shared_ptr<const PythonData> Make(const PythonBuild& build,
                                                 const PythonFields& fields,
                                                 const PythonVariables& variables,
-                                                std::vector<FileRange> loop_code);
+                                                std::vector<FileRange> loop_code,
+                                                std::vector<FileRange> made_code_entry = {});
   // A version that is not: `version` as far as it is known, such as "3.99".
   static std::shared_ptr<const PythonData> MakeUnsupported(const std::string& version,
                                                            std::vector<FileRange> loop_code);
@@ -40,6 +41,8 @@ class PythonData : public RuntimeData {
   bool supported() const override { return reader_.has_value(); }
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
+  bool makes_code() const override;
+  LoopPart PartOfLoop(uint64_t file_offset) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;
   // All zeros of an unsupported version.
@@ -52,6 +55,7 @@ class PythonData : public RuntimeData {
   python_layout layout_ = {};
   std::optional<PythonCodeReader> reader_;
   std::vector<FileRange> loop_code_;
+  std::vector<FileRange> made_code_entry_;  // 3.15's _PyJIT_Entry().
 };
 
 }  // namespace stackray

@@ -21,6 +21,7 @@ constexpr double kFrequencyHz = 499;
 constexpr int kStopTimeoutMs = 10'000;
 constexpr size_t kFewestOfACutDump = 90;  // faulthandler shows about 100 frames.
 constexpr size_t kDeepFrames = 900;
+constexpr int kFirstWithJit = 14;  // That says so itself.
 
 int Stops() {
   const char* asked = std::getenv("STACKRAY_PYTHON_STOPS");
@@ -63,6 +64,7 @@ std::string Text(const std::vector<PythonFrame>& frames) {
 struct Agreement {
   int stops = 0, equal = 0, whole = 0, unanswered = 0, out_of_order = 0;
   uint64_t frames = 0, native = 0;
+  int made = 0;
   std::string first_problem, order_problem;
 };
 
@@ -75,6 +77,8 @@ void Compare(const RawStack& ours, std::vector<PythonFrame> theirs, Agreement* s
   }
   sum->frames += frames.size();
   sum->native += ours.frames.size() - frames.size();
+  sum->made += std::any_of(ours.frames.begin(), ours.frames.end(),
+                           [](const RawFrame& frame) { return frame.is_made; });
   if (frames.size() > theirs.size() && theirs.size() >= kFewestOfACutDump)
     frames.resize(theirs.size());
   const bool whole = IsCompleteEnd(ours.end);
@@ -107,6 +111,18 @@ std::string ProblemOfOrder(const RawStack& stack) {
   return "";
 }
 
+// A variable of the environment, for as long as this lives.
+class SwitchedOn {
+ public:
+  SwitchedOn(const char* name, bool on) : name_(name) {
+    if (on) setenv(name_, "1", 1);
+  }
+  ~SwitchedOn() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
 struct Case {
   int minor;
   const char* kind;
@@ -117,6 +133,9 @@ class PythonAgreement : public testing::TestWithParam<Case> {};
 TEST_P(PythonAgreement, EveryFrameIsTheSame) {
   const std::vector<std::string> interpreter = FindPython(GetParam().minor);
   if (interpreter.empty()) GTEST_SKIP() << "no Python 3." << GetParam().minor << " here";
+  const bool with_jit = std::string(GetParam().kind) == "jit";
+  if (with_jit && !HasJit(interpreter)) GTEST_SKIP() << "built without its JIT";
+  const SwitchedOn jit("PYTHON_JIT", with_jit);
   std::unique_ptr<PythonRun> run = PythonRun::Start(interpreter, GetParam().kind);
   ASSERT_NE(run, nullptr) << interpreter.back() << " did not start its program";
   auto stacks = RawStacks::Start(kFrequencyHz, run->pid());
@@ -153,9 +172,12 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
   }
   Measured(fmt::format(
       "python 3.{} {}: {} of {} stops agree with faulthandler, {} whole, {} unanswered; {} Python "
-      "frames among {} native ones",
+      "frames among {} native ones; {} stops with code of no file",
       GetParam().minor, GetParam().kind, sum.equal, sum.stops, sum.whole, sum.unanswered,
-      sum.frames, sum.native));
+      sum.frames, sum.native, sum.made));
+  if (with_jit) {
+    EXPECT_GT(sum.made, 0) << "its JIT has made nothing";
+  }
   EXPECT_LE(sum.unanswered, Stops() / 5);
   // A stop may fall between two instructions that link a frame: neither side is wrong then.
   const int most_between = std::max(1, sum.stops / 50);
@@ -168,6 +190,7 @@ std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (int minor = kOldestPython; minor <= kNewestPython; ++minor)
     for (const char* kind : {"", "threads", "deep"}) cases.push_back({minor, kind});
+  for (int minor = kFirstWithJit; minor <= kNewestPython; ++minor) cases.push_back({minor, "jit"});
   return cases;
 }
 

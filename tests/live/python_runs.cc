@@ -85,6 +85,17 @@ std::vector<std::string> FindPython(int minor) {
   return {};
 }
 
+bool HasJit(const std::vector<std::string>& interpreter) {
+  std::vector<std::string> arguments = interpreter;
+  arguments.insert(arguments.end(),
+                   {"-c", "import sys; sys.exit(0 if sys._jit.is_available() else 1)"});
+  TargetProgram program = TargetProgram::Start(arguments);
+  const uint64_t end = BootTimeNs() + kStartTimeoutNs;
+  std::optional<int> code;
+  while (!(code = program.Poll()) && BootTimeNs() < end) usleep(10'000);
+  return code == 0;
+}
+
 std::unique_ptr<PythonRun> PythonRun::Start(const std::vector<std::string>& interpreter,
                                             const std::string& kind) {
   char dump[] = "/tmp/stackray-python-XXXXXX";

@@ -20,6 +20,9 @@ inline constexpr int kOldestPython = 6, kNewestPython = 15;
 // there is none.
 std::vector<std::string> FindPython(int minor);
 
+// Does it have a JIT that the environment can switch on?
+bool HasJit(const std::vector<std::string>& interpreter);
+
 struct PythonFrame {
   std::string function;  // Without its class.
   std::string file;
@@ -30,7 +33,7 @@ struct PythonFrame {
 // A run of tests/live/programs/python/many_shapes.py.
 class PythonRun {
  public:
-  // `kind`: "", "threads", "deep". nullopt: it did not get as far as its first frames in 20 s.
+  // `kind`: "", "threads", "deep"; or "jit", for which the environment has to switch the JIT on. nullopt: it did not get as far as its first frames in 20 s.
   static std::unique_ptr<PythonRun> Start(const std::vector<std::string>& interpreter,
                                           const std::string& kind);
   ~PythonRun();

@@ -95,7 +95,8 @@ RawFrame RawStacks::NativeFrame(const WalkResult& walk, uint64_t word) {
   if (kind == FRAME_NO_RANGE) return {.pc = offset};
   const code_range& range = walk.ranges[FrameWordRange(word)];
   return {.pc = offset - range.file_offset + range.start,
-          .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0))};
+          .name = NameOf(range, offset - (kind == FRAME_RETURN ? 1 : 0)),
+          .is_made = range.kind == RANGE_ANON};
 }
 
 LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t of) {

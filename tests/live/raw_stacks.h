@@ -31,6 +31,7 @@ struct RawFrame {
   std::string file;
   int64_t line = 0;
   bool is_loop = false;  // A native frame that runs the runtime's frames before it.
+  bool is_made = false;  // A native frame in memory of no file.
 };
 
 struct RawStack {
