@@ -21,13 +21,6 @@ static __always_inline int env_is_new_code(struct scratch *s, u64 code, u32 chec
 	return 1;
 }
 
-/* For code that is not sent along: its names have to be read while the process is alive. */
-static __always_inline void env_see_code(struct scratch *s, u64 code, u32 check)
-{
-	if (env_is_new_code(s, code, check))
-		s->wake_reader = 1;
-}
-
 /* One piece behind those that were read before, which end at `at`. Returns where it ends. What reaches into a page that is not
  * there is read up to that. */
 static __always_inline u32 read_code_piece(struct scratch *s, struct code_piece *piece, u32 at)
@@ -66,7 +59,6 @@ __noinline int send_code_record(u32 slot)
 	if (!s)
 		return 0;
 	record = &s->code_record;
-#pragma unroll
 	for (i = 0; i < CODE_MAX_PIECES; i++)
 		if (i < record->piece_count)
 			at = read_code_piece(s, &record->pieces[i], at);

@@ -10,12 +10,13 @@
  * A frame's method is found through its environment: the local one's third word from the end, or that of an
  * environment on the way there (a method made of a block).
  *
- * Compiles for BPF and for the host; the includer provides env_read() and env_see_code(). Nothing that is
+ * Compiles for BPF and for the host; the includer provides env_read(), env_is_new_code() and env_send_ruby_names(), which calls
+ * send_ruby_names() (bpf/ruby_names.h). Nothing that is
  * read is trusted: sizes are bounded, and what cannot be read costs only the rest of the Ruby frames. */
 #ifndef STACKRAY_BPF_RUBY_H
 #define STACKRAY_BPF_RUBY_H
 
-#include "bpf/runtime_frames.h"
+#include "bpf/ruby_names.h"
 
 /* Fixed from 2.5 to 4.0; tools/layout_probe.c asserts them. */
 #define RUBY_MAGIC_MASK 0x7fff0001ULL
@@ -146,16 +147,22 @@ static __always_inline void find_method(struct scratch *s, struct ruby_environme
 	}
 }
 
-/* Stages the two words of a frame; `key` tells code that was not seen yet. */
+/* Stages the two words of a frame. What names code that was not seen yet is sent. */
 static __always_inline int stage_ruby_words(struct scratch *s, u64 iseq, u32 instruction, u64 check)
 {
 	struct runtime_walk *run = &s->run;
 	u64 first = ruby_first_word(iseq, run->method);
+	u64 second = ruby_second_word(run->method, instruction, check), identity = ruby_code_check(first, second);
 
-	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | first) ||
-	    stage_word(run, ruby_second_word(run->method, instruction, check)))
+	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | first) || stage_word(run, second))
 		return END_TOO_DEEP;
-	env_see_code(s, first, (u32)check & RUBY_CHECK_MASK);
+	/* The collector has nothing that names it. */
+	if (first && env_is_new_code(s, ruby_mix(first, identity), 0)) {
+		begin_code_record(s, 0, identity);
+		s->code_record.code = first;
+		run->sent_iseq = iseq;
+		env_send_ruby_names(s);
+	}
 	return END_NONE;
 }
 

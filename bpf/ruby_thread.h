@@ -3,7 +3,25 @@
 #ifndef STACKRAY_BPF_RUBY_THREAD_H
 #define STACKRAY_BPF_RUBY_THREAD_H
 
+#include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
+#include "bpf/ruby_names.h"
+
+/* A function of its own, so that the verifier looks at it once. */
+__noinline int send_ruby_code(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (s)
+		send_ruby_names(s);
+	return 0;
+}
+
+static __always_inline void env_send_ruby_names(struct scratch *s)
+{
+	send_ruby_code((u32)s->host);
+}
+
 #include "bpf/ruby.h"
 
 /* One thread of the list, by its link. 1: found, or the list ends. */

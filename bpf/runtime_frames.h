@@ -47,7 +47,7 @@ static __always_inline int stage_code(struct scratch *s, u64 code, u32 check, u3
 	return END_NONE;
 }
 
-static __always_inline void begin_code_record(struct scratch *s, u64 code, u32 check)
+static __always_inline void begin_code_record(struct scratch *s, u64 code, u64 check)
 {
 	s->code_record.code = code & FRAME_OFFSET_MASK;
 	s->code_record.check = check;

@@ -142,6 +142,7 @@ struct runtime_walk {
 	/* Ruby: what the frame before has; its neighbour often has the same. */
 	u64 last_object, method, method_check;
 	u64 last_iseq, iseq_begin, iseq_check;
+	u64 sent_iseq; /* whose names are to be sent; 0: a C function's */
 	/* Ruby: pieces of the VM stack, whose two ends hold control frames and environments. */
 	u64 stack_begin;
 	u64 frames_at, environments_at; /* addresses of the pieces; 0: none was read */
@@ -223,7 +224,7 @@ struct scratch {
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
-	u8 code_memory[CODE_MAX_PIECES * CODE_PIECE_MAX_BYTES];
+	u8 code_memory[8 * CODE_PIECE_MAX_BYTES];
 	/* The record. */
 	struct sample_record record;
 	u64 body[BODY_WORDS];

@@ -174,7 +174,7 @@ static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
 
 /* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled for the first
  * time. The object may be freed and its memory be another's by the time user space looks. */
-#define CODE_MAX_PIECES 8
+#define CODE_MAX_PIECES 24
 #define CODE_PIECE_MAX_BYTES 1024
 struct code_piece {
 	u64 address; /* user address of its first byte */
@@ -185,11 +185,12 @@ struct code_record {
 	struct record_header header;
 	struct process_key process;
 	u64 code;   /* what identifies it: as in the frame's first word (RuntimeData::PlaceOf()) */
-	u32 check;  /* as in its second */
+	u64 check;  /* as in its second */
 	u32 piece_count;
+	u32 reserved;
 	struct code_piece pieces[CODE_MAX_PIECES];
 	/* then: the pieces' bytes, in their order */
 };
-static_assert(sizeof(struct code_record) == 176, "no hidden padding");
+static_assert(sizeof(struct code_record) == 440, "no hidden padding");
 
 #endif

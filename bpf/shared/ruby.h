@@ -37,12 +37,46 @@ struct ruby_layout {
 	u32 check_path, check_label, check_line;
 	/* The same for a method entry, inside its first RUBY_METHOD_BYTES. */
 	u32 method_definition, method_called_id, method_owner;
+	/* What names are read from (bpf/ruby_names.h); as in interpreters/ruby/ruby_layouts.h. */
+	u64 names_at; /* variable: the array of all names by number; 0: not known */
+	u32 body_type, body_size, body_base_label, body_lines, body_line_count;
+	u32 body_line_index; /* 0: none (2.5) */
+	u32 body_parent, body_local, line_bytes;
+	u32 definition_original_id;
+	u32 class_ext, class_ext_is_pointer, class_names; /* enum ruby_class_names */
+	u32 ext_bytes;              /* enough of a class's extension */
+	u32 ext_path, ext_attached; /* where its name and its object are, or what holds them */
+	u32 singleton_flag;
+	u32 table_start, table_bound, table_entries;
+	u32 string_heap_flag, string_length, string_embedded, string_pointer;
+	u32 string_length_shift; /* of an embedded text's length, in the flags; 64 and more: it is at string_length */
+	u32 array_embedded_flag, array_embedded, array_pointer;
+	u32 last_operator_id, id_shift;
+};
+
+/* Where a class keeps its name or, a singleton class, its object. */
+enum ruby_class_names {
+	RUBY_NAMES_IN_FIELDS = 0, /* 3.3 on */
+	RUBY_NAMES_IN_VALUES = 1, /* 3.2: the first one of its values */
+	RUBY_NAMES_IN_TABLE = 2,  /* to 3.1: among its variables */
 };
 
 #define RUBY_FRAME_BYTES 64
 #define RUBY_WINDOW_BYTES 512 /* eight frames in one read */
 #define RUBY_BODY_BYTES 128
+#define RUBY_WHOLE_BODY_BYTES 208 /* every field that names are read from, in every version */
+#define RUBY_EVALUATED_CODE 6 /* ISEQ_TYPE_EVAL */
 #define RUBY_METHOD_BYTES 40 /* all of one; what follows may be the end of its page */
+#define RUBY_TABLE_BYTES 56       /* of a st_table */
+#define RUBY_VARIABLES_AT_ONCE 8  /* of its entries, in one read */
+/* Read and sent of a list of lines at once: whole entries of 8 and of 12 bytes. */
+#define RUBY_LINES_BYTES 1008
+#define RUBY_LINE_PIECES 3 /* sent of one list */
+/* The index of where each line begins (interpreters/ruby/line_index.h): for this many words, then a block for each of so many. */
+#define RUBY_INDEX_FIRST_WORDS 54
+#define RUBY_INDEX_FIRST_BYTES 48
+#define RUBY_INDEX_BLOCK_WORDS 512
+#define RUBY_INDEX_BLOCK_BYTES 80
 
 /* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^47, so 44 bits say one.
  *   first:  bits 0-43 the instruction sequence / 8, bits 44-59 the method entry / 8, low 16 bits
@@ -63,6 +97,20 @@ static inline __attribute__((always_inline)) u64 ruby_second_word(u64 method, u3
 {
 	return (check & RUBY_CHECK_MASK) | (u64)(instruction & RUBY_MAX_INSTRUCTION) << RUBY_CHECK_BITS |
 	       (method >> 19 & 0xfffffff) << 36;
+}
+
+/* What identifies a frame's code beside its first word: the second one without the instruction. */
+static inline __attribute__((always_inline)) u64 ruby_code_check(u64 first, u64 second)
+{
+	u64 instruction = (u64)RUBY_MAX_INSTRUCTION << RUBY_CHECK_BITS;
+
+	return first & RUBY_ADDRESS_MASK ? second & ~instruction : second;
+}
+
+/* An id of a name without @, $ or a capital: of a class's variables those that no program can set. */
+static inline __attribute__((always_inline)) int ruby_is_hidden_name(u64 id, u32 last_operator_id)
+{
+	return id > last_operator_id && !(id & 0xe);
 }
 
 /* Numbers that change when an object's memory becomes another object. The same in BPF, when the frame is seen, and in user

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <bit>
 
+#include "bpf/shared/ruby.h"
 #include "interpreters/process_memory.h"
 
 namespace stackray {
 namespace {
 
-constexpr uint32_t kImmediate = 54, kImmediateInWord = 9, kImmediateBits = 7;
-constexpr size_t kImmediateBytes = kImmediate / kImmediateInWord * 8;
+constexpr uint32_t kImmediate = RUBY_INDEX_FIRST_WORDS, kImmediateInWord = 9, kImmediateBits = 7;
+constexpr size_t kImmediateBytes = RUBY_INDEX_FIRST_BYTES;
+static_assert(kImmediateBytes == kImmediate / kImmediateInWord * 8);
 constexpr uint32_t kBlockBits = 512, kWordBits = 64, kRankBits = 9;
 // A block: rank (4 bytes, 4 of padding), the words' ranks, eight words.
 constexpr size_t kRanksAt = 8, kBitsAt = 16, kBlockBytes = kBitsAt + kBlockBits / 8;
+static_assert(kBlockBits == RUBY_INDEX_BLOCK_WORDS && kBlockBytes == RUBY_INDEX_BLOCK_BYTES);
 
 }  // namespace
 

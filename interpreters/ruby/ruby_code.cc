@@ -1,5 +1,6 @@
 #include "interpreters/ruby/ruby_code.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -11,14 +12,29 @@ namespace {
 
 // The longest instruction sequences of the standard library have some thousand words.
 constexpr uint32_t kMostLines = 1 << 17, kMostWords = 1 << 20;
-constexpr size_t kBodyBytes = 208;  // Holds every field that is read, in every version.
-constexpr uint32_t kMethodBody = 1, kEvaluated = 6;  // ISEQ_TYPE_METHOD, ISEQ_TYPE_EVAL
+constexpr uint32_t kMethodBody = 1;  // ISEQ_TYPE_METHOD
 constexpr std::string_view kNoLabel = "<compiled>";
 constexpr int kMostParents = 16;
 
 absl::Status Failure(const ProcessMemory& memory) {
   return memory.IsGone() ? absl::NotFoundError("the process is gone")
                          : absl::DataLossError("no such code any more");
+}
+
+// In pieces as BPF sends the first ones; as much as there is.
+std::vector<uint8_t> ReadAsSent(ProcessMemory& memory, uint64_t address, size_t wanted,
+                                size_t entry_bytes) {
+  std::vector<uint8_t> bytes(wanted);
+  const size_t sent = RUBY_LINE_PIECES * RUBY_LINES_BYTES;
+  for (size_t at = 0; at < wanted;) {
+    const size_t piece = std::min<size_t>(wanted - at, at < sent ? RUBY_LINES_BYTES : wanted);
+    if (!memory.Read(address + at, std::span(bytes).subspan(at, piece))) {
+      bytes.resize(at / entry_bytes * entry_bytes);
+      break;
+    }
+    at += piece;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -90,7 +106,8 @@ std::optional<std::string> RubyCodeReader::ReadLabel(RubyValues& values,
   std::optional<std::string> label = values.Text(NumberAt<uint64_t>(body, fields.body_label));
   auto type = NumberAt<uint32_t>(body, fields.body_type);
   std::optional<uint64_t> parent = NumberAt<uint64_t>(body, fields.body_parent);
-  for (int i = 0; i < kMostParents && label == kNoLabel && type == kEvaluated && parent; ++i) {
+  for (int i = 0; i < kMostParents && label == kNoLabel && type == RUBY_EVALUATED_CODE && parent;
+       ++i) {
     const std::optional<uint64_t> outer = values.Word(*parent + fields.iseq_body);
     if (!outer) return label;
     const std::optional<uint64_t> text = values.Word(*outer + fields.body_label);
@@ -107,13 +124,13 @@ RubyLines RubyCodeReader::ReadLines(ProcessMemory& memory, std::span<const uint8
   const auto count = NumberAt<uint32_t>(body, fields.body_line_count);
   const auto words = NumberAt<uint32_t>(body, fields.body_size);
   if (count == 0 || count > kMostLines || words > kMostWords) return lines;
-  std::vector<uint8_t> entries(size_t{count} * fields.line_bytes);
-  if (!memory.Read(at, entries)) return lines;
   if (fields.body_line_index != kNoField && count > 1) {
     lines.index.resize(RubyIndexBytes(words));
     if (!memory.Read(NumberAt<uint64_t>(body, fields.body_line_index), lines.index)) return {};
   }
-  for (size_t i = 0; i < count; ++i) {
+  const std::vector<uint8_t> entries =
+      ReadAsSent(memory, at, size_t{count} * fields.line_bytes, fields.line_bytes);
+  for (size_t i = 0; i < entries.size() / fields.line_bytes; ++i) {
     lines.lines.push_back(NumberAt<int32_t>(entries, i * fields.line_bytes + fields.line_number));
     if (fields.line_position != kNoField)
       lines.positions.push_back(
@@ -126,7 +143,7 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadInstructi
     ProcessMemory& memory, RubyValues& values, const RubyFrame& frame) const {
   if (!values.Is(frame.iseq, RubyType::kInstructions)) return Failure(memory);
   const std::optional<uint64_t> body_at = values.Word(frame.iseq + fields.iseq_body);
-  std::array<uint8_t, kBodyBytes> body{};
+  std::array<uint8_t, RUBY_WHOLE_BODY_BYTES> body{};
   if (!body_at || !memory.Read(*body_at, body)) return Failure(memory);
   const auto word = [&](uint32_t field) { return NumberAt<uint64_t>(body, field); };
   Method method;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,6 +11,48 @@ namespace stackray {
 namespace {
 
 uint32_t OrZero(uint32_t field) { return field == kNoField ? 0 : field; }
+
+// What BPF follows to what names are read from.
+void SetNames(const RubyFields& fields, const RubyVariables& variables, ruby_layout* layout) {
+  layout->names_at = variables.names_at;
+  layout->body_type = fields.body_type;
+  layout->body_size = fields.body_size;
+  layout->body_base_label = fields.body_base_label;
+  layout->body_lines = fields.body_lines;
+  layout->body_line_count = fields.body_line_count;
+  layout->body_line_index = OrZero(fields.body_line_index);
+  layout->body_parent = fields.body_parent;
+  layout->body_local = fields.body_local;
+  layout->line_bytes = fields.line_bytes;
+  layout->definition_original_id = fields.definition_original_id;
+  layout->class_ext = fields.class_ext;
+  layout->class_ext_is_pointer = fields.class_ext_is_pointer;
+  if (fields.ext_path != kNoField) {
+    layout->class_names = RUBY_NAMES_IN_FIELDS;
+    layout->ext_path = fields.ext_path;
+    layout->ext_attached = fields.ext_attached;
+  } else {
+    const bool has_values = fields.ext_values != kNoField;
+    layout->class_names = has_values ? RUBY_NAMES_IN_VALUES : RUBY_NAMES_IN_TABLE;
+    layout->ext_path = has_values ? fields.ext_values : fields.ext_variables;
+    layout->ext_attached = layout->ext_path;
+  }
+  layout->ext_bytes = std::max(layout->ext_path, layout->ext_attached) + 8;
+  layout->singleton_flag = fields.singleton_flag;
+  layout->table_start = fields.table_start;
+  layout->table_bound = fields.table_bound;
+  layout->table_entries = fields.table_entries;
+  layout->string_heap_flag = fields.string_heap_flag;
+  layout->string_length = fields.string_length;
+  layout->string_embedded = fields.string_embedded;
+  layout->string_pointer = fields.string_pointer;
+  layout->string_length_shift = fields.string_length_shift;
+  layout->array_embedded_flag = fields.array_embedded_flag;
+  layout->array_embedded = fields.array_embedded;
+  layout->array_pointer = fields.array_pointer;
+  layout->last_operator_id = fields.last_operator_id;
+  layout->id_shift = fields.id_shift;
+}
 
 ruby_layout LayoutOf(const RubyFields& fields, const RubyVariables& variables) {
   ruby_layout layout = {};
@@ -42,6 +85,7 @@ ruby_layout LayoutOf(const RubyFields& fields, const RubyVariables& variables) {
   layout.method_definition = fields.method_definition;
   layout.method_called_id = fields.method_called_id;
   layout.method_owner = fields.method_owner;
+  SetNames(fields, variables, &layout);
   return layout;
 }
 
@@ -86,12 +130,10 @@ absl::Status RubyData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
 }
 
 RuntimePlace RubyData::PlaceOf(uint64_t word, uint64_t second) const {
-  const RubyFrame frame = TakeRubyFrameApart(word, second);
-  const uint64_t instruction_bits =
-      frame.iseq == 0 ? 0 : uint64_t{RUBY_MAX_INSTRUCTION} << RUBY_CHECK_BITS;
-  return {.code = word & kRuntimeWordMask,
-          .check = second & ~instruction_bits,
-          .instruction = static_cast<int32_t>(frame.instruction)};
+  const uint64_t first = word & kRuntimeWordMask;
+  return {.code = first,
+          .check = ruby_code_check(first, second),
+          .instruction = static_cast<int32_t>(TakeRubyFrameApart(word, second).instruction)};
 }
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyData::ReadCode(

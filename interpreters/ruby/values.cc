@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "bpf/shared/ruby.h"
+
 namespace stackray {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr uint32_t kEmbeddedLengthMask = 0x1f;
 // Names by number (symbol.c of 2.7, 3.1 and 3.3, ID_ENTRY_UNIT and ID_ENTRY_SIZE): an array of arrays, each with the text and
 // the symbol of 512 names.
 constexpr uint64_t kNamesInOneArray = 512, kItemsOfName = 2;
+constexpr uint64_t kLeastObject = 4096;
 constexpr uint64_t kMostItems = uint64_t{1} << 32;
 // A class with more variables of its own than this is shown without its name, to 3.1.
 constexpr uint64_t kMostVariables = 256;
@@ -27,7 +30,7 @@ std::optional<uint64_t> RubyValues::Word(uint64_t address) {
 }
 
 bool RubyValues::Is(uint64_t object, RubyType type) {
-  if (object == 0 || (object & 7) != 0) return false;  // A number, a symbol, nil, …
+  if (object < kLeastObject || (object & 7) != 0) return false;  // A number, a symbol, nil, …
   const std::optional<uint64_t> flags = Word(object);
   if (!flags) return false;
   const auto wanted = static_cast<uint32_t>(type);
@@ -78,7 +81,8 @@ std::optional<uint64_t> RubyValues::Extension(uint64_t klass) {
   return fields_.class_ext_is_pointer != 0 ? Word(at) : at;
 }
 
-std::optional<uint64_t> RubyValues::ClassVariable(uint64_t klass, const char* name) {
+std::optional<uint64_t> RubyValues::FindHidden(
+    uint64_t klass, absl::FunctionRef<bool(uint64_t id, uint64_t value)> is_wanted) {
   const std::optional<uint64_t> extension = Extension(klass);
   if (!extension || fields_.ext_variables == kNoField) return std::nullopt;
   const std::optional<uint64_t> table = Word(*extension + fields_.ext_variables);
@@ -87,12 +91,18 @@ std::optional<uint64_t> RubyValues::ClassVariable(uint64_t klass, const char* na
   const std::optional<uint64_t> bound = Word(*table + fields_.table_bound);
   const std::optional<uint64_t> entries = Word(*table + fields_.table_entries);
   if (!start || !bound || !entries || *start > *bound || *bound > kMostItems) return std::nullopt;
-  std::vector<uint8_t> bytes(std::min(*bound - *start, kMostVariables) * kTableEntryBytes);
-  if (bytes.empty() || !memory_.Read(*entries + *start * kTableEntryBytes, bytes))
-    return std::nullopt;
-  for (size_t at = 0; at < bytes.size(); at += kTableEntryBytes) {
-    if (NumberAt<uint64_t>(bytes, at) == kDeleted) continue;
-    if (Name(NumberAt<uint64_t>(bytes, at + 8)) == name) return NumberAt<uint64_t>(bytes, at + 16);
+  const uint64_t end = std::min(*bound, *start + kMostVariables);
+  // In pieces as BPF sends the first one.
+  for (uint64_t i = *start; i < end; i += RUBY_VARIABLES_AT_ONCE) {
+    std::vector<uint8_t> bytes(std::min<uint64_t>(end - i, RUBY_VARIABLES_AT_ONCE) *
+                               kTableEntryBytes);
+    if (!memory_.Read(*entries + i * kTableEntryBytes, bytes)) return std::nullopt;
+    for (size_t at = 0; at < bytes.size(); at += kTableEntryBytes) {
+      const auto id = NumberAt<uint64_t>(bytes, at + 8), value = NumberAt<uint64_t>(bytes, at + 16);
+      if (NumberAt<uint64_t>(bytes, at) != kDeleted &&
+          ruby_is_hidden_name(id, fields_.last_operator_id) != 0 && is_wanted(id, value))
+        return value;
+    }
   }
   return std::nullopt;
 }
@@ -108,11 +118,16 @@ std::optional<std::string> RubyValues::ClassName(uint64_t klass) {
     const std::optional<uint64_t> values = Word(*extension + fields_.ext_values);
     path = values ? Word(*values) : std::nullopt;
   } else {
-    path = ClassVariable(klass, "__classpath__");
-    if (!path) path = ClassVariable(klass, "__tmp_classpath__");
+    // __classpath__ is the only string there, but the name of a class without one: #<Class:0x…>
+    path = FindHidden(klass, [this](uint64_t, uint64_t value) {
+      const std::optional<std::string> text = Text(value);
+      return text && !text->starts_with('#');
+    });
     // 2.5 and 2.6 keep only the last part of a name as long as nobody has asked for the whole.
     if (!path)
-      if (const auto symbol = ClassVariable(klass, "__classid__")) return Name(*symbol >> 8);
+      if (const auto symbol = FindHidden(
+              klass, [this](uint64_t id, uint64_t) { return Name(id) == "__classid__"; }))
+        return Name(*symbol >> 8);
   }
   std::optional<std::string> name = path ? Text(*path) : std::nullopt;
   if (name && (name->empty() || (*name)[0] == '#')) return std::nullopt;
@@ -123,7 +138,10 @@ std::optional<uint64_t> RubyValues::AttachedObject(uint64_t singleton) {
   const std::optional<uint64_t> extension = Extension(singleton);
   if (!extension) return std::nullopt;
   if (fields_.ext_attached != kNoField) return Word(*extension + fields_.ext_attached);
-  if (fields_.ext_values == kNoField) return ClassVariable(singleton, "__attached__");
+  if (fields_.ext_values == kNoField)
+    return FindHidden(singleton, [this](uint64_t, uint64_t value) {
+      return Is(value, RubyType::kClass) || Is(value, RubyType::kModule);
+    });
   const std::optional<uint64_t> values = Word(*extension + fields_.ext_values);
   return values ? Word(*values) : std::nullopt;
 }

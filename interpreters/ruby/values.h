@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "interpreters/process_memory.h"
 #include "interpreters/ruby/ruby_layouts.h"
 
@@ -46,8 +47,9 @@ class RubyValues {
 
  private:
   std::optional<uint64_t> Extension(uint64_t klass);  // Address of rb_classext_struct.
-  // The value that a class's table of variables has for this name (to 3.1).
-  std::optional<uint64_t> ClassVariable(uint64_t klass, const char* name);
+  // The first wanted value among those of a class's variables that no program can set (to 3.1).
+  std::optional<uint64_t> FindHidden(
+      uint64_t klass, absl::FunctionRef<bool(uint64_t id, uint64_t value)> is_wanted);
   std::optional<uint64_t> AttachedObject(uint64_t singleton);
 
   ProcessMemory& memory_;

@@ -91,8 +91,8 @@ TEST_P(RubyLoad, StacksAreWholeAndNamed) {
   EXPECT_GE(static_cast<double>(now_complete), 0.99 * static_cast<double>(now_all));
   EXPECT_GE(static_cast<double>(seen.rooted), 0.9 * static_cast<double>(seen.stacks));
   EXPECT_GE(static_cast<double>(seen.stacks), 0.9 * static_cast<double>(now_all));
-  // The program makes classes and drops them; all others stay.
-  EXPECT_LE(static_cast<double>(seen.unnamed), 0.02 * static_cast<double>(seen.frames));
+  // The program makes classes and drops them: their names were sampled with them.
+  EXPECT_LE(static_cast<double>(seen.unnamed), 0.001 * static_cast<double>(seen.frames));
   EXPECT_LE(static_cast<double>(seen.without_line), 0.001 * static_cast<double>(seen.frames));
 }
 
@@ -121,7 +121,8 @@ TEST_P(RubyLoad, MethodsThatComeAndGo) {
                   GetParam(), seen.frames, made, seen.unnamed, wrong));
   ASSERT_GT(seen.frames, static_cast<int64_t>(kSamples) / 2) << "too few samples in a minute";
   EXPECT_GT(made, 0);
-  EXPECT_LT(wrong, seen.frames / 10);  // The interpreter's own start is among them.
+  EXPECT_LE(seen.unnamed, seen.frames / 100);  // A ring that overflows; else none.
+  EXPECT_LT(wrong, seen.frames / 10);          // The interpreter's own start is among them.
 }
 
 TEST_P(RubyLoad, ProgramsOf300Milliseconds) {
@@ -148,7 +149,7 @@ TEST_P(RubyLoad, ProgramsOf300Milliseconds) {
   EXPECT_GT(samples_of("Object#first"), 0);
   EXPECT_GT(samples_of("Object#middle"), 0);
   EXPECT_GT(samples_of("Object#last"), 0);
-  EXPECT_LE(samples_of("[gone]") + samples_of("[stale]"), seen.stacks / 10);
+  EXPECT_LE(samples_of("[gone]") + samples_of("[stale]"), seen.stacks / 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, RubyLoad, testing::ValuesIn(RubyVersions()),

@@ -12,11 +12,20 @@ namespace stackray {
 namespace {
 
 // What bpf/ruby.h asks of its includer.
+struct Host {
+  ProcessMemory& memory;
+  std::vector<code_record>& sent;
+};
 int env_read(scratch* s, void* to, u32 bytes, u64 from) {
-  auto& memory = *reinterpret_cast<ProcessMemory*>(s->host);
+  ProcessMemory& memory = reinterpret_cast<Host*>(s->host)->memory;
   return memory.Read(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
-void env_see_code(scratch*, u64, u32) {}
+int env_is_new_code(scratch*, u64, u32) { return 1; }
+void env_send_code(scratch* s) { reinterpret_cast<Host*>(s->host)->sent.push_back(s->code_record); }
+
+#include "bpf/ruby_names.h"
+
+void env_send_ruby_names(scratch* s) { send_ruby_names(s); }
 
 #include "bpf/ruby.h"
 
@@ -28,11 +37,12 @@ RubyChain WalkRubyChain(ProcessMemory& memory, const ruby_layout& layout, uint64
                         uint64_t thread_pointer) {
   const auto s = std::make_unique<scratch>();
   runtime_walk& run = s->run;
-  s->host = reinterpret_cast<u64>(&memory);
   run.layout.ruby = layout;
   run.base = base;
   run.thread_pointer = thread_pointer;
   RubyChain chain;
+  Host host{.memory = memory, .sent = chain.sent};
+  s->host = reinterpret_cast<u64>(&host);
   const u64 context = ruby_current_context(s.get());
   if (layout.context_kind == RUBY_CONTEXT_NONE || context == 0) return chain;
   if (layout.context_kind == RUBY_CONTEXT_GLOBAL && !is_own_context(s.get(), context)) return chain;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bpf/shared/records.h"
 #include "bpf/shared/ruby.h"
 #include "interpreters/process_memory.h"
 
@@ -13,6 +14,8 @@ namespace stackray {
 struct RubyChain {
   uint64_t context = 0;         // 0: none was found for the thread.
   std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
+  // What BPF would send of each frame's code if it were new, without the pieces' bytes.
+  std::vector<code_record> sent;
   bool is_cut = false;
 };
 

@@ -56,6 +56,8 @@ _Static_assert(ISEQ_TYPE_EVAL == 6, "iseq types");
 #endif
 _Static_assert(VM_METHOD_TYPE_ISEQ == 0, "method types");
 _Static_assert(offsetof(struct RBasic, klass) == 8, "object header");
+_Static_assert(RUBY_ID_SCOPE_MASK == 0x0e && RUBY_ID_LOCAL == 0, "ids of names that no program can write");
+_Static_assert(sizeof(struct rb_iseq_constant_body) >= 208, "what is read of a body");
 
 static void show_threads(void)
 {

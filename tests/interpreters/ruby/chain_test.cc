@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "bpf/scratch.h"
+#include "interpreters/captured_memory.h"
 #include "kernel/raw_sample.h"
 #include "tests/interpreters/chain_checks.h"
 #include "tests/recorder/recorded_ruby.h"
@@ -14,6 +16,19 @@ namespace stackray::test {
 namespace {
 
 const std::filesystem::path kFolder = std::string(STACKRAY_SOURCE_DIR) + "/tests/fixtures/ruby";
+
+// The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked for.
+CapturedMemory Capture(const code_record& record, ProcessMemory& memory) {
+  CodeMemory code{.record = &record, .pieces = {record.pieces, record.piece_count}};
+  std::vector<std::vector<uint8_t>> bytes;
+  for (uint32_t i = 0; i < record.piece_count; ++i) {
+    bytes.emplace_back(record.pieces[i].bytes);
+    for (size_t at = 0; at < bytes[i].size(); ++at)
+      memory.Read(record.pieces[i].address + at, std::span(bytes[i]).subspan(at, 1));
+    code.bytes[i] = bytes[i];
+  }
+  return CapturedMemory(code);
+}
 
 class RecordedRubyChain : public testing::TestWithParam<std::string> {
  protected:
@@ -64,6 +79,35 @@ TEST_P(RecordedRubyChain, ChangedObjectsAreStale) {
     const auto code =
         data_->ReadCode(after, recorded_.base, data_->PlaceOf(chain.words[i], chain.words[i + 1]));
     EXPECT_FALSE(code.ok()) << "frame " << frames;
+    ++frames;
+  }
+  EXPECT_GT(frames, 15u);
+}
+
+// What BPF sends of a code is all that its name and line are read from.
+TEST_P(RecordedRubyChain, WhatIsSentNamesEachFrame) {
+  RecordedMemory memory(recorded_.words);
+  const RubyChain chain = Walk(memory);
+  size_t frames = 0;
+  for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
+    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
+    const RuntimePlace place = data_->PlaceOf(chain.words[i], chain.words[i + 1]);
+    const auto sent =
+        std::find_if(chain.sent.begin(), chain.sent.end(), [&](const code_record& record) {
+          return record.code == place.code && record.check == place.check;
+        });
+    const auto known = data_->ReadCode(memory, recorded_.base, place);
+    ASSERT_TRUE(known.ok()) << "frame " << frames;
+    const SourceLine line = (*known)->LineAt(place.instruction);
+    ASSERT_NE(sent, chain.sent.end()) << line.function;
+    CapturedMemory captured = Capture(*sent, memory);
+    const auto code = data_->ReadCode(captured, recorded_.base, place);
+    ASSERT_TRUE(code.ok()) << line.function;
+    EXPECT_FALSE(captured.TakeMissed()) << line.function;
+    const SourceLine read = (*code)->LineAt(place.instruction);
+    EXPECT_EQ(read.function, line.function);
+    EXPECT_EQ(read.file, line.file);
+    EXPECT_EQ(read.line, line.line) << line.function;
     ++frames;
   }
   EXPECT_GT(frames, 15u);
