@@ -17,6 +17,8 @@
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for
  *   scan_word_inline() and frame_record_kind()
+ *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
+ *                                                END_UNSUPPORTED_RULE: it is none
  * and bpf/table_lookup.h's env_chunk(). */
 #ifndef STACKRAY_BPF_NATIVE_H
 #define STACKRAY_BPF_NATIVE_H
@@ -81,6 +83,7 @@ static __always_inline void mark_exact(struct scratch *s)
 #include "bpf/native_arm64.h"
 #else
 #include "bpf/native_x86_64.h"
+#include "bpf/made_code.h"
 #endif
 
 static __always_inline int read_register(struct scratch *s, u32 reg, u64 *value)

@@ -218,8 +218,11 @@ static __always_inline int scan_stack(struct scratch *s)
 static __always_inline int step_without_rules(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;
-	u32 bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0, i = s->current_range;
+	u32 bytes, i = s->current_range;
 
+	if (i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && !env_leave_made_code(s))
+		return END_NONE;
+	bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0;
 	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
 	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc))
 		return END_UNDEFINED_RA;

@@ -37,6 +37,29 @@ static __always_inline void remember_runtime(struct scratch *s)
 	seen->process = s->record.process;
 }
 
+/* Has the process a runtime that makes code? Then s->made_code says where that is called from. */
+static __always_inline int find_made_code(struct scratch *s)
+{
+	u32 index = s->record.process.pid & (SEEN_RUNTIMES - 1), runtime;
+	struct seen_runtime *seen = bpf_map_lookup_elem(&seen_runtimes, &index);
+	struct runtime_layout *layout;
+
+	if (s->made_code.is_known)
+		return s->made_code.is_there;
+	s->made_code.is_known = 1;
+	s->made_code.is_there = 0;
+	if (!seen || !is_same_process(&seen->process, &s->record.process))
+		return 0;
+	runtime = seen->range.runtime;
+	layout = bpf_map_lookup_elem(&runtime_files, &runtime);
+	if (!layout || !layout->makes_code)
+		return 0;
+	s->made_code.base = seen->range.start - seen->range.file_offset;
+	s->made_code.callers = layout->made_code_callers;
+	s->made_code.is_there = 1;
+	return 1;
+}
+
 /* The walk ended before it came to an interpreter's file, perhaps in code that the interpreter made (PHP's JIT): what an earlier
  * sample of the process has found. Of its first thread alone: another one may be none of the interpreter's. */
 __noinline int recall_runtime(u32 slot)
@@ -85,6 +108,8 @@ __noinline int begin_runtime(u32 slot)
 	if (!layout || !runtime || layout->kind == RUNTIME_NONE)
 		return 0;
 	s->run.layout = *layout;
+	if (layout->makes_code)
+		remember_runtime(s);
 	if (layout->kind == RUNTIME_PYTHON) {
 		found = begin_python(slot);
 	} else if (layout->kind == RUNTIME_PHP) {

@@ -154,6 +154,13 @@ struct runtime_walk {
 	u64 words[STAGED_WORDS];
 };
 
+/* Where code that the process's runtime has made is called from; asked for once a sample, and only for memory of no file. */
+struct made_code {
+	u64 base; /* of the runtime's file, as runtime_walk.base */
+	struct made_code_callers callers;
+	u32 is_known, is_there;
+};
+
 /* State of loops whose step is a function of its own: such a function takes numbers only. */
 struct thread_search {
 	u64 list;  /* where the next of its list is: an interpreter of Python, a thread of Ruby */
@@ -222,6 +229,7 @@ struct scratch {
 	u8 window[WINDOW_BYTES];
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
+	struct made_code made_code;   /* BPF only */
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
 	u8 code_memory[8 * CODE_PIECE_MAX_BYTES];

@@ -35,6 +35,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->wake_reader = 0;
 	s->flags = 0;
 	s->miss = 0;
+	s->made_code.is_known = 0;
 	s->regs.known = KNOWN_ALL;
 	s->regs.exact_pc = 1;
 }
@@ -256,6 +257,21 @@ __noinline int walk_native(u32 slot)
 }
 
 #include "bpf/runtime_walk.h"
+
+/* A global function: only what a runtime has made comes here. */
+__noinline int leave_made_code(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s || !find_made_code(s))
+		return END_UNSUPPORTED_RULE;
+	return leave_made_frame(s);
+}
+
+static __always_inline int env_leave_made_code(struct scratch *s)
+{
+	return leave_made_code((u32)s->host);
+}
 
 /* Tells the table writer what is wanted; only the first to want a page does. */
 static __always_inline void send_miss(struct scratch *s)

@@ -94,7 +94,7 @@ std::vector<LoopFrame> FindLoops(const PartOfThisLoop& part_of,
       loops.back().end = i;
     else if (part == LoopPart::kLoop || part == LoopPart::kEntry ||
              part == LoopPart::kRejoiningLoop)
-      loops.push_back({.at = i, .end = i});
+      loops.push_back({.at = before == LoopPart::kMade ? i - 1 : i, .end = i});
     else if (part == LoopPart::kMain && !loops.empty() && i - loops.back().end <= 2)
       loops.back().is_main = true;
     before = part;

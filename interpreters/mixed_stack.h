@@ -35,6 +35,7 @@ enum class LoopPart : uint8_t {
   kNone,
   kLoop,
   kEntry,
+  kMade,  // Code that the runtime has made, where a part of the loop has called it: with that one the same native frame.
   // A loop that begins anew in the middle of its work (Perl's, for an eval inside of what C called): with one native frame
   // between two of them, or two of which the outer one is kLink, both run the frames that the inner one is given.
   kRejoiningLoop,

@@ -70,7 +70,7 @@ class RuntimeData {
   // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
 
-  // Does it make code in memory of no file (a JIT)? Such a frame right before the loop's is a part of it.
+  // Does it make code in memory of no file (a JIT)? A frame there that the loop has called is the loop's (LoopPart::kMade).
   virtual bool makes_code() const { return false; }
 
   virtual LoopPart PartOfLoop(uint64_t file_offset) const {

@@ -205,6 +205,7 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
   const code_range& code = stack.ranges[FrameWordRange(word)];
   if (code.runtime == 0 && code.kind == RANGE_FILE && data->made_code_rule())
     return runtimes_->IsMadeCode(IdentityOf(code)) ? LoopPart::kLoop : LoopPart::kNone;
+  if (code.kind == RANGE_ANON && data->makes_code()) return LoopPart::kMade;
   if (code.runtime != stack.ranges[range].runtime) return LoopPart::kNone;
   return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
 }

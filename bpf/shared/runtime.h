@@ -21,9 +21,18 @@ enum runtime_kind {
 	RUNTIME_PERL = 4,
 };
 
+/* Where code that the runtime makes itself is called from, as far as it has no tables (bpf/made_code.h): offsets in the
+ * runtime's file. bytes 0: no more of them. */
+#define MADE_CODE_CALLERS 4
+struct made_code_callers {
+	u64 begin[MADE_CODE_CALLERS];
+	u64 bytes[MADE_CODE_CALLERS];
+};
+
 struct runtime_layout {
 	u32 kind; /* enum runtime_kind */
-	u32 reserved;
+	u32 makes_code; /* made_code_callers has some */
+	struct made_code_callers made_code_callers;
 	union {
 		struct python_layout python;
 		struct ruby_layout ruby;

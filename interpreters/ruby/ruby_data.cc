@@ -126,6 +126,16 @@ absl::Status RubyData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
   runtime_layout layout{};
   layout.kind = supported() ? RUNTIME_RUBY : RUNTIME_NONE;
   layout.ruby = layout_;
+  if (makes_code()) {
+    size_t count = 0;
+    for (const auto* ranges : {&code_.loop, &code_.entry})
+      for (const FileRange& range : *ranges) {
+        if (count == MADE_CODE_CALLERS) break;
+        layout.made_code_callers.begin[count] = range.begin;
+        layout.made_code_callers.bytes[count++] = range.end - range.begin;
+      }
+    layout.makes_code = count > 0 ? 1 : 0;
+  }
   return memory.Put(runtime, layout);
 }
 

@@ -14,6 +14,9 @@
 
 namespace stackray {
 
+inline constexpr uint32_t kFirstMajorWithJit =
+    3;  // YJIT, RJIT: code in memory. 2.6's and 2.7's loads libraries.
+
 struct RubyVersion {
   uint32_t major = 0, minor = 0;
 };
@@ -48,6 +51,7 @@ class RubyData : public RuntimeData {
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return code_.loop; }
   const std::vector<FileRange>& loop_entry_code() const override { return code_.entry; }
+  bool makes_code() const override { return supported() && version_.major >= kFirstMajorWithJit; }
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;

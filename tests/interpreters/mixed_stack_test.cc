@@ -50,6 +50,7 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
                : c == 'R'             ? LoopPart::kRejoiningLoop
                : c == 'I'             ? LoopPart::kLink
                : c == 'Y'             ? LoopPart::kMain
+               : c == 'J'             ? LoopPart::kMade
                : c >= 'A' && c <= 'Z' ? LoopPart::kLoop
                                       : LoopPart::kNone;
       },
@@ -94,6 +95,11 @@ TEST(MixFrames, WhatEntersALoopBelongsToIt) {
   EXPECT_EQ(Mixed("aLEbEc12!3!"), "a12L*E+b3E*c");  // Code of a JIT has no frame of the loop.
   EXPECT_EQ(Mixed("LEbMEc1!"), "LEb1M*E+c");
   EXPECT_EQ(Mixed("aLbEc1!2!"), "a1L*b2E*c");  // Not right behind it: another one.
+}
+
+TEST(MixFrames, MadeCodeIsOfTheLoopThatHasCalledIt) {
+  EXPECT_EQ(Mixed("aJLEbJEc12!3!"), "a12J*L+E+b3J*E+c");
+  EXPECT_EQ(Mixed("aJbLEc1!"), "aJb1L*E+c");  // Of somebody else's.
 }
 
 TEST(MixFrames, RunsThatWereNeverReachedComeLast) {

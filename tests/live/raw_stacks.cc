@@ -106,6 +106,7 @@ LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t o
   if (range.kind == RANGE_FILE && data->made_code_rule() &&
       runtimes_->IsMadeCode(IdentityOf(range)))
     return LoopPart::kLoop;
+  if (range.kind == RANGE_ANON && data->makes_code()) return LoopPart::kMade;
   if (range.runtime != walk.ranges[of].runtime) return LoopPart::kNone;
   return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
 }

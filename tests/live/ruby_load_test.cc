@@ -93,7 +93,8 @@ TEST_P(RubyLoad, StacksAreWholeAndNamed) {
   EXPECT_GE(static_cast<double>(seen.stacks), 0.9 * static_cast<double>(now_all));
   // The program makes classes and drops them: their names were sampled with them.
   EXPECT_LE(static_cast<double>(seen.unnamed), 0.001 * static_cast<double>(seen.frames));
-  EXPECT_LE(static_cast<double>(seen.without_line), 0.001 * static_cast<double>(seen.frames));
+  EXPECT_LE(static_cast<double>(seen.without_line),
+            (HasRubyJit(interpreter_) ? 0.05 : 0.001) * static_cast<double>(seen.frames));
 }
 
 TEST_P(RubyLoad, MethodsThatComeAndGo) {

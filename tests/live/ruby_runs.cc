@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,11 @@ std::string RubyTestName(const std::string& version) {
   for (char& c : name)
     if (c == '.') c = '_';
   return name;
+}
+
+bool HasRubyJit(const std::vector<std::string>& interpreter) {
+  return std::any_of(interpreter.begin(), interpreter.end(),
+                     [](const std::string& word) { return word == "--yjit" || word == "--rjit"; });
 }
 
 std::vector<std::string> RubyVersions() {

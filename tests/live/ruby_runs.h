@@ -24,6 +24,9 @@ std::string RubyTestName(const std::string& version);
 // ruby<version> in /usr/bin or /usr/local/bin. Empty: there is none.
 std::vector<std::string> FindRuby(const std::string& version);
 
+// Is it run with a JIT? Then nobody knows the line of the innermost frame: compiled code keeps it nowhere.
+bool HasRubyJit(const std::vector<std::string>& interpreter);
+
 std::string RubyProgram(const std::string& name);  // A file in tests/live/programs/ruby.
 
 struct RubyFrame {

@@ -27,6 +27,14 @@ TEST(RubyContextAccess, FixedDistanceFromTheThreadPointer) {
   EXPECT_EQ(found->offset, -16);
 }
 
+TEST(RubyContextAccess, AProgramsLinkerHasPutTheDistanceIn) {
+  const auto found = ReadContextAccess(
+      Padded({0x48, 0xc7, 0xc0, 0xb0, 0xff, 0xff, 0xff, 0x64, 0x48, 0x8b, 0x00, 0x48, 0x8b}), kAt);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, uint32_t{RUBY_CONTEXT_STATIC});
+  EXPECT_EQ(found->offset, -80);
+}
+
 TEST(RubyContextAccess, GeneralAndLocalModel) {
   const Bytes general =
       Padded({0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0x66, 0x48, 0x8d, 0x3d, 0x00, 0x01,

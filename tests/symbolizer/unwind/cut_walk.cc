@@ -23,6 +23,7 @@ int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }
+[[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"

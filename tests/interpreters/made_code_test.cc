@@ -1,0 +1,98 @@
+// Leaving a frame of code that a runtime has made (bpf/made_code.h), over stacks as Ruby's YJIT makes them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "bpf/scratch.h"
+
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+namespace stackray::test {
+namespace {
+
+// The stack of the test at hand: words from kStack on.
+constexpr u64 kStack = 0x7fff0000, kBase = 0x400000;
+std::vector<u64> stack;
+
+int env_read(scratch*, void* to, u32 bytes, u64 from) {
+  if (from < kStack || (from - kStack) % 8 != 0 || (from - kStack + bytes) / 8 > stack.size())
+    return END_READ_FAULT;
+  std::memcpy(to, &stack[(from - kStack) / 8], bytes);
+  return END_NONE;
+}
+u8* env_chunk(scratch*, u32) { return nullptr; }
+void env_count(u32) {}
+int env_find_range(scratch* s, u64 pc);
+int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+int env_leave_made_code(scratch* s);
+int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
+int env_frame_record_kind(scratch*) { return 0; }
+
+#define CODE_IS_READABLE 0
+#include "bpf/native.h"
+
+int env_leave_made_code(scratch* s) {
+  return s->made_code.is_there != 0 ? leave_made_frame(s) : int{END_UNSUPPORTED_RULE};
+}
+int env_find_range(scratch*, u64) { return END_NO_MAPPING; }
+
+// Code that is called from 0x1000 to 0x1fff and from 0x5000 to 0x5007 of the runtime's file.
+std::unique_ptr<scratch> MadeFrame(u64 rbp) {
+  auto s = std::make_unique<scratch>();
+  s->window_base = ~0ULL;
+  s->range_count = 1;
+  s->ranges[0].kind = RANGE_ANON;
+  s->regs.r[UNWIND_SP] = kStack;
+  s->regs.r[UNWIND_FP] = rbp;
+  s->regs.pc = 0x12345678;
+  s->made_code = {.base = kBase,
+                  .callers = {.begin = {0x1000, 0x5000}, .bytes = {0x1000, 8}},
+                  .is_known = 1,
+                  .is_there = 1};
+  return s;
+}
+
+TEST(MadeCode, EndsWithAReturnAddressIntoTheLoop) {
+  stack = {1, 2, 3, kBase + 0x1234, 4, 5};
+  const auto s = MadeFrame(77);
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  EXPECT_EQ(s->regs.pc, kBase + 0x1234);
+  EXPECT_EQ(s->regs.r[UNWIND_SP], kStack + 32);
+  EXPECT_EQ(s->regs.r[UNWIND_FP], 77u);
+  EXPECT_EQ(s->regs.exact_pc, 0u);
+}
+
+TEST(MadeCode, WhereItKeepsFramePointersRbpIsTheSavedOne) {
+  stack = {1, 2, 3, 99, 88, kBase + 0x5007, 4};
+  auto s = MadeFrame(kStack + 4 * 8);
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  EXPECT_EQ(s->regs.r[UNWIND_SP], kStack + 48);
+  EXPECT_EQ(s->regs.r[UNWIND_FP], 88u);
+}
+
+TEST(MadeCode, OtherMemoryIsLeftByFramePointers) {
+  stack.assign(100, kBase + 0x2000);  // Right behind the loop.
+  stack[60] = kStack + 80 * 8;
+  stack[61] = kBase + 0x7777;
+  auto s = MadeFrame(kStack + 60 * 8);
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  EXPECT_EQ(s->regs.pc, kBase + 0x7777);
+  EXPECT_EQ(s->regs.r[UNWIND_FP], kStack + 80 * 8);
+  stack[MADE_FRAME_WORDS] = kBase + 0x1000;  // Too far up.
+  s = MadeFrame(kStack + 60 * 8);
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  EXPECT_EQ(s->regs.pc, kBase + 0x7777);
+}
+
+TEST(MadeCode, AStackThatEndsIsNotReadBeyond) {
+  stack = {1, 2};
+  const auto s = MadeFrame(0);
+  EXPECT_EQ(step_without_rules(s.get()), END_NULL_FP);
+}
+
+}  // namespace
+}  // namespace stackray::test
