@@ -19,10 +19,12 @@
  *   scan_word_inline() and frame_record_kind()
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: it is none
+ *   int env_find_go_stack(struct scratch *s)   bpf/go_stack.h's, the same
  * and bpf/table_lookup.h's env_chunk(). */
 #ifndef STACKRAY_BPF_NATIVE_H
 #define STACKRAY_BPF_NATIVE_H
 
+#include "bpf/go_stack.h"
 #include "bpf/scratch.h"
 #include "bpf/table_lookup.h"
 
@@ -104,6 +106,8 @@ static __always_inline int evaluate(struct scratch *s, u32 kind, u32 reg, s32 of
 		return END_NONE;
 	if (kind == VALUE_AT_CFA)
 		return read_word(s, cfa + (s64)offset, value);
+	if (kind == VALUE_AT_GO)
+		return read_word(s, s->go_g + (s64)offset, value);
 	end = read_register(s, reg, &base);
 	if (end)
 		return end;
@@ -126,7 +130,12 @@ static __always_inline int step_rule(struct scratch *s)
 
 	if (rule->ra_kind == VALUE_UNDEFINED)
 		return END_UNDEFINED_RA;
-	end = read_register(s, rule->cfa_register, &cfa);
+	if (rule->cfa_kind >= CFA_GO_GOROUTINE) {
+		end = env_find_go_stack(s);
+		cfa = s->go_sp;
+	} else {
+		end = read_register(s, rule->cfa_register, &cfa);
+	}
 	if (end)
 		return end;
 	cfa += (s64)rule->cfa_offset;
@@ -135,7 +144,8 @@ static __always_inline int step_rule(struct scratch *s)
 			return END_READ_FAULT;
 		cfa += (s64)rule->cfa_add;
 	}
-	if (!rule->signal_frame && cfa <= s->regs.r[UNWIND_SP] && rule->ra_kind != VALUE_REGISTER)
+	if (rule->cfa_kind < CFA_OTHER_STACK && !rule->signal_frame && cfa <= s->regs.r[UNWIND_SP] &&
+	    rule->ra_kind != VALUE_REGISTER)
 		return END_NO_PROGRESS;
 	end = evaluate(s, rule->rbp_kind, rule->rbp_register, rule->rbp_offset, cfa, &rbp);
 	if (end)

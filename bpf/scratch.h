@@ -213,6 +213,8 @@ struct scratch {
 	u32 miss;                     /* 1: this walk was the first to want a page: tell user space */
 	u64 miss_offset;              /* file offset that was looked up */
 	struct unwind_rule rule;      /* of the look-up, when the code names one */
+	u64 go_sp, go_g;              /* bpf/go_stack.h: the other stack's pointer; the goroutine */
+	u64 go_callback_sp;           /* where the last callback from C left that stack; 0: none was met */
 	/* Result of a mapping walk (bpf/mapping.h). */
 	u64 vma;                      /* struct vm_area_struct *, or 0: a hole */
 	u64 vma_next;                 /* first address behind it */

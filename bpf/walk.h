@@ -25,6 +25,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->word_count = 0;
 	s->first_user_word = 0;
 	s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
+	s->go_callback_sp = 0;
 	s->runtime = 0;
 	s->extra_words = 0;
 	s->runtime_entered = 0;
@@ -167,6 +168,22 @@ __noinline int find_code(u32 slot, u64 file_offset)
 	if (!s)
 		return END_BAD_TABLE;
 	return find_code_inline(s, file_offset);
+}
+
+/* A global function: one frame in many thousands needs it. */
+__noinline int find_go_stack_of(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s)
+		return END_BAD_TABLE;
+	s->run.thread_pointer = thread_pointer_of(current_task());
+	return find_go_stack(s);
+}
+
+static int env_find_go_stack(struct scratch *s)
+{
+	return find_go_stack_of((u32)s->host);
 }
 
 /* Has an earlier walk of this CPU found it? */

@@ -86,6 +86,16 @@ enum special_code {
 enum cfa_kind {
 	CFA_REGISTER = 0, /* r[cfa_register] + cfa_offset */
 	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset) + cfa_add */
+	CFA_OTHER_STACK = 2, /* as CFA_REGISTER, on another stack: it need not lie above this frame */
+	/* Go's changes of stacks (bpf/go_stack.h), x86-64: the other stack's pointer + cfa_offset. */
+	CFA_GO_GOROUTINE = 3, /* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: below */
+	CFA_GO_CALLBACK = 4,  /* g.m->g0->sched.sp, or what the last such frame has saved there. g's place: below */
+	CFA_GO_CALL = 5, /* *(rsp + rbx_offset)'s stack.hi - *(rsp + cfa_add); the latter alone where the former is 0 */
+};
+/* Where a thread's g is, of the first two: cfa_register. */
+enum go_thread_kind {
+	GO_THREAD_FIXED = 0, /* at the thread pointer + rbx_offset */
+	GO_THREAD_SLOT = 1,  /* at the thread pointer + *(where the mapped file's byte rbx_offset would be) */
 };
 enum value_kind {
 	VALUE_SAME = 0,     /* unchanged */
@@ -93,6 +103,7 @@ enum value_kind {
 	VALUE_REGISTER = 2, /* r[reg] */
 	VALUE_AT_REGISTER = 3, /* *(r[reg] + offset) */
 	VALUE_UNDEFINED = 4, /* for the return address: the outermost frame */
+	VALUE_AT_GO = 5,     /* *(CFA_GO_GOROUTINE's goroutine + offset) */
 };
 struct unwind_rule {
 	u8 cfa_kind;     /* enum cfa_kind */

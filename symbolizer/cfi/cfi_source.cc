@@ -84,6 +84,7 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
       std::make_unique<Builder>(source, section.value_or(none), code, stubs, std::move(functions));
   builder->LookAt(Instructions(elf, code, file_end), elf.entry());
   if (is_x86 && IsLoader(elf)) builder->KeepRbx();
+  builder->AskFirst(cfi::GoFrames::Create(elf, source));
   if (section && !section->region.is_debug_frame)
     if (const auto more = cfi::FindDebugFrame(source, elf); more)
       builder->FillFrom(
@@ -99,6 +100,8 @@ UnwindTables::UnwindTables(std::unique_ptr<Builder> builder) : builder_(std::mov
 UnwindTables::UnwindTables(UnwindTables&&) noexcept = default;
 UnwindTables& UnwindTables::operator=(UnwindTables&&) noexcept = default;
 UnwindTables::~UnwindTables() = default;
+
+bool UnwindTables::changes_stacks() const { return builder_->changes_stacks(); }
 
 PageRange UnwindTables::pages() const { return builder_->pages(); }
 

@@ -1,8 +1,8 @@
 // Unwind rows of one ELF file, made page by page from its call frame information.
 //
 // A page is 16 KiB of the file (by file offset, so that it is the same in every process); its rows
-// are encoded as bpf/shared/unwind_table.h says for the file's machine. Where
-// .eh_frame has no entry, .debug_frame may have one; where neither has, x86-64's instructions are looked at
+// are encoded as bpf/shared/unwind_table.h says for the file's machine. Of Go's code its own table is asked first
+// (go_frames.h). Where .eh_frame has no entry, .debug_frame may have one; where neither has, x86-64's instructions are looked at
 // (instruction_look.h). An address belongs to the entry that begins last
 // at or below it, as in the runtime unwinders; where entries overlap the later one holds. Input: a
 // foreign file that may change while it is read. Nothing in it is trusted, and each page
@@ -43,6 +43,10 @@ class UnwindTables {
   UnwindTables(UnwindTables&&) noexcept;
   UnwindTables& operator=(UnwindTables&&) noexcept;
   ~UnwindTables();
+
+  // A Go program: its rules may lead to another stack, which no sample's slice has. So a walk that misses a page of
+  // the runtime's is not finished by user space.
+  bool changes_stacks() const;
 
   PageRange pages() const;
 

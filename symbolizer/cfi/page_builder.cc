@@ -21,6 +21,7 @@ constexpr u16 kUnsupported = CODE_SPECIAL(SPECIAL_UNSUPPORTED);
 constexpr int64_t kPageBudget = 1 << 20;
 constexpr int64_t kEntryCost = 8;
 constexpr int kMaxEmptyEntries = 16;
+constexpr uint64_t kLeastGapBytes = 16;
 constexpr uint64_t kMaxInflatedBytes = 32 << 20;
 
 }  // namespace
@@ -46,9 +47,56 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
   const PageRange range = pages();
   if (page < range.first_page || page - range.first_page >= range.page_count)
     return absl::InvalidArgumentError("the page is not one of this file's code");
+  if (go_ != nullptr) {
+    encoder_.Clear();
+    cfi::PageRows rows;
+    if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
+    if (IsFull(rows, page)) return cfi::EncodePage(rows.rows(), encoder_.rules());
+  }
   if (absl::Status status = CollectRows(page); !status.ok()) return status;
   if (absl::Status status = FillGaps(page); !status.ok()) return status;
+  if (go_ != nullptr) {
+    cfi::PageRows rows;  // Again, because the rules' numbers are others now.
+    if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
+    rows.FillFrom(rows_.rows());
+    return cfi::EncodePage(rows.rows(), encoder_.rules());
+  }
   return cfi::EncodePage(rows_.rows(), encoder_.rules());
+}
+
+absl::Status UnwindTables::Builder::CollectGoRows(uint32_t page, cfi::PageRows* rows) {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  uint64_t done = page_begin;
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, done);
+    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    const uint64_t address = code.address + (begin - code.file_begin);
+    const cfi::GoFrames::Piece piece{.begin = address,
+                                     .end = address + (end - begin),
+                                     .file_offset = begin,
+                                     .page_offset = static_cast<uint32_t>(begin - page_begin)};
+    if (absl::Status status = go_->AppendRows(piece, &encoder_, rows); !status.ok()) return status;
+    if (end < page_begin + PAGE_TEXT_BYTES)
+      rows->Append(static_cast<uint32_t>(end - page_begin), kNone);
+    done = end;
+  }
+  return absl::OkStatus();
+}
+
+// Whether the rows say something of all of the page's code, but for what is padding.
+bool UnwindTables::Builder::IsFull(const cfi::PageRows& rows, uint32_t page) const {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  const std::span<const cfi::PageRow> all = rows.rows();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].code != kNone) continue;
+    const uint64_t begin = page_begin + all[i].offset;
+    const uint64_t end = page_begin + (i + 1 < all.size() ? all[i + 1].offset : PAGE_TEXT_BYTES);
+    for (const Code& code : instructions_)
+      if (std::min(end, code.file_end) >= std::max(begin, code.file_begin) + kLeastGapBytes)
+        return false;
+  }
+  return true;
 }
 
 absl::Status UnwindTables::Builder::CollectRows(uint32_t page) {
@@ -276,6 +324,7 @@ size_t UnwindTables::Builder::memory_bytes() const {
                  (code_.capacity() + instructions_.capacity()) * sizeof(Code);
   if (entries_) bytes += entries_->memory_bytes();
   if (more_ != nullptr) bytes += more_->memory_bytes();
+  if (go_ != nullptr) bytes += go_->memory_bytes();
   if (index_ != nullptr) bytes += index_->memory_bytes();
   return bytes;
 }

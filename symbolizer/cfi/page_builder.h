@@ -16,6 +16,7 @@
 #include "symbolizer/cfi/fde_index.h"
 #include "symbolizer/cfi/frame_entries.h"
 #include "symbolizer/cfi/frame_section.h"
+#include "symbolizer/cfi/go_frames.h"
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
 
@@ -43,6 +44,11 @@ class UnwindTables::Builder {
     entry_ = entry;
   }
 
+  // A Go program's own table, which is asked first. Before the first BuildPage().
+  void AskFirst(std::unique_ptr<cfi::GoFrames> go) { go_ = std::move(go); }
+
+  bool changes_stacks() const { return go_ != nullptr; }
+
   PageRange pages() const;
   absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
   size_t memory_bytes() const;
@@ -65,6 +71,8 @@ class UnwindTables::Builder {
   absl::Status ReadStatus() const;
   absl::Status CollectRows(uint32_t page);
   absl::Status FillGaps(uint32_t page);
+  absl::Status CollectGoRows(uint32_t page, cfi::PageRows* rows);
+  bool IsFull(const cfi::PageRows& rows, uint32_t page) const;
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
   absl::Status FillArm64Gaps(uint32_t page);
@@ -88,7 +96,8 @@ class UnwindTables::Builder {
   cfi::RuleEncoder encoder_;
   std::vector<Code> instructions_;
   uint64_t entry_ = 0;
-  std::unique_ptr<Builder> more_;  // Null: there is one section only.
+  std::unique_ptr<cfi::GoFrames> go_;  // Null: not a Go program.
+  std::unique_ptr<Builder> more_;      // Null: there is one section only.
   int64_t budget_ = 0;
 };
 

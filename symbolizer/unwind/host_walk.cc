@@ -27,11 +27,13 @@ int env_find_code(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
 [[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
+int env_find_go_stack(scratch* s);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
+int env_find_go_stack(scratch* s) { return find_go_stack(s); }
 
 int env_find_range(scratch* s, u64 pc) {
   for (u32 i = 0; i < s->range_count; ++i) {
@@ -125,6 +127,8 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
   s->window_base = ~0ULL;
   s->first_user_word = 0;
   s->flags = 0;
+  s->run.thread_pointer = environment.ThreadPointer();
+  s->go_callback_sp = 0;
   int end = END_NONE;
   u64 file_offset = 0;
   while (end == END_NONE) {

@@ -203,7 +203,10 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
   OpenTables* const tables = OpenFile(*file);
   if (!store_.AddFile(identity, tables->pages(), tables->runtime).ok() || !tables->entry_offset)
     return;
-  (void)LoadOne(*tables, PageOf(*tables->entry_offset));  // Else the first miss says why.
+  const uint32_t page = PageOf(*tables->entry_offset);
+  if (!LoadOne(*tables, page).ok()) return;  // The first miss says why.
+  // Go's runtime lies around the entry point, and all that runs on a stack of its own.
+  if (tables->tables && tables->tables->changes_stacks()) LoadAround(*tables, page);
 }
 
 void TableLoader::HandleMiss(const miss_record& miss) {
@@ -216,12 +219,15 @@ void TableLoader::HandleMiss(const miss_record& miss) {
   absl::StatusOr<OpenTables*> tables = Open(pid, miss.range);
   const uint32_t page = PageOf(miss.offset);
   if (store_.StateOf(IdentityOf(miss.range), page) != RowStore::PageState::kPresent) return;
-  const uint32_t neighbours = ahead_ ? kNeighbours : 0;
+  if (tables.ok() && ahead_) LoadAround(**tables, page);
+}
+
+void TableLoader::LoadAround(OpenTables& tables, uint32_t page) {
   const uint64_t end_ns = ThreadCpuNs() + kNeighbourCpuNs;
-  for (uint32_t distance = 1; tables.ok() && distance <= neighbours; ++distance) {
+  for (uint32_t distance = 1; distance <= kNeighbours; ++distance) {
     if (ThreadCpuNs() > end_ns) break;
-    if (!LoadOne(**tables, page + distance).ok()) break;
-    if (distance <= page && !LoadOne(**tables, page - distance).ok()) break;
+    if (!LoadOne(tables, page + distance).ok()) break;
+    if (distance <= page && !LoadOne(tables, page - distance).ok()) break;
   }
 }
 

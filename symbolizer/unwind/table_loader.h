@@ -84,6 +84,7 @@ class TableLoader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* OpenFile(const ExecutableFilePtr& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoadAround(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadOne(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shrink(size_t limit_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "agent/sampling/markers.h"
 #include "bpf/shared/end_reason.h"
@@ -30,17 +31,27 @@ bool AreReturns(const GalleryStop& stop, size_t first) {
   return true;
 }
 
-// Both agree up to a function that goes over to another stack, which no table describes. What is above it there is
-// no caller of it.
-bool SwitchesStacks(const GalleryStop& stop) {
-  constexpr std::array kSwitches = {"runtime.asmcgocall.abi0", "runtime.systemstack.abi0",
-                                    "runtime.mcall",           "runtime.morestack.abi0",
-                                    "runtime.clone.abi0",      "runtime.sigtramp.abi0"};
-  const size_t same = SameFrames(stop);
-  return std::any_of(stop.ours.begin(), stop.ours.begin() + static_cast<ptrdiff_t>(same),
-                     [&](const GalleryFrame& frame) {
-                       return std::ranges::find(kSwitches, frame.name) != kSwitches.end();
-                     });
+// Ours is a whole stack of Go's: where the oracle parts from it (a function that goes over to another stack, which no
+// table describes), all of ours are return addresses and lead to where a goroutine or a thread begins.
+bool FollowsGo(const GalleryStop& stop) {
+  // morestack: the goroutine has left the thread. Inside libc: the thread's start, which has no exported name.
+  static constexpr std::array<std::string_view, 9> kRoots = {
+      "runtime.goexit", "runtime.mcall", "runtime.clone", "runtime.rt0_go",   "_start",
+      "clone3",         "__clone3",      "[libc.so.6]",   "runtime.morestack"};
+  const auto is_root = [](std::string_view name) {
+    if (name.ends_with(".abi0")) name.remove_suffix(std::string_view(".abi0").size());
+    return std::ranges::find(kRoots, name) != kRoots.end();
+  };
+  if (!IsCompleteEnd(stop.end) || stop.ours.empty() || !is_root(stop.ours.back().name))
+    return false;
+  for (size_t i = std::max<size_t>(SameFrames(stop), 1); i + 1 < stop.ours.size(); ++i) {
+    const GalleryFrame& callee = stop.ours[i - 1];
+    const bool is_interrupted = !callee.is_return ||
+                                callee.name.starts_with("runtime.asyncPreempt") ||
+                                callee.name.starts_with("runtime.sigpanic");
+    if (!stop.ours[i].is_return && !is_interrupted) return false;
+  }
+  return true;
 }
 
 // Where the two part, the oracle has nothing, or no return address (no executable memory, or no call before it), or
@@ -81,8 +92,9 @@ constexpr const char* kNoRules =
     "it knows no rules for this code: it stops, leaves a caller out, or takes a word for the "
     "return address that no "
     "call left there";
-constexpr const char* kOtherStack =
-    "a frame switched stacks as no table describes: above it there is stale memory for both";
+constexpr const char* kGoStacks =
+    "it knows no way from the runtime's stack to the goroutine's, or the table that says where one "
+    "ends";
 constexpr const char* kLandingPad =
     "the unwinding library's frame holds the landing pad's registers already: both are lost above "
     "it";
@@ -107,11 +119,20 @@ constexpr std::array kErrors = {
     OracleError{"frame_pointers_only", "dwfl",
                 "it follows rbp from a leaf that has not pushed it, and misses the caller",
                 LosesTheStack},
-    OracleError{"go_cgo", "gdb", kOtherStack, SwitchesStacks},
-    OracleError{"go_cgo", "dwfl", kOtherStack, SwitchesStacks},
-    OracleError{"go_cgo", "dwfl", kNoRules, LosesTheStack},
-    OracleError{"go_runtime", "gdb", kOtherStack, SwitchesStacks},
-    OracleError{"go_runtime", "dwfl", kOtherStack, SwitchesStacks},
+    OracleError{"go_cgo", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_cgo", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_nested_cgo", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_nested_cgo", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_pie", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_pie", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_profiled", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_profiled", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_runtime", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_runtime", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_stripped", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_stripped", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_systemstack", "gdb", kGoStacks, FollowsGo},
+    OracleError{"go_systemstack", "dwfl", kGoStacks, FollowsGo},
     OracleError{"musl_dynamic", "gdb", kNoRules, LosesTheStack},
     OracleError{"musl_dynamic", "dwfl", kNoRules, LosesTheStack},
     OracleError{"musl_signal", "gdb", kNoRules, LosesTheStack},

@@ -74,7 +74,7 @@ struct Tally {
 
   void Add(const std::string& program, const char* oracle, GalleryStop stop) {
     // An oracle prints the zero that ends a stack.
-    if (!stop.theirs.empty() && stop.theirs.back().pc == 0 && stop.end == END_NULL_RA)
+    if (!stop.theirs.empty() && stop.theirs.back().pc == 0 && IsCompleteEnd(stop.end))
       stop.theirs.pop_back();
     ++stops;
     frames += stop.ours.size();

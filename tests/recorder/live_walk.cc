@@ -8,6 +8,8 @@
 #include "kernel/process_files.h"
 #include "kernel/raw_sample.h"
 #include "symbolizer/demangle.h"
+#include "symbolizer/go/go_function.h"
+#include "symbolizer/go/go_table.h"
 #include "symbolizer/symbol_table.h"
 #include "tests/recorder/replay.h"
 
@@ -17,6 +19,8 @@ namespace {
 constexpr uint64_t kStoreBytes = 64 << 20;
 constexpr size_t kTableBytes = 64 << 20;
 constexpr size_t kMaxFiles = 100;
+constexpr uint64_t kThreadBytes =
+    4096;  // Thread-local variables of a program end at the thread pointer.
 
 uint64_t InodeOf(const code_range& range) {
   return range.kind == RANGE_VDSO ? kVdsoId : range.file.inode;
@@ -33,6 +37,7 @@ struct LiveWalk::NamedFile {
   std::string base_name;
   std::optional<ElfImage> elf;
   std::optional<SymbolTable> symbols;
+  std::optional<GoTable> go;
 };
 
 LiveWalk::LiveWalk(const StoppedThread& thread, std::vector<code_range> ranges)
@@ -95,6 +100,8 @@ LiveWalk::NamedFile* LiveWalk::Open(const code_range& range) {
   if (absl::StatusOr<SymbolTable> symbols = SymbolTable::Create(*named->elf, *(*file)->source);
       symbols.ok())
     named->symbols = *std::move(symbols);
+  if (absl::StatusOr<GoTable> go = GoTable::Open(*named->elf, *(*file)->source); go.ok())
+    named->go.emplace(*std::move(go));
   return named.get();
 }
 
@@ -107,6 +114,13 @@ std::string LiveWalk::NameInRange(const code_range& range, uint64_t file_offset)
         address ? named->symbols->FindName(*named->file->source, *address) : std::nullopt;
     if (name) return Demangle(*name);
   }
+  if (named->go) {
+    const ByteSource& source = *named->file->source;
+    const std::optional<uint64_t> address = named->elf->AddressOfOffset(file_offset);
+    const std::optional<uint64_t> function =
+        address ? named->go->FindFunction(source, *address) : std::nullopt;
+    if (function) return named->go->NameOf(source, *function).value_or("");
+  }
   return fmt::format("[{}]", named->base_name);
 }
 
@@ -115,9 +129,28 @@ std::string LiveWalk::NameAt(uint64_t address) {
   return range ? NameInRange(*range, address - range->start + range->file_offset) : "";
 }
 
+// Of a Go program whose symbols were taken out.
+std::optional<uint64_t> LiveWalk::FindGoFunction(const code_range& program,
+                                                 const std::string& name) {
+  const NamedFile* named = Open(program);
+  if (!named->go || !named->elf) return std::nullopt;
+  const GoLayout& layout = named->go->layout();
+  GoReader reader(layout, *named->file->source, ~uint64_t{0});
+  for (uint64_t number = 0; number < layout.function_count; ++number) {
+    const std::optional<GoFunction> function = reader.ReadFunction(number);
+    if (!function || reader.Name(function->name) != name) continue;
+    const std::optional<uint64_t> offset = named->elf->OffsetOfAddress(function->entry);
+    if (offset) return program.start + (*offset - program.file_offset);
+  }
+  return std::nullopt;
+}
+
 std::optional<uint64_t> LiveWalk::FindSymbol(const std::string& name) {
   const std::optional<code_range> program = FindRange(thread_.entry());
   if (!program) return std::nullopt;
+  if (const NamedFile* named = Open(*program);
+      named->go && !named->symbols->FindName(*named->file->source, named->elf->entry()))
+    return FindGoFunction(*program, name);
   for (uint64_t address = program->start; address < program->end; ++address) {
     const std::string found = NameAt(address);
     if (found == name || found.starts_with(name + "::h")) return address;
@@ -175,6 +208,10 @@ absl::StatusOr<RecordedWalk> LiveWalk::Record(WalkResult* result) {
   words_ = nullptr;
   if (!SameWalk(*result, word_by_word))
     return absl::InternalError("walks with and without the window differ");
+  const uint64_t thread_pointer = thread_.thread_pointer();
+  const auto near_thread = walk.words.lower_bound(thread_pointer - kThreadBytes);
+  if (near_thread != walk.words.end() && near_thread->first <= thread_pointer)
+    walk.thread_pointer = thread_pointer;
   KeepRanges(*result, &walk);
   result->ranges = walk.ranges;
   ReplayEnvironment replay(walk, {});

@@ -36,11 +36,13 @@ class LiveWalk : public WalkEnvironment {
   range_table DescribeTable(const code_range& range) override;
   bool Load(const code_range& range, uint64_t file_offset) override;
   uint8_t* Chunk(uint32_t index) override { return rows_.Chunk(index); }
+  uint64_t ThreadPointer() override { return thread_.thread_pointer(); }
 
  private:
   LiveWalk(const StoppedThread& thread, std::vector<code_range> ranges);
   struct NamedFile;
   NamedFile* Open(const code_range& range);
+  std::optional<uint64_t> FindGoFunction(const code_range& program, const std::string& name);
   std::string NameInRange(const code_range& range, uint64_t file_offset);
   void KeepFrame(uint64_t word, const code_range& range, uint64_t id, RecordedWalk* walk);
   void KeepRanges(const WalkResult& result, RecordedWalk* walk);

@@ -136,6 +136,8 @@ bool ReadFact(const std::string& text, RecordedWalk* walk, std::vector<uint8_t>*
   const std::string fact = line.Word();
   if (fact == "pc") {
     walk->leaf.pc = line.Hex();
+  } else if (fact == "thread") {
+    walk->thread_pointer = line.Hex();
   } else if (fact == "exact") {
     walk->leaf.exact_pc = line.Hex() != 0;
   } else if (fact == "r") {
@@ -167,6 +169,7 @@ bool ReadFact(const std::string& text, RecordedWalk* walk, std::vector<uint8_t>*
 std::string FormatWalk(const RecordedWalk& walk) {
   std::string out = fmt::format("pc {:x}\n", walk.leaf.pc);
   if (walk.leaf.exact_pc == 0) out += "exact 0\n";
+  if (walk.thread_pointer != 0) out += fmt::format("thread {:x}\n", walk.thread_pointer);
   for (uint32_t i = 0; i < UNWIND_REGISTERS; ++i)
     out += fmt::format("r {:x} {:x}\n", i, walk.leaf.r[i]);
   for (const auto& [id, file] : walk.files)

@@ -3,6 +3,7 @@
 //
 // On disk it is text, one fact a line, numbers in hex except where the line says otherwise:
 //   pc V                        the leaf's pc; `r N V` its register N in DWARF's numbering
+//   thread V                    the thread pointer, where the walk needs it (Go)
 //   exact 0                     the leaf is in a system call: its pc lies behind an instruction
 //   file ID NAME FIRST COUNT    a file's name and its range of table pages; COUNT 0: it has no tables
 //   range START END OFFSET ID   an executable mapping; ID 0: anonymous memory, `vdso`: the vDSO
@@ -34,6 +35,7 @@ struct RecordedFile {
 
 struct RecordedWalk {
   unwind_registers leaf = {};
+  uint64_t thread_pointer = 0;
   std::map<uint64_t, uint64_t> words;                          // By address.
   std::map<uint64_t, RecordedFile> files;                      // By ID: the inode in `ranges`.
   std::vector<code_range> ranges;                              // File identities are IDs.

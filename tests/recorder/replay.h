@@ -26,6 +26,7 @@ class ReplayEnvironment : public WalkEnvironment {
   range_table DescribeTable(const code_range& range) override;
   bool Load(const code_range& range, uint64_t file_offset) override;
   uint8_t* Chunk(uint32_t index) override { return rows_.Chunk(index); }
+  uint64_t ThreadPointer() override { return walk_.thread_pointer; }
 
   // Where a page's bytes are, to damage them. Empty: not there.
   std::span<uint8_t> PageBytes(uint64_t id, uint32_t page);

@@ -194,6 +194,15 @@ absl::StatusOr<unwind_registers> StoppedThread::Registers() const {
   return out;
 }
 
+uint64_t StoppedThread::thread_pointer() const {
+#ifdef __x86_64__
+  user_regs_struct r;
+  iovec whole = {&r, sizeof(r)};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &whole) == 0) return r.fs_base;
+#endif
+  return 0;
+}
+
 bool StoppedThread::ReadMemory(uint64_t address, std::span<uint8_t> to) const {
   return address <= INT64_MAX &&
          pread(memory_.get(), to.data(), to.size(), static_cast<off_t>(address)) ==

@@ -36,6 +36,7 @@ class StoppedThread {
   absl::Status RunToSignal();
 
   absl::StatusOr<unwind_registers> Registers() const;
+  uint64_t thread_pointer() const;  // x86-64's fs; 0: not known.
   bool ReadMemory(uint64_t address, std::span<uint8_t> to) const;
   // The address that the kernel jumped to at exec.
   uint64_t entry() const;

@@ -87,6 +87,8 @@ CodeText DescribeRule(const unwind_rule& rule, uint16_t machine) {
   if (rule.cfa_kind == CFA_REGISTER) {
     text.cfa = fmt::format("{}{:+}", RegisterName(rule.cfa_register, machine), rule.cfa_offset);
     text.cfa_exact = ExactName(rule.cfa_register, machine) + fmt::format("{:+}", rule.cfa_offset);
+  } else if (rule.cfa_kind >= CFA_OTHER_STACK) {
+    text.cfa = text.cfa_exact = fmt::format("other stack{:+}", rule.cfa_offset);
   } else {
     text.cfa = "exp";
     text.cfa_exact = Based(rule.cfa_register, rule.cfa_offset, machine) + ", DW_OP_deref";

@@ -24,11 +24,13 @@ int env_find_code(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }
 [[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
+int env_find_go_stack(scratch* s);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
+int env_find_go_stack(scratch* s) { return find_go_stack(s); }
 
 // As bpf/walk.h: the current range first, then those that are there, then a new one.
 int env_find_range(scratch* s, u64 pc) {
@@ -51,6 +53,7 @@ int env_find_range(scratch* s, u64 pc) {
 std::vector<CutWalk> CutAtEveryFrame(WalkEnvironment& environment, const unwind_registers& leaf) {
   const auto s = std::make_unique<scratch>();
   s->host = reinterpret_cast<u64>(&environment);
+  s->run.thread_pointer = environment.ThreadPointer();
   s->window_base = ~0ULL;
   s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
   s->regs = leaf;
