@@ -131,13 +131,14 @@ __noinline int begin_runtime(u32 slot)
 
 static __always_inline int stage_python(struct scratch *s, u32 slot)
 {
+	u32 more = s->run.more_states;
 	int end;
 
-	if (!s->run.frame && s->run.more_states)
+	if (more && !s->run.frame)
 		return next_python_state(slot);
 	end = stage_python_frame(s);
 	/* 3.15: the state itself holds the last frame of all, which runs nothing and lies on no stack. */
-	if (!s->run.frame && !s->run.word_count && s->run.more_states)
+	if (more && !s->run.frame && !s->run.word_count)
 		s->run.is_staging = 1;
 	return end;
 }
