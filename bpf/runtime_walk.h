@@ -17,12 +17,26 @@
 
 #include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
+#include "bpf/lua.h"
 #include "bpf/perl.h"
 #include "bpf/php.h"
 #include "bpf/python_thread.h"
 #include "bpf/ruby_thread.h"
 
 #define STEPS_AT_ONCE 64
+
+/* A global function: the verifier looks at it once. */
+__noinline u64 running_lua_call_of(u32 slot, u64 state)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? running_lua_call(s, state) : 0;
+}
+
+static u64 env_running_lua_call(struct scratch *s, u64 state)
+{
+	return running_lua_call_of((u32)s->host, state);
+}
 
 /* The current range is the interpreter's. */
 static __always_inline void remember_runtime(struct scratch *s)
@@ -80,6 +94,19 @@ static __always_inline u32 are_runs_marked(const struct runtime_layout *layout)
 	return layout && layout->kind == RUNTIME_PYTHON && layout->python.chain != PYTHON_FRAME_OBJECTS;
 }
 
+/* The leaf's word if it alone was left and is in the runtime's file, else 0. Then the registers that no step changes are still the
+ * thread's. */
+static __always_inline u64 leaf_of_runtime(struct scratch *s)
+{
+	u64 leaf = s->body[s->first_user_word & SAMPLE_MAX_KERNEL_FRAMES];
+	u64 range = leaf >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK;
+
+	return s->word_count == s->first_user_word + 1 && range < SAMPLE_MAX_RANGES &&
+			       s->ranges[range].runtime == s->runtime ?
+		       leaf :
+		       0;
+}
+
 /* Gets ready to walk the frames of the runtime s->runtime_at. Without any, the walk below is a native one. */
 __noinline int begin_runtime(u32 slot)
 {
@@ -117,6 +144,8 @@ __noinline int begin_runtime(u32 slot)
 		found = begin_php(s);
 	} else if (layout->kind == RUNTIME_PERL) {
 		found = begin_perl(s);
+	} else if (layout->kind == RUNTIME_LUA) {
+		found = begin_lua(s, met->sp, leaf_of_runtime(s));
 	} else if (layout->kind == RUNTIME_RUBY) {
 		found = begin_ruby(slot);
 	}
@@ -154,6 +183,7 @@ __noinline int stage_runtime_frame(u32 slot)
 	case RUNTIME_RUBY: return stage_ruby_frame(s);
 	case RUNTIME_PHP: return stage_php_frame(s);
 	case RUNTIME_PERL: return stage_perl_frame(s);
+	case RUNTIME_LUA: return stage_lua_frame(s);
 	default: return stage_python(s, slot);
 	}
 }

@@ -97,6 +97,8 @@ struct code_trace {
 struct met_runtime {
 	u16 runtime; /* its entry in runtime_files */
 	u16 range;   /* a range of its file */
+	u32 reserved;
+	u64 sp;      /* of the frame that met it */
 };
 
 /* An interpreter's frames of one sample (bpf/runtime_walk.h, bpf/python.h). */
@@ -122,6 +124,14 @@ struct perl_walk {
 	u32 window_bytes;
 	u32 run_place;            /* enum run_place of the run whose outermost sub was staged; 0: none yet */
 };
+struct lua_walk {
+	u64 at;         /* the next word of the C stack that is looked at for a state */
+	u64 global;     /* what all states of the interpreter share; 0: none was found yet */
+	u64 live[5];    /* the leaf's registers that are kept over calls; 0: not known, or used */
+	u32 words_left; /* of the search at hand */
+	u32 wanted;     /* enum lua_wanted */
+	u32 searches;   /* steps of all of them */
+};
 struct runtime_walk {
 	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
@@ -139,6 +149,7 @@ struct runtime_walk {
 	u32 code_records;   /* BPF only: RECORD_CODEs that this sample has sent */
 	struct php_walk php;
 	struct perl_walk perl;
+	struct lua_walk lua;
 	/* Ruby: what the frame before has; its neighbour often has the same. */
 	u64 last_object, method, method_check;
 	u64 last_iseq, iseq_begin, iseq_check;

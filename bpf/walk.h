@@ -94,6 +94,7 @@ static __always_inline void meet_runtime(struct scratch *s, u32 range, u32 runti
 		return;
 	s->runtimes[count].runtime = runtime;
 	s->runtimes[count].range = range;
+	s->runtimes[count].sp = s->regs.r[UNWIND_SP];
 	s->runtime_count = count + 1;
 	s->runtime_entered = END_ENTERED_RUNTIME;
 }

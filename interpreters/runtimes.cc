@@ -1,6 +1,7 @@
 #include "interpreters/runtimes.h"
 
 #include "absl/status/status.h"
+#include "interpreters/lua/loader.h"
 #include "interpreters/perl/loader.h"
 #include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
@@ -25,6 +26,7 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
   loaders_.push_back(std::make_unique<PhpLoader>());
   loaders_.push_back(std::make_unique<RubyLoader>());
   loaders_.push_back(std::make_unique<PerlLoader>());
+  loaders_.push_back(std::make_unique<LuaLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 

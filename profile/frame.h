@@ -19,7 +19,8 @@ enum class FrameType : uint8_t {
   kPython = 3,
   kRuby = 4,
   kPhp = 5,
-  kPerl = 6
+  kPerl = 6,
+  kLua = 7
 };
 
 // "native", "kernel", "abort-marker", "cpython", ...
@@ -32,6 +33,7 @@ constexpr std::string_view FrameTypeName(FrameType type) {
     case FrameType::kRuby: return "ruby";
     case FrameType::kPhp: return "php";
     case FrameType::kPerl: return "perl";
+    case FrameType::kLua: return "lua";
   }
   return "native";
 }

@@ -5,6 +5,7 @@
 #ifndef STACKRAY_BPF_SHARED_RUNTIME_H
 #define STACKRAY_BPF_SHARED_RUNTIME_H
 
+#include "bpf/shared/lua.h"
 #include "bpf/shared/perl.h"
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
@@ -19,6 +20,7 @@ enum runtime_kind {
 	RUNTIME_RUBY = 2,
 	RUNTIME_PHP = 3,
 	RUNTIME_PERL = 4,
+	RUNTIME_LUA = 5,
 };
 
 /* Where code that the runtime makes itself is called from, as far as it has no tables (bpf/made_code.h): offsets in the
@@ -38,6 +40,7 @@ struct runtime_layout {
 		struct ruby_layout ruby;
 		struct php_layout php;
 		struct perl_layout perl;
+		struct lua_layout lua;
 	};
 };
 

@@ -8,9 +8,8 @@
 #ifndef STACKRAY_INTERPRETERS_RUBY_LOOP_CODE_H_
 #define STACKRAY_INTERPRETERS_RUBY_LOOP_CODE_H_
 
+#include <cstddef>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "interpreters/function_starts.h"
 #include "symbolizer/byte_source.h"
@@ -25,15 +24,8 @@ struct RubyLoop {
 
 std::optional<RubyLoop> FindRubyLoop(const ElfImage& image, const ByteSource& source);
 
-// The function that the longest row of these words leads into: at least kFewestInstructions in a row that lie one behind the other.
-// (address of the word, word) in the order of the file.
-struct PlacedWord {
-  uint64_t place = 0, value = 0;
-};
-inline constexpr size_t kFewestInstructions =
-    150;  // 2.5 to 4.0 have 190 and more; Onigmo's matcher has 98.
-std::optional<FunctionSpan> FindJumpTarget(std::span<const PlacedWord> words,
-                                           const FunctionStarts& functions);
+// Of the table of their addresses: 2.5 to 4.0 have 190 and more; Onigmo's matcher has 98.
+inline constexpr size_t kFewestInstructions = 150;
 
 }  // namespace stackray
 
