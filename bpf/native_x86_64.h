@@ -88,7 +88,7 @@ static __always_inline int step_signal(struct scratch *s)
 
 /* How much of its frame a function has made, where one can say so by the instruction that comes next: 8 right behind
  * the call and before the return, 16 with rbp pushed and not yet set, 0 else. Intel's manual, volume 2: endbr64, push
- * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count); and gcc's code for a nested function, which
+ * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count), jmp *N(%rip) (a PLT stub); and gcc's code for a nested function, which
  * is written onto the stack (movabs to r11, to r10, jmp *%r11). */
 static __always_inline u32 bytes_of_new_frame(struct scratch *s)
 {
@@ -99,6 +99,8 @@ static __always_inline u32 bytes_of_new_frame(struct scratch *s)
 		return 0;
 	code = *(loaded_u64 *)s->window;
 	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xff) == 0x55)
+		return 8;
+	if ((code & 0xffff) == 0x25ff)
 		return 8;
 	if ((code & 0xffff) == 0xc3f3 || (u32)code == 0xfa1e0ff3)
 		return 8;

@@ -15,6 +15,7 @@ constexpr uint64_t kMaxSpecialBytes = 4096;  // Of a function whose instructions
 constexpr size_t kMaxNameBytes = 64;
 constexpr uint64_t kNeighbours = 160;  // Around systemstack all of asm_amd64.s, on either side.
 constexpr int32_t kMaxDepth = 1 << 30;
+constexpr uint8_t kReturnOfVfork = 12;
 
 // A function's record (runtime2.go, _func): offsets of 4-byte fields, and of the two bytes behind them.
 constexpr uint64_t kNameField = 4, kStackField = 16;
@@ -175,6 +176,13 @@ std::optional<GoRuntime> GoFrames::RuntimeNear(uint64_t number, const Piece& pie
 namespace {
 
 u16 CodeOfDepth(int32_t depth, bool saves_rbp, RuleEncoder* encoder) {
+  if (depth == -8) {  // syscall.rawVforkSyscall keeps its return address from the child, in r12.
+    unwind_rule rule = {};
+    rule.cfa_register = kRegisterRsp;
+    rule.ra_kind = VALUE_REGISTER;
+    rule.ra_register = kReturnOfVfork;
+    return encoder->CodeOfRule(rule);
+  }
   if (depth < 0 || depth > kMaxDepth || depth % 8 != 0) return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
   const int32_t words = depth / 8 + 1;
   if (words <= CODE_CFA_MASK)
@@ -234,7 +242,9 @@ void GoFrames::AppendFunction(uint64_t number, const Function& function, const P
   for (const GoOverride& found :
        FindGoOverrides(described, runtime ? &*runtime : nullptr, piece.begin - piece.file_offset)) {
     const uint64_t end = found.end >= text.size() ? size : found.end;
-    const uint32_t first = offset_of(function.entry + found.begin);
+    // The kernel "returns" to the trampoline's first byte: it is looked up a byte before.
+    const bool is_trampoline = found.is_special && found.special == SPECIAL_SIGNAL;
+    const uint32_t first = offset_of(function.entry + found.begin - (is_trampoline ? 1 : 0));
     const uint32_t last = offset_of(function.entry + end);
     if (first >= last) continue;
     overwrites_.push_back({first, last,

@@ -11,6 +11,7 @@ namespace {
 constexpr int kMaxPasses = 6;
 constexpr int64_t kMaxFrameBytes = 1 << 24;
 constexpr uint64_t kFunctionAlignment = 16;
+constexpr ptrdiff_t kMostLookedAt = 64;
 // mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
 constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -21,9 +22,13 @@ struct State {
   // A call lies on the way here, and it may be one that never returns: then this is another function.
   bool doubtful = false;
   bool rsp_known = true, rbp_known = false;
+  bool rbp_lost = false;     // It holds something else now.
   int64_t rsp = 8, rbp = 0;  // CFA - rsp, CFA - rbp.
   int64_t rbp_saved = 0;     // At CFA - this; 0: not saved.
 };
+
+// rbp points at the caller's rbp, and nothing else is known.
+constexpr State kFrameRecord = {.rsp_known = false, .rbp_known = true, .rbp = 16, .rbp_saved = 16};
 
 struct Step {
   uint64_t address = 0;
@@ -59,6 +64,7 @@ void Apply(const X86Instruction& instruction, State* state) {
       return;
     case StackEffect::kLoadRbp: return LoadRbp(state->rsp - value, state);
     case StackEffect::kSetRbp:
+      state->rbp_lost = false;
       state->rbp_known = state->rsp_known;
       state->rbp = state->rsp - value;
       return;
@@ -72,7 +78,10 @@ void Apply(const X86Instruction& instruction, State* state) {
       LoadRbp(state->rsp, state);
       return MoveRsp(8, state);
     case StackEffect::kClearRbp:
-    case StackEffect::kLoseRbp: state->rbp_known = false; return;
+    case StackEffect::kLoseRbp:
+      state->rbp_known = false;
+      state->rbp_lost = true;
+      return;
     case StackEffect::kLoseRsp: state->rsp_known = false; return;
   }
 }
@@ -157,7 +166,11 @@ class Look {
       Step* target = step.instruction.target == 0 ? nullptr : StepAt(step.instruction.target);
       if (target == nullptr) continue;
       if (flow == FlowEffect::kCall) target->is_start = true;
-      if (flow == FlowEffect::kBranch || (flow == FlowEffect::kJump && !LooksLikeStart(*target)))
+      const bool is_tail_call = flow == FlowEffect::kJump
+                                    ? LooksLikeStart(*target)
+                                    : target->instruction.stack == StackEffect::kPushRbp &&
+                                          target->address % kFunctionAlignment == 0;
+      if ((flow == FlowEffect::kBranch || flow == FlowEffect::kJump) && !is_tail_call)
         target->is_target = true;
     }
     // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never returns. The heads of loops are aligned too, but something branches there.
@@ -185,6 +198,20 @@ class Look {
            (step.instruction.stack == StackEffect::kMoveRsp && step.instruction.value < 0);
   }
 
+  // What holds where nothing leads to: a function's first instruction, or, where what comes next reads below rbp, the
+  // middle of a function with a frame record (a case of a switch whose table was not read, a loop's head).
+  State Unreached(const Step& first) const {
+    const Step* const end = steps_.data() + steps_.size();
+    for (const Step* step = &first; step != end && step - &first < kMostLookedAt; ++step) {
+      if (step->instruction.below_rbp) return kFrameRecord;
+      if (EndsFlow(step->instruction.flow) || step->instruction.stack == StackEffect::kPushRbp ||
+          step->instruction.stack == StackEffect::kSetRbp ||
+          step->instruction.stack == StackEffect::kLoseRbp)
+        break;
+    }
+    return {};
+  }
+
   // Remembers that `target` is reached with `state`. The first state counts, or the first without doubt.
   bool Reach(Step* target, const State& state) {
     if (target == nullptr || target->is_start || target->is_likely_start) return false;
@@ -202,15 +229,19 @@ class Look {
       const X86Instruction& instruction = step.instruction;
       const bool is_case = indirect && !LooksLikeStart(step);
       if (step.is_start || (step.is_likely_start && !is_case)) {
-        current = State{.outermost = entry_ != 0 && step.address == entry_};
+        current = Unreached(step);
+        current->outermost = entry_ != 0 && step.address == entry_;
         indirect.reset();
       } else if (step.reached && !(current && !current->doubtful && step.state.doubtful)) {
         current = step.state;
       } else if (!current && !instruction.padding) {
         if (indirect) current = indirect;  // A case of its switch.
-        if (!current && guess_starts) current = State{};
+        if (!current && guess_starts) current = Unreached(step);
       }
       if (!current) continue;
+      // Code that nobody was seen to enter, and that has a frame record.
+      if (instruction.below_rbp && !current->rbp_known && !current->rbp_lost && !current->outermost)
+        current = kFrameRecord;
       step.reached = true;
       step.state = *current;
       if (BeginsThread(step)) step.state.outermost = current->outermost = true;

@@ -231,6 +231,7 @@ class Decoder {
     if (mod_ == 1) displacement_ = Signed(1);
     if (mod_ == 2 || no_base) displacement_ = Signed(4);
     if (no_base) base_ = 255;
+    out_.below_rbp = base_ == kRbp && displacement_ < 0;
   }
 
   void ReadImmediate() {
@@ -267,7 +268,7 @@ class Decoder {
   }
 
   void InterpretTwoByte() {
-    if (opcode_ == 0x0b) Flow(FlowEffect::kStop);
+    if (opcode_ == 0x0b || opcode_ == 0xb9 || opcode_ == 0xff) Flow(FlowEffect::kStop);  // ud
     if (opcode_ >= 0x80 && opcode_ <= 0x8f) Flow(FlowEffect::kBranch, true);
     out_.padding = opcode_ == 0x1f;
     if (opcode_ == 0xa0 || opcode_ == 0xa8) Stack(StackEffect::kMoveRsp, -8);  // push fs, gs

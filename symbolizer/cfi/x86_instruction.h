@@ -38,8 +38,9 @@ struct X86Instruction {
   uint8_t length = 0;  // 0: no instruction, or one that the bytes cut off.
   StackEffect stack = StackEffect::kNone;
   FlowEffect flow = FlowEffect::kNext;
-  bool padding = false;  // A nop of any length, or int3.
-  int64_t value = 0;     // See StackEffect.
+  bool padding = false;    // A nop of any length, or int3.
+  bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
+  int64_t value = 0;       // See StackEffect.
   uint64_t target = 0;
 };
 

@@ -126,6 +126,14 @@ TEST(InstructionLook, TrustsAFrameRecord) {
             "0:rsp+8 1:rsp+16,rbp-16 4:rbp+16,rbp-16 8:rsp+8 ");
 }
 
+TEST(InstructionLook, CodeThatReadsBelowRbpHasAFrameRecord) {
+  // ret; mov rax, [rbp - 8]; leave; ret: nothing leads behind the first return.
+  EXPECT_EQ(Describe({0xc3, 0x48, 0x8b, 0x45, 0xf8, 0xc9, 0xc3}),
+            "0:rsp+8 1:rbp+16,rbp-16 6:rsp+8 ");
+  // ret; mov rbp, rdi; mov rax, [rbp - 8]; ret: rbp is something else.
+  EXPECT_EQ(Describe({0xc3, 0x48, 0x89, 0xfd, 0x48, 0x8b, 0x45, 0xf8, 0xc3}), "0:rsp+8 ");
+}
+
 TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
   // push rax; jne +2; pop rax; ret; nop; pop rax; ret
   EXPECT_EQ(Describe({0x50, 0x75, 0x02, 0x58, 0xc3, 0x58, 0xc3}),

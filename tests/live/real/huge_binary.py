@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""A generated program of 1 GB with 3 million unwind rows: what its first stacks cost.
+
+    huge_binary.py STACKRAY CC [--megabytes N] [--rows N]
+
+Functions lie all over the file, each with rows of its own; the program calls 60 of them, chosen at random, in a chain. Once
+it stays in one chain: every stack must be complete, the first sample's too, whose 60 functions lie in 60 pages that nobody
+has read, and the agent takes little more CPU than for the same chain in a program of 60 functions. Then it chooses another
+chain every 100 ms: tables are read all the time, and the stacks must be complete.
+Exit: 77 with the reason when there is no room, else 1 when a bound is not kept.
+"""
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+CHAIN = 60
+ROWS_A_FUNCTION = 10
+MOST_CPU_S = 0.1
+LEAST_COMPLETE = 99.0
+SECONDS = 4
+HOLD_MS = 60_000
+FREQUENCY_HZ = 199
+
+
+def assembler(functions, bytes_a_function):
+    """Functions that call the one in %rdi[rsi], each with pushes and pops, so that rows differ."""
+    pushes = "".join(f"push %r{12 + i % 4}\n.cfi_adjust_cfa_offset 8\n" for i in range(4))
+    pops = "".join("pop %rax\n.cfi_adjust_cfa_offset -8\n" for _ in range(4))
+    return f"""
+.text
+.globl begin_functions
+begin_functions:
+.rept {functions}
+.p2align 4
+.cfi_startproc
+{pushes}
+sub $8, %rsp
+.cfi_adjust_cfa_offset 8
+mov (%rdi), %rax
+add $8, %rdi
+call *%rax
+add $8, %rsp
+.cfi_adjust_cfa_offset -8
+{pops}
+ret
+.cfi_endproc
+.p2align 4
+.skip {bytes_a_function - 32}, 0xcc
+.endr
+.section .note.GNU-stack,"",@progbits
+"""
+
+
+PROGRAM = """
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+extern char begin_functions[];
+static void (*chain[CHAIN + 1])(void *);
+static long hold_ms;
+static void spin(void *next)
+{
+	struct timespec begin, now;
+	(void)next;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		for (volatile int i = 0; i < 20000; i++)
+			;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < hold_ms);
+}
+int main(int count, char **arguments)
+{
+	hold_ms = count > 1 ? atol(arguments[1]) : 100;
+	for (;;) {
+		for (int i = 0; i < CHAIN; i++)
+			chain[i] = (void (*)(void *))(begin_functions + (uint64_t)(rand() % FUNCTIONS) * SPACING);
+		chain[CHAIN] = spin;
+		chain[0](&chain[1]);
+	}
+}
+"""
+
+
+def build(folder, compiler, name, functions, spacing):
+    source, code = os.path.join(folder, name + ".c"), os.path.join(folder, name + ".s")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    with open(code, "w", encoding="ascii") as file:
+        file.write(assembler(functions, spacing))
+    program = os.path.join(folder, name)
+    subprocess.run([compiler, "-O1", "-mcmodel=large", "-no-pie", f"-DCHAIN={CHAIN}", f"-DFUNCTIONS={functions}",
+                    f"-DSPACING={spacing}", source, code, "-o", program], check=True)
+    return program
+
+
+def measure(stackray, program, folder, hold_ms):
+    """Complete stacks in per cent, samples, and the agent's CPU in seconds."""
+    output = os.path.join(folder, "out.folded")
+    with subprocess.Popen([program, str(hold_ms)]) as running:
+        try:
+            time.sleep(0.3)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            text = subprocess.run(
+                [stackray, "record", "-F", str(FREQUENCY_HZ), "-d", str(SECONDS), "--symbols", "off", "-p",
+                 str(running.pid), "-o", output], check=True, capture_output=True, text=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        finally:
+            running.kill()
+    found = re.search(r"user stacks: ([\d,]+) of ([\d,]+) complete", text.stdout + text.stderr)
+    complete, samples = (int(number.replace(",", "")) for number in found.groups())
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return 100 * complete / max(samples, 1), samples, cpu
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("stackray")
+    parser.add_argument("compiler")
+    parser.add_argument("--megabytes", type=int, default=1024)
+    parser.add_argument("--rows", type=int, default=3_000_000)
+    options = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="stackray-huge-", dir="/var/tmp")
+    try:
+        if shutil.disk_usage(folder).free < 4 * options.megabytes << 20:
+            print("no room for the program")
+            return SKIPPED
+        functions = options.rows // ROWS_A_FUNCTION
+        spacing = (options.megabytes << 20) // functions // 16 * 16
+        small = measure(options.stackray, build(folder, options.compiler, "small", CHAIN, 64), folder, HOLD_MS)
+        program = build(folder, options.compiler, "huge", functions, spacing)
+        one = measure(options.stackray, program, folder, HOLD_MS)
+        many = measure(options.stackray, program, folder, 100)
+        print(f"program of {os.path.getsize(program) >> 20} MiB, {functions * ROWS_A_FUNCTION:,} rows\n"
+              f"one chain: {one[0]:.2f} % of {one[1]} stacks complete, {1000 * (one[2] - small[2]):.0f} ms of CPU more than "
+              f"the small program's {1000 * small[2]:.0f}\n"
+              f"a new chain every 100 ms: {many[0]:.2f} % of {many[1]}, {1000 * many[2]:.0f} ms of CPU")
+        kept = one[0] == 100 and one[2] - small[2] <= MOST_CPU_S and many[0] >= LEAST_COMPLETE
+        return 0 if kept else 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
