@@ -71,7 +71,9 @@ static __always_inline int is_same_process(const struct process_key *a, const st
 {
 	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
 }
+#ifndef STACKRAY_ARM64
 static __always_inline int env_leave_made_code(struct scratch *s);
+#endif
 static int env_find_go_stack(struct scratch *s);
 
 /* The first free slot of this CPU. Interrupts nest, so a slot that a lower context holds stays busy

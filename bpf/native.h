@@ -18,7 +18,7 @@
  *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for
  *   scan_word_inline() and frame_record_kind()
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
- *                                                END_UNSUPPORTED_RULE: it is none
+ *                                                END_UNSUPPORTED_RULE: it is none; on x86-64
  *   int env_find_go_stack(struct scratch *s)   bpf/go_stack.h's, the same
  * and bpf/table_lookup.h's env_chunk(). */
 #ifndef STACKRAY_BPF_NATIVE_H

@@ -276,6 +276,7 @@ __noinline int walk_native(u32 slot)
 
 #include "bpf/runtime_walk.h"
 
+#ifndef STACKRAY_ARM64
 /* A global function: only what a runtime has made comes here. */
 __noinline int leave_made_code(u32 slot)
 {
@@ -290,6 +291,7 @@ static __always_inline int env_leave_made_code(struct scratch *s)
 {
 	return leave_made_code((u32)s->host);
 }
+#endif
 
 /* Tells the table writer what is wanted; only the first to want a page does. */
 static __always_inline void send_miss(struct scratch *s)
