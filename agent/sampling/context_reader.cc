@@ -83,9 +83,9 @@ std::shared_ptr<const ProcessContext> Hold(ProcessContext context,
   const size_t bytes = HeldBytes(context);
   if (*held + bytes > kMostHeldBytes) return nullptr;
   *held += bytes;
-  return {new ProcessContext(std::move(context)), [held, bytes](const ProcessContext* context) {
+  return {new ProcessContext(std::move(context)), [held, bytes](const ProcessContext* last) {
             *held -= bytes;
-            delete context;
+            delete last;
           }};
 }
 

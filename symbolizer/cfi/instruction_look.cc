@@ -15,6 +15,8 @@ constexpr ptrdiff_t kMostLookedAt = 64;
 // mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
 constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+constexpr uint8_t kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+constexpr int64_t kPltHeaderRsp = 16;  // A stub has pushed its number before it came here.
 
 // What is known before an instruction.
 struct State {
@@ -25,15 +27,42 @@ struct State {
   bool rbp_lost = false;     // It holds something else now.
   int64_t rsp = 8, rbp = 0;  // CFA - rsp, CFA - rbp.
   int64_t rbp_saved = 0;     // At CFA - this; 0: not saved.
+  // rsp was copied to `copy` when CFA - rsp was copy_rsp. Then it was aligned, and has moved down by `below` bytes
+  // since; the copy was stored `slot` bytes below the aligned place.
+  uint8_t copy = X86Instruction::kNoReg;
+  bool aligned = false, stored = false;
+  int64_t copy_rsp = 0, below = 0, slot = 0;
 };
 
 // rbp points at the caller's rbp, and nothing else is known.
 constexpr State kFrameRecord = {.rsp_known = false, .rbp_known = true, .rbp = 16, .rbp_saved = 16};
 
+// A procedure linkage table as the x86-64 ABI's supplement has it (version 1.0, 5.2): entries of 16 bytes, of which nobody calls one
+// from the same section.
+enum class PltEntry : uint8_t { kNone, kHeader, kStub };
+
+PltEntry PltEntryAt(std::span<const uint8_t> code) {
+  const auto has = [&code](size_t at, uint8_t first) {
+    return at < code.size() && code[at] == first;
+  };
+  const auto has_pair = [&has](size_t at, uint8_t first, uint8_t second) {
+    return has(at, first) && has(at + 1, second);
+  };
+  if (has_pair(0, 0xff, 0x35) && has_pair(6, 0xff, 0x25)) return PltEntry::kHeader;
+  const size_t at =
+      code.size() >= sizeof(kEndbr64) && std::ranges::equal(code.first(sizeof(kEndbr64)), kEndbr64)
+          ? sizeof(kEndbr64)
+          : 0;
+  const bool pushes_first = at > 0 && has(at, 0x68) && has(at + 5, 0xe9);
+  const bool jumps_first = has_pair(at, 0xff, 0x25) && (at > 0 || (has(6, 0x68) && has(11, 0xe9)));
+  return pushes_first || jumps_first ? PltEntry::kStub : PltEntry::kNone;
+}
+
 struct Step {
   uint64_t address = 0;
   X86Instruction instruction;
   bool is_start = false, is_likely_start = false, is_target = false, reached = false;
+  PltEntry plt = PltEntry::kNone;
   State state;
 };
 
@@ -42,7 +71,19 @@ void LoadRbp(int64_t below_cfa, State* state) {
   state->rbp_known = false;
 }
 
+bool HasCopy(const State& state) { return state.copy != X86Instruction::kNoReg; }
+
+// rsp is what it was when it was copied.
+void RestoreRsp(State* state) {
+  state->rsp_known = true;
+  state->aligned = state->stored = false;
+  state->rsp = state->copy_rsp;
+}
+
+void LoseRsp(State* state) { state->rsp_known = state->aligned = state->stored = false; }
+
 void MoveRsp(int64_t amount, State* state) {
+  state->below -= amount;
   state->rsp -= amount;
   if (state->rsp < 8 || state->rsp > kMaxFrameBytes) state->rsp_known = false;
 }
@@ -82,8 +123,35 @@ void Apply(const X86Instruction& instruction, State* state) {
       state->rbp_known = false;
       state->rbp_lost = true;
       return;
-    case StackEffect::kLoseRsp: state->rsp_known = false; return;
+    case StackEffect::kCopyRsp:
+      if (!state->rsp_known) return;
+      state->copy = instruction.reg;
+      state->copy_rsp = state->rsp;
+      return;
+    case StackEffect::kAlignRsp:
+      LoseRsp(state);
+      state->aligned = HasCopy(*state);
+      state->below = 0;
+      return;
+    case StackEffect::kStoreReg:
+      if (!state->aligned || instruction.reg != state->copy) return;
+      state->stored = true;
+      state->slot = state->below - value;
+      return;
+    case StackEffect::kRspFromReg:
+      if (HasCopy(*state) && instruction.reg == state->copy) return RestoreRsp(state);
+      return LoseRsp(state);
+    case StackEffect::kLoadRsp:
+      if (state->stored && state->slot == state->below - value) return RestoreRsp(state);
+      return LoseRsp(state);
+    case StackEffect::kLoseRsp: return LoseRsp(state);
   }
+}
+
+void Follow(const X86Instruction& instruction, State* state) {
+  Apply(instruction, state);
+  const bool is_copy = instruction.stack == StackEffect::kCopyRsp;
+  if (instruction.written == state->copy && !is_copy) state->copy = X86Instruction::kNoReg;
 }
 
 bool EndsFlow(FlowEffect flow) {
@@ -101,6 +169,17 @@ LookedFrame FrameOf(const State& state) {
   LookedFrame frame;
   if (state.outermost) {
     frame.kind = LookedFrame::Kind::kOutermost;
+    return frame;
+  }
+  const bool by_copy = !state.rsp_known && state.aligned && (state.stored || HasCopy(state));
+  if (by_copy) {
+    frame.kind = state.stored ? LookedFrame::Kind::kSlot : LookedFrame::Kind::kReg;
+    frame.cfa_offset = static_cast<int32_t>(state.copy_rsp);
+    frame.rbp_below_cfa = static_cast<int32_t>(state.rbp_saved);
+    if (state.stored)
+      frame.slot_offset = static_cast<int32_t>(state.below - state.slot);
+    else
+      frame.reg = state.copy;
     return frame;
   }
   if (!state.rsp_known && !state.rbp_known) return frame;
@@ -161,6 +240,11 @@ class Look {
     if (!steps_.empty()) steps_.front().is_start = true;
     if (Step* entry = entry_ == 0 ? nullptr : StepAt(entry_); entry != nullptr)
       entry->is_start = true;
+    for (Step& step : steps_) {
+      if (step.address % kFunctionAlignment != 0) continue;
+      step.plt = PltEntryAt(code_.subspan(step.address - address_));
+      step.is_start |= step.plt != PltEntry::kNone;
+    }
     for (const Step& step : steps_) {
       const FlowEffect flow = step.instruction.flow;
       Step* target = step.instruction.target == 0 ? nullptr : StepAt(step.instruction.target);
@@ -193,7 +277,8 @@ class Look {
   // endbr64, or something saved: no case of a switch begins so.
   bool LooksLikeStart(const Step& step) const {
     const std::span<const uint8_t> rest = code_.subspan(step.address - address_);
-    const bool is_endbr = rest.size() >= 4 && rest[0] == 0xf3 && rest[1] == 0x0f && rest[2] == 0x1e;
+    const bool is_endbr = rest.size() >= sizeof(kEndbr64) &&
+                          std::ranges::equal(rest.first(sizeof(kEndbr64)), kEndbr64);
     return is_endbr || step.instruction.stack == StackEffect::kPushRbp ||
            (step.instruction.stack == StackEffect::kMoveRsp && step.instruction.value < 0);
   }
@@ -230,6 +315,7 @@ class Look {
       const bool is_case = indirect && !LooksLikeStart(step);
       if (step.is_start || (step.is_likely_start && !is_case)) {
         current = Unreached(step);
+        if (step.plt == PltEntry::kHeader) current->rsp = kPltHeaderRsp;
         current->outermost = entry_ != 0 && step.address == entry_;
         indirect.reset();
       } else if (step.reached && !(current && !current->doubtful && step.state.doubtful)) {
@@ -245,7 +331,7 @@ class Look {
       step.reached = true;
       step.state = *current;
       if (BeginsThread(step)) step.state.outermost = current->outermost = true;
-      Apply(instruction, &*current);
+      Follow(instruction, &*current);
       if (instruction.flow == FlowEffect::kBranch || instruction.flow == FlowEffect::kJump) {
         Step* target = StepAt(instruction.target);
         if (Reach(target, *current) && target <= &step) changed = true;

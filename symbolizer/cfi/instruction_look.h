@@ -3,7 +3,7 @@
 // and padding, and, when nothing else leads there, behind a jump or return.
 // What it finds is a guess and marked so: hand-written code can do anything.
 // Input:   code of a foreign file; any bytes at all are answered.
-// Cost:    at most five passes over the instructions; 12 bytes of memory for each byte of code during the call.
+// Cost:    at most five passes over the instructions; 30 bytes of memory for each byte of code during the call.
 #ifndef STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
 #define STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
 
@@ -19,11 +19,15 @@ struct LookedFrame {
     kRsp,  // CFA = rsp + cfa_offset, return address at CFA - 8.
     kRbp,  // CFA = rbp + cfa_offset, return address at CFA - 8.
     kOutermost,  // A program or thread begins here: its entry point, or it cleared rbp that it never saved.
+    kReg,     // CFA = reg + cfa_offset, the same: rsp was copied there before it was aligned.
+    kSlot,    // CFA = the word at rsp + slot_offset, + cfa_offset, the same.
     kSignal,  // The kernel's signal frame: mov $15, %eax; syscall.
   };
   Kind kind = Kind::kUnknown;
   int32_t cfa_offset = 0;
   int32_t rbp_below_cfa = 0;  // The caller's rbp is at CFA - this; 0: in rbp.
+  int32_t slot_offset = 0;
+  uint8_t reg = 0;  // As instructions number them (rax 0, rcx 1, rdx 2, …).
   bool operator==(const LookedFrame&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "symbolizer/cfi/x86_64_gaps.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "symbolizer/cfi/instruction_look.h"
@@ -33,18 +34,39 @@ absl::StatusOr<std::vector<uint8_t>> Read(const ByteSource& source, uint64_t beg
   return bytes;
 }
 
+// How the ABI's DWARF mapping numbers what instructions number 0 to 7 (x86-64 psABI 1.0, figure 3.36).
+constexpr std::array<u8, 8> kDwarfNumber = {0, 2, 1, 3, 7, 6, 4, 5};
+
+void SetCfa(const LookedFrame& frame, unwind_rule* rule) {
+  rule->cfa_kind = CFA_REGISTER;
+  rule->cfa_offset = frame.cfa_offset;
+  switch (frame.kind) {
+    case LookedFrame::Kind::kRbp: rule->cfa_register = kRegisterRbp; break;
+    case LookedFrame::Kind::kReg:
+      rule->cfa_register = frame.reg < kDwarfNumber.size() ? kDwarfNumber[frame.reg] : frame.reg;
+      break;
+    case LookedFrame::Kind::kSlot:
+      rule->cfa_kind = CFA_DEREF;
+      rule->cfa_register = kRegisterRsp;
+      rule->cfa_offset = frame.slot_offset;
+      rule->cfa_add = frame.cfa_offset;
+      break;
+    default: rule->cfa_register = kRegisterRsp; break;
+  }
+}
+
 u16 CodeOf(const LookedFrame& frame, RuleEncoder* encoder) {
   switch (frame.kind) {
     case LookedFrame::Kind::kUnknown: return kNone;
     case LookedFrame::Kind::kOutermost: return CODE_SPECIAL(SPECIAL_END);
     case LookedFrame::Kind::kSignal: return CODE_SPECIAL(SPECIAL_SIGNAL);
     case LookedFrame::Kind::kRsp:
-    case LookedFrame::Kind::kRbp: break;
+    case LookedFrame::Kind::kRbp:
+    case LookedFrame::Kind::kReg:
+    case LookedFrame::Kind::kSlot: break;
   }
   unwind_rule rule{};
-  rule.cfa_kind = CFA_REGISTER;
-  rule.cfa_register = frame.kind == LookedFrame::Kind::kRsp ? kRegisterRsp : kRegisterRbp;
-  rule.cfa_offset = frame.cfa_offset;
+  SetCfa(frame, &rule);
   rule.rbp_kind = frame.rbp_below_cfa == 0 ? VALUE_SAME : VALUE_AT_CFA;
   rule.rbp_offset = -frame.rbp_below_cfa;
   rule.ra_kind = VALUE_AT_CFA;

@@ -253,8 +253,13 @@ class Decoder {
     out_.stack = effect;
     out_.value = value;
   }
+  void StackReg(StackEffect effect, uint8_t reg, int64_t value = 0) {
+    Stack(effect, value);
+    out_.reg = reg;
+  }
   // `reg` is written.
   void Written(uint8_t reg) {
+    out_.written = reg;
     if (out_.stack != StackEffect::kNone) return;
     if (reg == kRsp) Stack(StackEffect::kLoseRsp);
     if (reg == kRbp) Stack(StackEffect::kLoseRbp);
@@ -343,6 +348,7 @@ class Decoder {
   void Pop(uint8_t reg) {
     if (reg == kRbp) return Stack(StackEffect::kPopRbp);
     if (reg == kRsp) return Stack(StackEffect::kLoseRsp);
+    out_.written = reg;
     Stack(StackEffect::kMoveRsp, 8);
   }
 
@@ -367,6 +373,7 @@ class Decoder {
     const bool wide = (rex_ & 8) != 0;
     if (rm_ == kRsp && wide && (reg_ & 7) == 0) return Stack(StackEffect::kMoveRsp, immediate_);
     if (rm_ == kRsp && wide && (reg_ & 7) == 5) return Stack(StackEffect::kMoveRsp, -immediate_);
+    if (rm_ == kRsp && wide && (reg_ & 7) == 4) return Stack(StackEffect::kAlignRsp);
     Written(rm_);
   }
 
@@ -376,13 +383,17 @@ class Decoder {
     if (registers) {
       if (wide && to == kRbp && from == kRsp) return Stack(StackEffect::kSetRbp);
       if (wide && to == kRsp && from == kRbp) return Stack(StackEffect::kSetRsp);
+      if (wide && from == kRsp) StackReg(StackEffect::kCopyRsp, to);
+      if (wide && to == kRsp) StackReg(StackEffect::kRspFromReg, from);
       return Written(to);
     }
     if (opcode_ == 0x89) {
       if (wide && from == kRbp && at_rsp) Stack(StackEffect::kStoreRbp, displacement_);
+      if (wide && from != kRbp && at_rsp) StackReg(StackEffect::kStoreReg, from, displacement_);
       return;
     }
     if (wide && to == kRbp && at_rsp) return Stack(StackEffect::kLoadRbp, displacement_);
+    if (wide && to == kRsp && at_rsp) Stack(StackEffect::kLoadRsp, displacement_);
     Written(to);
   }
 

@@ -10,18 +10,23 @@
 namespace stackray::cfi {
 
 enum class StackEffect : uint8_t {
-  kNone,      // Neither rsp nor rbp changes.
-  kMoveRsp,   // rsp += value.
-  kPushRbp,   // rsp -= 8, rbp is there.
-  kPopRbp,    // rbp is from there, rsp += 8.
-  kStoreRbp,  // rbp is at rsp + value.
-  kLoadRbp,   // rbp is from rsp + value.
-  kSetRbp,    // rbp = rsp + value.
-  kSetRsp,    // rsp = rbp + value.
-  kLeave,     // rsp = rbp, then kPopRbp.
-  kClearRbp,  // rbp = 0.
-  kLoseRsp,   // Something else is written to rsp,
-  kLoseRbp,   // or to rbp.
+  kNone,        // Neither rsp nor rbp changes.
+  kMoveRsp,     // rsp += value.
+  kPushRbp,     // rsp -= 8, rbp is there.
+  kPopRbp,      // rbp is from there, rsp += 8.
+  kStoreRbp,    // rbp is at rsp + value.
+  kLoadRbp,     // rbp is from rsp + value.
+  kSetRbp,      // rbp = rsp + value.
+  kSetRsp,      // rsp = rbp + value.
+  kLeave,       // rsp = rbp, then kPopRbp.
+  kClearRbp,    // rbp = 0.
+  kCopyRsp,     // `reg` = rsp.
+  kAlignRsp,    // rsp is rounded down.
+  kStoreReg,    // `reg` is at rsp + value.
+  kRspFromReg,  // rsp = `reg`.
+  kLoadRsp,     // rsp is from rsp + value.
+  kLoseRsp,     // Something else is written to rsp,
+  kLoseRbp,     // or to rbp.
 };
 
 enum class FlowEffect : uint8_t {
@@ -35,12 +40,17 @@ enum class FlowEffect : uint8_t {
 };
 
 struct X86Instruction {
+  static constexpr uint8_t kNoReg = 255;
+
   uint8_t length = 0;  // 0: no instruction, or one that the bytes cut off.
   StackEffect stack = StackEffect::kNone;
   FlowEffect flow = FlowEffect::kNext;
   bool padding = false;    // A nop of any length, or int3.
   bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
   int64_t value = 0;       // See StackEffect.
+  uint8_t reg = kNoReg;  // See StackEffect; as instructions number them (rax 0, rcx 1, rdx 2, …).
+  uint8_t written =
+      kNoReg;  // The register that it writes; not all instructions of the vector units and of strings say it.
   uint64_t target = 0;
 };
 

@@ -63,7 +63,8 @@ class CpuHotplug : public testing::Test {
     const double computed = CpuSeconds(program_.pid()) - seconds;
     const uint64_t taken = run_->with_user_stack() - samples;
     const double share = static_cast<double>(taken) / (computed * kFrequencyHz);
-    Measured(fmt::format("{}: {} samples of {:.2f} s, {:.1f} %", what, taken, computed, 100 * share));
+    Measured(
+        fmt::format("{}: {} samples of {:.2f} s, {:.1f} %", what, taken, computed, 100 * share));
     EXPECT_GT(computed, kPhaseMs / 1000.0 / 4) << "the program hardly ran";
     return share;
   }

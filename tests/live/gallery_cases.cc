@@ -26,8 +26,11 @@ size_t SameFrames(const GalleryStop& stop) {
 // All of our frames from `first` on are return addresses; only the one below a signal's trampoline, which no call left
 // there itself, need not be.
 bool AreReturns(const GalleryStop& stop, size_t first) {
+  const auto is_below_signal = [&stop](size_t i) {
+    return i == 1 ? stop.ours[0].is_trampoline : i > 1 && !stop.ours[i - 1].is_return;
+  };
   for (size_t i = first; i < stop.ours.size(); ++i)
-    if (!stop.ours[i].is_return && (i < 2 || stop.ours[i - 1].is_return)) return false;
+    if (!stop.ours[i].is_return && !is_below_signal(i)) return false;
   return true;
 }
 
@@ -106,6 +109,8 @@ constexpr std::array kErrors = {
     OracleError{"asm_leaf_no_cfi", "dwfl", kNoRules, LosesTheStack},
     OracleError{"asm_loop_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_loop_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"asm_realign_no_cfi", "gdb", kNoRules, LosesTheStack},
+    OracleError{"asm_realign_no_cfi", "dwfl", kNoRules, LosesTheStack},
     OracleError{"boost_fiber", "gdb", kNoRules, LosesTheStack},
     OracleError{"boost_fiber", "dwfl", "it reads on behind the fiber's first frame", LosesTheStack},
     OracleError{
@@ -145,6 +150,8 @@ constexpr std::array kErrors = {
     OracleError{"no_tables", "gdb", kNoRules, LosesTheStack},
     OracleError{"no_tables", "dwfl", kNoRules, LosesTheStack},
     OracleError{"null_call", "dwfl", "it does not go on below a pc in no code", LosesTheStack},
+    OracleError{"plt_no_cfi", "gdb", kNoRules, LosesTheStack},
+    OracleError{"plt_no_cfi", "dwfl", kNoRules, LosesTheStack},
     OracleError{"red_zone_signal", "gdb", "the timer's signal came in between our look and its",
                 SignalCameIn},
     OracleError{"retpoline", "gdb",

@@ -13,7 +13,8 @@ namespace stackray::test {
 struct GalleryFrame {
   uint64_t pc = 0;  // As a debugger prints it.
   std::string name;
-  bool is_return = false;  // The pc lies in executable memory, behind a call instruction.
+  bool is_return = false;      // The pc lies in executable memory, behind a call instruction.
+  bool is_trampoline = false;  // The leaf: it is about to return from a signal handler.
 };
 
 // One stop of a program, seen twice.

@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "agent/sampling/markers.h"
 #include "kernel/process_files.h"
@@ -73,8 +74,8 @@ struct Tally {
   std::vector<std::string> differences;
 
   void Add(const std::string& program, const char* oracle, GalleryStop stop) {
-    // An oracle prints the zero that ends a stack.
-    if (!stop.theirs.empty() && stop.theirs.back().pc == 0 && IsCompleteEnd(stop.end))
+    // An oracle prints the zero that ends a stack. A leaf at address zero is a call through a null pointer.
+    if (stop.theirs.size() > 1 && stop.theirs.back().pc == 0 && IsCompleteEnd(stop.end))
       stop.theirs.pop_back();
     ++stops;
     frames += stop.ours.size();
@@ -120,6 +121,7 @@ class ReturnAddresses {
   }
   void Mark(std::vector<GalleryFrame>* frames) const {
     for (GalleryFrame& frame : *frames) frame.is_return = IsReturn(frame.pc);
+    if (!frames->empty()) frames->front().is_trampoline = IsTrampoline(frames->front().pc);
   }
 
  private:
@@ -137,6 +139,19 @@ class ReturnAddresses {
     for (const int length : {2, 3, 4, 6, 7})
       if (before[7 - length] == 0xff && (before[8 - length] & 0x38) == 0x10) return true;
     return false;
+  }
+
+  // In mov $15, %eax or %rax; syscall: the C library's return from a signal handler.
+  bool IsTrampoline(uint64_t pc) const {
+    static constexpr std::string_view kShort("\xb8\x0f\0\0\0\x0f\x05", 7),
+        kLong("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+    char code[2 * kLong.size()];
+    if (pc < kLong.size() ||
+        pread(memory_.get(), code, sizeof(code), static_cast<off_t>(pc - kLong.size())) !=
+            static_cast<ssize_t>(sizeof(code)))
+      return false;
+    const std::string_view text(code, sizeof(code));
+    return text.find(kShort) != text.npos || text.find(kLong) != text.npos;
   }
 
   const UniqueFd memory_;

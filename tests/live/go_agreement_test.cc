@@ -102,7 +102,9 @@ std::vector<GoTrace> ParseTraceback(const std::string& text) {
   std::string function;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("goroutine ")) {
-      const auto says = [&line](const char* text) { return line.find(text) != std::string::npos; };
+      const auto says = [&line](const char* words) {
+        return line.find(words) != std::string::npos;
+      };
       const bool is_running = says("[running") || says("[syscall") || says("[copystack") ||
                               (says(" m=") && !says(" m=nil"));
       traces.push_back({line.starts_with("goroutine 0 "), is_running, {}});

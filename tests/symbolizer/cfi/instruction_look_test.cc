@@ -105,8 +105,12 @@ TEST(InstructionLook, FindsTheRulesOfTheCLibraryWithoutItsTables) {
 std::string Describe(const std::vector<uint8_t>& code) {
   std::string text;
   for (const LookedRow& row : LookAtInstructions(code, 0x1000)) {
-    constexpr const char* kKinds[] = {"unknown", "rsp", "rbp", "outermost", "signal"};
+    constexpr const char* kKinds[] = {"unknown", "rsp",  "rbp",   "outermost",
+                                      "reg",     "slot", "signal"};
     text += fmt::format("{}:{}", row.address - 0x1000, kKinds[static_cast<int>(row.frame.kind)]);
+    if (row.frame.kind == LookedFrame::Kind::kReg) text += std::to_string(row.frame.reg);
+    if (row.frame.kind == LookedFrame::Kind::kSlot)
+      text += fmt::format("({})", row.frame.slot_offset);
     if (row.frame.cfa_offset != 0) text += fmt::format("+{}", row.frame.cfa_offset);
     if (row.frame.rbp_below_cfa != 0) text += fmt::format(",rbp-{}", row.frame.rbp_below_cfa);
     text += " ";
@@ -156,6 +160,36 @@ TEST(InstructionLook, TheEntryPointHasNoCaller) {
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].frame.kind, LookedFrame::Kind::kOutermost);
   EXPECT_EQ(LookAtInstructions(code, 0x1000)[0].frame.kind, LookedFrame::Kind::kRsp);
+}
+
+TEST(InstructionLook, FollowsACopyOfRspWhereItIsAligned) {
+  // mov r10, rsp; and rsp, -64; sub rsp, 256; mov rsp, r10; ret
+  EXPECT_EQ(Describe({0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x81, 0xec, 0, 1, 0, 0, 0x4c,
+                      0x89, 0xd4, 0xc3}),
+            "0:rsp+8 7:reg10+8 17:rsp+8 ");
+  // push rbx; mov rax, rsp; and rsp, -32; sub rsp, 64; mov [rsp + 48], rax; xor eax, eax; push rcx; pop rcx;
+  // mov rsp, [rsp + 48]; pop rbx; ret
+  EXPECT_EQ(Describe({0x53, 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0x48, 0x83,
+                      0xec, 0x40, 0x48, 0x89, 0x44, 0x24, 0x30, 0x31, 0xc0, 0x51,
+                      0x59, 0x48, 0x8b, 0x64, 0x24, 0x30, 0x5b, 0xc3}),
+            "0:rsp+8 1:rsp+16 8:reg0+16 17:slot(48)+16 20:slot(56)+16 21:slot(48)+16 26:rsp+16 "
+            "27:rsp+8 ");
+  // mov rax, rsp; and rsp, -32; mov eax, 1; nop: the copy is gone.
+  EXPECT_EQ(Describe({0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0xb8, 1, 0, 0, 0, 0x90}),
+            "0:rsp+8 7:reg0+8 12:unknown ");
+}
+
+TEST(InstructionLook, StubsOfAProcedureLinkageTableBeginAnew) {
+  // The header (push, jmp, nop), then two lazy stubs (jmp, push, jmp to the header).
+  EXPECT_EQ(Describe({0xff, 0x35, 1, 0, 0, 0, 0xff, 0x25, 1, 0, 0, 0,    0x0f, 0x1f, 0x40, 0,
+                      0xff, 0x25, 1, 0, 0, 0, 0x68, 0,    0, 0, 0, 0xe9, 0xe0, 0xff, 0xff, 0xff,
+                      0xff, 0x25, 1, 0, 0, 0, 0x68, 1,    0, 0, 0, 0xe9, 0xd0, 0xff, 0xff, 0xff}),
+            "0:rsp+16 6:rsp+24 12:unknown 16:rsp+8 27:rsp+16 32:rsp+8 43:rsp+16 ");
+  // With indirect branch tracking: endbr64, push, jmp to the header; and .plt.sec's endbr64, jmp.
+  EXPECT_EQ(Describe({0xf3, 0x0f, 0x1e, 0xfa, 0x68, 0,    0,    0,    0,    0xe9, 0xe2,
+                      0xff, 0xff, 0xff, 0x66, 0x90, 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25,
+                      1,    0,    0,    0,    0x66, 0x90, 0x66, 0x90, 0x66, 0x90}),
+            "0:rsp+8 9:rsp+16 14:unknown 16:rsp+8 26:unknown ");
 }
 
 TEST(InstructionLook, AnswersAnyBytes) {

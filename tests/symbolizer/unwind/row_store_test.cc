@@ -83,9 +83,9 @@ TEST_F(RowStoreTest, AMarkThatComesTooLateHarmsNothing) {
   const file_entry entry = *store_.FindFile(Identity(1));
   uint8_t* const directory = rows_.Chunk(entry.directory >> HANDLE_CHUNK_SHIFT) +
                              (entry.directory & HANDLE_OFFSET_MASK) * HANDLE_UNIT;
-  const auto mark = [&](uint32_t page, uint32_t mark) {
+  const auto mark = [&](uint32_t page, uint32_t bits) {
     directory[page * sizeof(uint32_t) + ENTRY_MARKS_BYTE] =
-        static_cast<uint8_t>(mark >> ENTRY_MARKS_SHIFT);
+        static_cast<uint8_t>(bits >> ENTRY_MARKS_SHIFT);
   };
   mark(0, ENTRY_USED);  // The page was taken away before the mark came.
   EXPECT_EQ(store_.StateOf(Identity(1), 0), RowStore::PageState::kAbsent);
