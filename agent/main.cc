@@ -1,7 +1,6 @@
 // stackray: the command line's verbs.
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "agent/log.h"
 #include "agent/record/record_command.h"
 #include "agent/sampling/session_settings.h"
+#include "agent/sampling/small_heap.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
 
@@ -95,11 +95,8 @@ struct RunVerb {
   int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };
 
-// Each thread that allocates would get an arena of its own, and keep what it freed.
-void KeepMemorySmall() { mallopt(M_ARENA_MAX, 2); }
-
 int Main(int argc, char** argv) {
-  KeepMemorySmall();
+  KeepHeapSmall();
   const auto parse = [&] { return ParseCommandLine(argc, argv, ReadEnvironment(environ)); };
   const absl::StatusOr<CommandLine> command = parse();
   if (!command.ok()) {

@@ -20,6 +20,7 @@
 #include "agent/sampling/markers.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
+#include "agent/sampling/small_heap.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -221,4 +222,7 @@ int Run(const Options& options) {
 }  // namespace
 }  // namespace stackray
 
-int main(int argc, char** argv) { return stackray::Run(stackray::ParseOptions(argc, argv)); }
+int main(int argc, char** argv) {
+  stackray::KeepHeapSmall();
+  return stackray::Run(stackray::ParseOptions(argc, argv));
+}

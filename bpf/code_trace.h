@@ -15,6 +15,11 @@
 
 #define TRACE_MAX_SKIPPED 8 /* frames of the last walk that one frame may pass over */
 
+static __always_inline u32 trace_index_of(u32 cpu, u32 tid)
+{
+	return cpu * TRACES_PER_CPU + (tid & (TRACES_PER_CPU - 1));
+}
+
 static __always_inline struct code_trace *trace_of(const struct scratch *s)
 {
 	return bpf_map_lookup_elem(&code_traces, &s->trace);
@@ -24,7 +29,7 @@ static __always_inline void begin_trace(struct scratch *s)
 {
 	const struct code_trace *trace;
 
-	s->trace = s->record.cpu * TRACES_PER_CPU + (s->record.tid & (TRACES_PER_CPU - 1));
+	s->trace = trace_index_of(s->record.cpu, s->record.tid);
 	s->trace_next = s->trace_end = s->trace_count = 0;
 	trace = trace_of(s);
 	if (!trace)

@@ -22,6 +22,7 @@ const volatile u32 scratch_slots_per_cpu = 2;
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/filter.h"
+#include "bpf/prefetch.h"
 #include "bpf/walk.h"
 #include "bpf/process_events.h"
 
@@ -110,6 +111,7 @@ int on_cpu_clock(struct tick_context *ctx)
 	u64 mode = tick_mode(ctx);
 	u32 slot;
 
+	prefetch_hot_lines(task);
 	if (!READ_TASK(task, tgid))
 		return 0;
 	env_count(COUNT_TICKS);

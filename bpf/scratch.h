@@ -236,6 +236,7 @@ struct scratch {
 	struct range_table found_table; /* what the row store has for it */
 	u64 file_generation;          /* of the row store, when found_table was looked up */
 	u32 busy;                     /* BPF only: this slot is in use */
+	u64 prefetched_mm;            /* BPF only: bpf/prefetch.h */
 	struct thread_search search;  /* BPF only: bpf/python_thread.h, ruby_thread.h */
 	struct range_listing listing; /* BPF only: bpf/raw_stack.h */
 	struct raw_copy raw;          /* BPF only: the same */

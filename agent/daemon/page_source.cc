@@ -20,7 +20,6 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr size_t kProfileBytes = size_t{5}
                                  << 19;  // Of one answer, 2.5 MiB; beyond it rare stacks are cut.
-constexpr int kLargeBlockBytes = 128 * 1024;
 // A loop that has said nothing for so long is stuck. By a clock that does not jump.
 constexpr uint64_t kStaleNs = 60'000'000'000;
 
@@ -33,9 +32,6 @@ uint64_t ThreadCpuNs() {
 }  // namespace
 
 void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
-  // Large blocks go back to the kernel when they are freed, not to the arena of whichever worker
-  // makes an answer; without it half of an answer stays resident (mallopt(3): set once, it is fixed).
-  if (history != nullptr) mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
   const std::lock_guard lock(mutex_);
   history_ = std::move(history);
 }

@@ -25,13 +25,13 @@ struct State {
   bool doubtful = false;
   bool rsp_known = true, rbp_known = false;
   bool rbp_lost = false;     // It holds something else now.
-  int64_t rsp = 8, rbp = 0;  // CFA - rsp, CFA - rbp.
-  int64_t rbp_saved = 0;     // At CFA - this; 0: not saved.
+  int32_t rsp = 8, rbp = 0;  // CFA - rsp, CFA - rbp.
+  int32_t rbp_saved = 0;     // At CFA - this; 0: not saved.
   // rsp was copied to `copy` when CFA - rsp was copy_rsp. Then it was aligned, and has moved down by `below` bytes
   // since; the copy was stored `slot` bytes below the aligned place.
   uint8_t copy = X86Instruction::kNoReg;
   bool aligned = false, stored = false;
-  int64_t copy_rsp = 0, below = 0, slot = 0;
+  int32_t copy_rsp = 0, below = 0, slot = 0;
 };
 
 // rbp points at the caller's rbp, and nothing else is known.
@@ -71,6 +71,11 @@ void LoadRbp(int64_t below_cfa, State* state) {
   state->rbp_known = false;
 }
 
+// Far beyond kMaxFrameBytes nothing is believed, so there it need not be exact.
+int32_t Sum(int64_t a, int64_t b) {
+  return static_cast<int32_t>(std::clamp<int64_t>(a + b, -2 * kMaxFrameBytes, 2 * kMaxFrameBytes));
+}
+
 bool HasCopy(const State& state) { return state.copy != X86Instruction::kNoReg; }
 
 // rsp is what it was when it was copied.
@@ -83,8 +88,8 @@ void RestoreRsp(State* state) {
 void LoseRsp(State* state) { state->rsp_known = state->aligned = state->stored = false; }
 
 void MoveRsp(int64_t amount, State* state) {
-  state->below -= amount;
-  state->rsp -= amount;
+  state->below = Sum(state->below, -amount);
+  state->rsp = Sum(state->rsp, -amount);
   if (state->rsp < 8 || state->rsp > kMaxFrameBytes) state->rsp_known = false;
 }
 
@@ -101,17 +106,17 @@ void Apply(const X86Instruction& instruction, State* state) {
     case StackEffect::kPopRbp: LoadRbp(state->rsp, state); return MoveRsp(8, state);
     case StackEffect::kStoreRbp:
       if (state->rsp_known && state->rbp_saved == 0 && !state->rbp_known)
-        state->rbp_saved = state->rsp - value;
+        state->rbp_saved = Sum(state->rsp, -value);
       return;
     case StackEffect::kLoadRbp: return LoadRbp(state->rsp - value, state);
     case StackEffect::kSetRbp:
       state->rbp_lost = false;
       state->rbp_known = state->rsp_known;
-      state->rbp = state->rsp - value;
+      state->rbp = Sum(state->rsp, -value);
       return;
     case StackEffect::kSetRsp:
       state->rsp_known = state->rbp_known;
-      state->rsp = state->rbp - value;
+      state->rsp = Sum(state->rbp, -value);
       return MoveRsp(0, state);
     case StackEffect::kLeave:
       state->rsp_known = state->rbp_known;
@@ -136,7 +141,7 @@ void Apply(const X86Instruction& instruction, State* state) {
     case StackEffect::kStoreReg:
       if (!state->aligned || instruction.reg != state->copy) return;
       state->stored = true;
-      state->slot = state->below - value;
+      state->slot = Sum(state->below, -value);
       return;
     case StackEffect::kRspFromReg:
       if (HasCopy(*state) && instruction.reg == state->copy) return RestoreRsp(state);
@@ -208,6 +213,7 @@ class Look {
 
  private:
   void Decode() {
+    steps_.reserve(code_.size() / 4);
     step_at_.assign(code_.size(), 0);
     bool behind_zero = false;
     for (size_t at = 0; at < code_.size();) {
