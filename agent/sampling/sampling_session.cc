@@ -1,7 +1,10 @@
 #include "agent/sampling/sampling_session.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "kernel/live_code_events.h"
 #include "kernel/wall_clock.h"
@@ -141,10 +144,21 @@ void SamplingSession::Turn(int timeout_ms) {
 
 // What fails now is tried again in a second.
 void SamplingSession::FollowCpus() {
+  const CpuChanges::Changes changes = cpu_changes_.Take();
   const absl::StatusOr<std::vector<int>> online = online_cpus_.Read();
   if (!online.ok()) return;
-  resolver_->FollowCpus(*online);
-  (void)sampler_->FollowCpus(*online);
+  const auto follow = [this](std::span<const int> cpus) {
+    resolver_->FollowCpus(cpus);
+    (void)sampler_->FollowCpus(cpus);
+  };
+  // One that went and came back is let go first.
+  if (changes.lost || !changes.cpus.empty()) {
+    std::vector<int> stayed;
+    if (!changes.lost)
+      std::ranges::set_difference(*online, changes.cpus, std::back_inserter(stayed));
+    follow(stayed);
+  }
+  follow(*online);
 }
 
 void SamplingSession::AddLosses() {

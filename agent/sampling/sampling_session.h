@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/sampling/sample_loop.h"
+#include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
 #include "kernel/process_iterator.h"
 #include "kernel/sampler.h"
@@ -126,6 +127,7 @@ class SamplingSession {
   std::atomic<bool> stopping_{false};
   uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0, seen_lost_events_ = 0;
   OnlineCpuList online_cpus_;
+  CpuChanges cpu_changes_;
   uint64_t next_cpu_look_ns_ = 0, next_deleted_look_ns_ = 0;
   bool running_ = false;
 };
