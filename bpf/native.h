@@ -81,9 +81,15 @@ static __always_inline void mark_exact(struct scratch *s)
 		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
 }
 
+/* Hand-written functions without tables call each other by agreements of their own: the caller of one may keep the stack's
+ * former place in a register that any compiler takes for lost. */
+#define AGREED_FRAME_BYTES (1ULL << 20)
+
 #ifdef STACKRAY_ARM64
+#define KNOWN_BY_AGREEMENT 0
 #include "bpf/native_arm64.h"
 #else
+#define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
 #include "bpf/native_x86_64.h"
 #include "bpf/made_code.h"
 #endif
@@ -125,7 +131,7 @@ static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
 	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = s->regs.r[3];
-	u32 rbx_bit = 1u << 3, rbx_known = 0;
+	u32 rbx_bit = 1u << 3, known = 0;
 	int end;
 
 	if (rule->ra_kind == VALUE_UNDEFINED)
@@ -147,6 +153,10 @@ static __always_inline int step_rule(struct scratch *s)
 	if (rule->cfa_kind < CFA_OTHER_STACK && !rule->signal_frame && cfa <= s->regs.r[UNWIND_SP] &&
 	    rule->ra_kind != VALUE_REGISTER)
 		return END_NO_PROGRESS;
+	if (rule->guessed && cfa - s->regs.r[UNWIND_SP] > AGREED_FRAME_BYTES)
+		return END_UNSUPPORTED_RULE;
+	if (rule->guessed && s->regs.exact_pc)
+		known = s->regs.known & KNOWN_BY_AGREEMENT;
 	end = evaluate(s, rule->rbp_kind, rule->rbp_register, rule->rbp_offset, cfa, &rbp);
 	if (end)
 		return end;
@@ -154,15 +164,15 @@ static __always_inline int step_rule(struct scratch *s)
 	if (end)
 		return end;
 	if (rule->rbx_kind == VALUE_REGISTER)
-		rbx_known = s->regs.known & rbx_bit;
+		known |= s->regs.known & rbx_bit;
 	if (rule->rbx_kind == VALUE_AT_CFA) {
 		if (read_word(s, cfa + (s64)rule->rbx_offset, &rbx))
 			return END_READ_FAULT;
-		rbx_known = rbx_bit;
+		known |= rbx_bit;
 	}
 	enter_caller(s, pc, cfa, rbp);
 	s->regs.r[3] = rbx;
-	s->regs.known |= rbx_known;
+	s->regs.known |= known;
 	s->regs.exact_pc = rule->signal_frame;
 	if (rule->guessed)
 		s->flags |= SAMPLE_GUESSED;
