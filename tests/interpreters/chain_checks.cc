@@ -7,6 +7,8 @@
 #include <random>
 #include <sstream>
 
+#include "kernel/raw_sample.h"
+
 namespace stackray::test {
 
 std::string ReadText(const std::filesystem::path& path) {
@@ -21,6 +23,18 @@ std::vector<std::string> RecordingsIn(const std::filesystem::path& folder) {
     if (entry.is_directory()) names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+CapturedMemory Capture(const code_record& record, ProcessMemory& memory) {
+  CodeMemory code{.record = &record, .pieces = {record.pieces, record.piece_count}};
+  std::vector<std::vector<uint8_t>> bytes;
+  for (uint32_t i = 0; i < record.piece_count; ++i) {
+    bytes.emplace_back(record.pieces[i].bytes);
+    for (size_t at = 0; at < bytes[i].size(); ++at)
+      memory.Read(record.pieces[i].address + at, std::span(bytes[i]).subspan(at, 1));
+    code.bytes[i] = bytes[i];
+  }
+  return CapturedMemory(code);
 }
 
 void CheckMissingWords(const MemoryWords& all, const std::string& expected,

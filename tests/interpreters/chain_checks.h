@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bpf/shared/records.h"
+#include "interpreters/captured_memory.h"
 #include "tests/recorder/recorded_memory.h"
 
 namespace stackray::test {
@@ -17,6 +19,9 @@ using FramesOf = std::function<std::string(const MemoryWords& words)>;
 std::string ReadText(const std::filesystem::path& path);
 // The recordings in a folder of tests/fixtures, in order: a folder each.
 std::vector<std::string> RecordingsIn(const std::filesystem::path& folder);
+
+// The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked for.
+CapturedMemory Capture(const code_record& record, ProcessMemory& memory);
 
 // Each missing word costs frames and no more. `expected`: the frames of all words.
 void CheckMissingWords(const MemoryWords& words, const std::string& expected,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <sstream>
 
 #include "bpf/scratch.h"
 #include "kernel/raw_sample.h"
@@ -65,32 +64,25 @@ std::string FormatLua(const RecordedLua& recorded) {
   std::string text =
       fmt::format("version {:x} {:x}\nstack {:x} {:x}\n", recorded.version.major,
                   recorded.version.minor, recorded.stack_pointer, recorded.version.release);
-  for (const auto& [address, value] : recorded.words)
-    text += fmt::format("word {:x} {:x}\n", address, value);
-  return text;
+  return text + FormatWords(recorded.words);
 }
 
 absl::StatusOr<RecordedLua> ParseLua(const std::string& text) {
   RecordedLua recorded;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string what;
-    uint64_t first = 0, second = 0;
-    words >> what >> std::hex >> first >> second;
-    if (!words) return absl::DataLossError("not enough numbers: " + line);
-    if (what == "version") {
-      recorded.version.major = static_cast<uint32_t>(first);
-      recorded.version.minor = static_cast<uint32_t>(second);
-    } else if (what == "stack") {
-      recorded.stack_pointer = first;
-      recorded.version.release = static_cast<uint32_t>(second);
-    } else if (what == "word") {
-      recorded.words[first] = second;
-    } else {
-      return absl::DataLossError("a line of no known kind: " + line);
-    }
-  }
+  const absl::Status status = ParsePairs(
+      text, &recorded.words, [&](std::string_view what, uint64_t first, uint64_t second) {
+        if (what == "version") {
+          recorded.version.major = static_cast<uint32_t>(first);
+          recorded.version.minor = static_cast<uint32_t>(second);
+        } else if (what == "stack") {
+          recorded.stack_pointer = first;
+          recorded.version.release = static_cast<uint32_t>(second);
+        } else {
+          return false;
+        }
+        return true;
+      });
+  if (!status.ok()) return status;
   return recorded;
 }
 

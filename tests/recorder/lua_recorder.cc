@@ -13,12 +13,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "interpreters/lua/loader.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
 #include "tests/recorder/lua_chain.h"
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/traced_program.h"
 
 namespace stackray {
@@ -61,12 +61,7 @@ int Record(const std::filesystem::path& folder, char** command) {
     RecordingMemory memory(pid, &recorded.words);
     const LuaChain chain = WalkLuaChain(memory, data->layout(), registers.rsp);
     const std::string frames = DescribeLua(*data, chain, memory);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "chain.txt") << FormatLua(recorded);
-    std::stringstream expected;
-    expected << std::ifstream(folder / "expected.txt").rdbuf();
-    result = expected.str() == frames ? 0 : 1;
-    if (result != 0) fmt::print("{}", frames);
+    result = KeepChain(folder, FormatLua(recorded), frames) ? 0 : 1;
   }
   kill(pid, SIGKILL);
   return result;

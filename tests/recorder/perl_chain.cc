@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <sstream>
 
 #include "bpf/scratch.h"
 #include "kernel/raw_sample.h"
@@ -67,41 +66,34 @@ std::string FormatPerl(const RecordedPerl& recorded) {
     text += fmt::format("stack {:x} {:x}\nop {:x} {:x}\n", variables.stack_info_at,
                         variables.cop_at, variables.op_at, variables.stack_pointer_at);
   text += fmt::format("base {:x} {:x}\n", recorded.base, recorded.thread_pointer);
-  for (const auto& [address, value] : recorded.words)
-    text += fmt::format("word {:x} {:x}\n", address, value);
-  return text;
+  return text + FormatWords(recorded.words);
 }
 
 absl::StatusOr<RecordedPerl> ParsePerl(const std::string& text) {
   RecordedPerl recorded;
   PerlVariables& variables = recorded.variables;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string what;
-    uint64_t first = 0, second = 0;
-    words >> what >> std::hex >> first >> second;
-    if (!words) return absl::DataLossError("not enough numbers: " + line);
-    if (what == "version") {
-      recorded.version = {.major = static_cast<uint32_t>(first),
-                          .minor = static_cast<uint32_t>(second)};
-    } else if (what == "key") {
-      variables.key_at = first;
-    } else if (what == "stack") {
-      variables.stack_info_at = first;
-      variables.cop_at = second;
-    } else if (what == "op") {
-      variables.op_at = first;
-      variables.stack_pointer_at = second;
-    } else if (what == "base") {
-      recorded.base = first;
-      recorded.thread_pointer = second;
-    } else if (what == "word") {
-      recorded.words[first] = second;
-    } else {
-      return absl::DataLossError("a line of no known kind: " + line);
-    }
-  }
+  const absl::Status status = ParsePairs(
+      text, &recorded.words, [&](std::string_view what, uint64_t first, uint64_t second) {
+        if (what == "version") {
+          recorded.version = {.major = static_cast<uint32_t>(first),
+                              .minor = static_cast<uint32_t>(second)};
+        } else if (what == "key") {
+          variables.key_at = first;
+        } else if (what == "stack") {
+          variables.stack_info_at = first;
+          variables.cop_at = second;
+        } else if (what == "op") {
+          variables.op_at = first;
+          variables.stack_pointer_at = second;
+        } else if (what == "base") {
+          recorded.base = first;
+          recorded.thread_pointer = second;
+        } else {
+          return false;
+        }
+        return true;
+      });
+  if (!status.ok()) return status;
   return recorded;
 }
 

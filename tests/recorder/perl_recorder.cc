@@ -13,12 +13,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "interpreters/perl/loader.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
 #include "tests/recorder/perl_chain.h"
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/traced_program.h"
 
 namespace stackray {
@@ -79,12 +79,7 @@ int Record(const std::filesystem::path& folder, char** command) {
     const PerlChain chain =
         WalkPerlChain(memory, found.data->layout(), found.base, registers.fs_base);
     const std::string frames = DescribePerl(*found.data, chain, memory);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "chain.txt") << FormatPerl(recorded);
-    std::stringstream expected;
-    expected << std::ifstream(folder / "expected.txt").rdbuf();
-    result = expected.str() == frames ? 0 : 1;
-    if (result != 0) fmt::print("{}", frames);
+    result = KeepChain(folder, FormatPerl(recorded), frames) ? 0 : 1;
   }
   kill(pid, SIGKILL);
   return result;

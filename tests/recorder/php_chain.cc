@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <sstream>
 
 #include "bpf/scratch.h"
 #include "kernel/raw_sample.h"
@@ -56,32 +55,25 @@ std::string FormatPhp(const RecordedPhp& recorded) {
       fmt::format("version {:x} {:x}\nvariables {:x} {:x}\nbase {:x} 0\n", recorded.version.major,
                   recorded.version.minor, recorded.variables.globals_at,
                   recorded.variables.generator_class_at, recorded.base);
-  for (const auto& [address, value] : recorded.words)
-    text += fmt::format("word {:x} {:x}\n", address, value);
-  return text;
+  return text + FormatWords(recorded.words);
 }
 
 absl::StatusOr<RecordedPhp> ParsePhp(const std::string& text) {
   RecordedPhp recorded;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string what;
-    uint64_t first = 0, second = 0;
-    words >> what >> std::hex >> first >> second;
-    if (!words) return absl::DataLossError("not enough numbers: " + line);
-    if (what == "version")
-      recorded.version = {.major = static_cast<uint32_t>(first),
-                          .minor = static_cast<uint32_t>(second)};
-    else if (what == "variables")
-      recorded.variables = {.globals_at = first, .generator_class_at = second};
-    else if (what == "base")
-      recorded.base = first;
-    else if (what == "word")
-      recorded.words[first] = second;
-    else
-      return absl::DataLossError("a line of no known kind: " + line);
-  }
+  const absl::Status status = ParsePairs(
+      text, &recorded.words, [&](std::string_view what, uint64_t first, uint64_t second) {
+        if (what == "version")
+          recorded.version = {.major = static_cast<uint32_t>(first),
+                              .minor = static_cast<uint32_t>(second)};
+        else if (what == "variables")
+          recorded.variables = {.globals_at = first, .generator_class_at = second};
+        else if (what == "base")
+          recorded.base = first;
+        else
+          return false;
+        return true;
+      });
+  if (!status.ok()) return status;
   return recorded;
 }
 

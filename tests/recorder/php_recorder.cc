@@ -12,12 +12,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "interpreters/php/loader.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
 #include "tests/recorder/php_chain.h"
+#include "tests/recorder/recorded_folder.h"
 
 namespace stackray {
 namespace {
@@ -73,12 +73,7 @@ int Record(const std::filesystem::path& folder, char** command) {
     RecordingMemory memory(pid, &recorded.words);
     const PhpChain chain = WalkPhpChain(memory, layout, found.base);
     const std::string frames = DescribePhp(*found.data, chain, memory);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "chain.txt") << FormatPhp(recorded);
-    std::stringstream expected;
-    expected << std::ifstream(folder / "expected.txt").rdbuf();
-    result = expected.str() == frames ? 0 : 1;
-    if (result != 0) fmt::print("{}", frames);
+    result = KeepChain(folder, FormatPhp(recorded), frames) ? 0 : 1;
   }
   kill(pid, SIGKILL);
   return result;

@@ -13,12 +13,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "interpreters/python/loader.h"
 #include "interpreters/symbol_finder.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/recorded_python.h"
 #include "tests/recorder/traced_program.h"
 
@@ -86,12 +86,7 @@ int Record(const std::filesystem::path& folder, char** command) {
     }
     const PythonChain chain = WalkPythonChain(memory, layout, found.base, registers.fs_base);
     const std::string frames = DescribePython(*found.data, chain, memory);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "chain.txt") << FormatPython(recorded);
-    std::stringstream expected;
-    expected << std::ifstream(folder / "expected.txt").rdbuf();
-    result = expected.str() == frames ? 0 : 1;
-    if (result != 0) fmt::print("{}", frames);
+    result = KeepChain(folder, FormatPython(recorded), frames) ? 0 : 1;
   }
   kill(pid, SIGKILL);
   return result;

@@ -1,9 +1,37 @@
 #include "tests/recorder/recorded_memory.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
+#include <sstream>
 #include <vector>
 
 namespace stackray {
+
+std::string FormatWords(const MemoryWords& words) {
+  std::string text;
+  for (const auto& [address, value] : words)
+    text += fmt::format("word {:x} {:x}\n", address, value);
+  return text;
+}
+
+absl::Status ParsePairs(
+    const std::string& text, MemoryWords* words,
+    const std::function<bool(std::string_view what, uint64_t first, uint64_t second)>& take) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string what;
+    uint64_t first = 0, second = 0;
+    fields >> what >> std::hex >> first >> second;
+    if (!fields) return absl::DataLossError("not enough numbers: " + line);
+    if (what == "word")
+      (*words)[first] = second;
+    else if (!take(what, first, second))
+      return absl::DataLossError("a line of no known kind: " + line);
+  }
+  return absl::OkStatus();
+}
 
 bool RecordedMemory::Read(uint64_t address, std::span<uint8_t> to) {
   for (size_t done = 0; done < to.size();) {

@@ -6,14 +6,27 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
 #include "interpreters/process_memory.h"
 
 namespace stackray {
 
 using MemoryWords = std::map<uint64_t, uint64_t>;  // By address, 8-byte aligned.
+
+// "word ADDRESS VALUE" a line, in hexadecimal.
+std::string FormatWords(const MemoryWords& words);
+
+// Reads lines of "WHAT NUMBER NUMBER", in hexadecimal: those of FormatWords() into `words`, the others are given to `take`, which says
+// whether it knows that kind. Errors: DataLoss (a number is missing, an unknown kind).
+absl::Status ParsePairs(
+    const std::string& text, MemoryWords* words,
+    const std::function<bool(std::string_view what, uint64_t first, uint64_t second)>& take);
 
 // Memory that consists of these words; `words` outlives it.
 class RecordedMemory : public ProcessMemory {

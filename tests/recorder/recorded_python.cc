@@ -19,9 +19,7 @@ std::string FormatPython(const RecordedPython& recorded) {
       recorded.build.version_hex, recorded.build.free_threaded, v.interpreters_at, v.current_at,
       v.tls_kind, v.tls_at, static_cast<uint64_t>(v.tls_offset), recorded.runtime, recorded.base,
       recorded.thread_pointer);
-  for (const auto& [address, value] : recorded.words)
-    text += fmt::format("word {:x} {:x}\n", address, value);
-  return text;
+  return text + FormatWords(recorded.words);
 }
 
 absl::StatusOr<RecordedPython> ParsePython(const std::string& text) {

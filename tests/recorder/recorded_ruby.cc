@@ -16,9 +16,7 @@ std::string FormatRuby(const RecordedRuby& recorded) {
       recorded.version.major, recorded.version.minor, v.context_kind, v.context_at,
       static_cast<uint64_t>(v.context_offset), v.vm_at, v.vm_objspace, v.gc_flags, v.gc_mask,
       v.names_at, recorded.base, recorded.thread_pointer);
-  for (const auto& [address, value] : recorded.words)
-    text += fmt::format("word {:x} {:x}\n", address, value);
-  return text;
+  return text + FormatWords(recorded.words);
 }
 
 absl::StatusOr<RecordedRuby> ParseRuby(const std::string& text) {

@@ -13,11 +13,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "interpreters/ruby/loader.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/recorded_ruby.h"
 #include "tests/recorder/traced_program.h"
 
@@ -71,12 +71,7 @@ int Record(const std::filesystem::path& folder, char** command) {
     const RubyChain chain =
         WalkRubyChain(memory, found.data->layout(), found.base, registers.fs_base);
     const std::string frames = DescribeRuby(*found.data, chain, found.base, memory);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "chain.txt") << FormatRuby(recorded);
-    std::stringstream expected;
-    expected << std::ifstream(folder / "expected.txt").rdbuf();
-    result = expected.str() == frames ? 0 : 1;
-    if (result != 0) fmt::print("{}", frames);
+    result = KeepChain(folder, FormatRuby(recorded), frames) ? 0 : 1;
   }
   kill(pid, SIGKILL);
   return result;

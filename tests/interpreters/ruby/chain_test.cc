@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "bpf/scratch.h"
-#include "interpreters/captured_memory.h"
 #include "kernel/raw_sample.h"
 #include "tests/interpreters/chain_checks.h"
 #include "tests/recorder/recorded_ruby.h"
@@ -16,19 +15,6 @@ namespace stackray::test {
 namespace {
 
 const std::filesystem::path kFolder = std::string(STACKRAY_SOURCE_DIR) + "/tests/fixtures/ruby";
-
-// The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked for.
-CapturedMemory Capture(const code_record& record, ProcessMemory& memory) {
-  CodeMemory code{.record = &record, .pieces = {record.pieces, record.piece_count}};
-  std::vector<std::vector<uint8_t>> bytes;
-  for (uint32_t i = 0; i < record.piece_count; ++i) {
-    bytes.emplace_back(record.pieces[i].bytes);
-    for (size_t at = 0; at < bytes[i].size(); ++at)
-      memory.Read(record.pieces[i].address + at, std::span(bytes[i]).subspan(at, 1));
-    code.bytes[i] = bytes[i];
-  }
-  return CapturedMemory(code);
-}
 
 class RecordedRubyChain : public testing::TestWithParam<std::string> {
  protected:
