@@ -33,19 +33,6 @@ struct BackOnline {
   ~BackOnline() { SetOnline(true); }
 };
 
-// User and system time of a process: proc(5), stat, fields 14 and 15.
-double CpuSeconds(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  text = text.substr(text.rfind(')') + 2);
-  size_t at = 0;
-  for (int field = 3; field < 14; ++field) at = text.find(' ', at) + 1;
-  const double user = std::stod(text.substr(at));
-  return (user + std::stod(text.substr(text.find(' ', at) + 1))) /
-         static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
 bool PinTo(uint32_t pid, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -58,9 +45,9 @@ class CpuHotplug : public testing::Test {
   // Of the samples that are due for what the program computes from here on, the share that comes.
   double ShareOfSamples(const std::string& what) {
     const uint64_t samples = run_->with_user_stack();
-    const double seconds = CpuSeconds(program_.pid());
+    const double seconds = CpuSecondsOf(program_.pid());
     run_->Run(kPhaseMs);
-    const double computed = CpuSeconds(program_.pid()) - seconds;
+    const double computed = CpuSecondsOf(program_.pid()) - seconds;
     const uint64_t taken = run_->with_user_stack() - samples;
     const double share = static_cast<double>(taken) / (computed * kFrequencyHz);
     Measured(

@@ -1,12 +1,15 @@
 #include "tests/live/target_program.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 namespace stackray::test {
 namespace {
@@ -50,6 +53,19 @@ bool TargetProgram::IsStopped() const {
   std::getline(stat, text);
   const size_t name_end = text.rfind(") ");
   return name_end != std::string::npos && text[name_end + 2] == 'T';
+}
+
+double CpuSecondsOf(uint32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (int i = 3; i < 14; ++i) fields >> field;  // Fields 14 and 15: utime, stime (proc(5)).
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 std::string ProgramPath(const std::string& name) {

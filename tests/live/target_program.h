@@ -30,6 +30,9 @@ class TargetProgram {
   pid_t pid_;
 };
 
+// User and system time of a process, all its threads, those that ended included; seconds.
+double CpuSecondsOf(uint32_t pid);
+
 // The file of a program in tests/live/programs.
 std::string ProgramPath(const std::string& name);
 

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <thread>
 
 #include "tests/live/target_program.h"
@@ -125,19 +124,6 @@ double RecordedStorm::share() const {
 
 double RecordedStorm::chance_samples() const {
   return share() >= kQuietShare ? 0 : 3 * std::sqrt(2.0 * static_cast<double>(expected_samples()));
-}
-
-double CpuSecondsOf(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (int i = 3; i < 14; ++i) fields >> field;  // Fields 14 and 15: utime, stime (proc(5)).
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 absl::StatusOr<RecordedStorm> RecordStorm(const StormPlan& plan) {

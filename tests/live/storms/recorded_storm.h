@@ -49,9 +49,6 @@ absl::StatusOr<RecordedStorm> RecordStorm(const StormPlan& plan);
 // The storm under `stackray agent` with its default settings but for the rate; nothing is read back.
 absl::StatusOr<RecordedStorm> WatchStorm(const StormPlan& plan);
 
-// User and system time of a process, all its threads, those that ended included; seconds.
-double CpuSecondsOf(uint32_t pid);
-
 }  // namespace stackray::test
 
 #endif  // STACKRAY_TESTS_LIVE_STORMS_RECORDED_STORM_H_
