@@ -12,6 +12,8 @@ constexpr int kMaxPasses = 6;
 constexpr int64_t kMaxFrameBytes = 1 << 24;
 constexpr uint64_t kFunctionAlignment = 16;
 constexpr ptrdiff_t kMostLookedAt = 64;
+// A function is padded with nops inside, and single traps are behind calls that do not return.
+constexpr int kTrapsBetweenFunctions = 2;
 // mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
 constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -109,6 +111,9 @@ void Apply(const X86Instruction& instruction, State* state) {
         state->rbp_saved = Sum(state->rsp, -value);
       return;
     case StackEffect::kLoadRbp: return LoadRbp(state->rsp - value, state);
+    case StackEffect::kFollowRbp:
+      state->rbp_lost = !state->rbp_known || state->rbp - value != state->rbp_saved;
+      return LoadRbp(state->rbp - value, state);
     case StackEffect::kSetRbp:
       state->rbp_lost = false;
       state->rbp_known = state->rsp_known;
@@ -289,12 +294,16 @@ class Look {
            (step.instruction.stack == StackEffect::kMoveRsp && step.instruction.value < 0);
   }
 
-  // What holds where nothing leads to: a function's first instruction, or, where what comes next reads below rbp, the
-  // middle of a function with a frame record (a case of a switch whose table was not read, a loop's head).
+  // What holds where nothing leads to: a function's first instruction, or the middle of a function (a case of a switch
+  // whose table was not read, a loop's head). That it is where it goes on, with rsp and rbp as they are, at a place that something
+  // else leads to, and where it reads below rbp, which then has a frame record.
   State Unreached(const Step& first) const {
     const Step* const end = steps_.data() + steps_.size();
+    bool unmoved = !first.is_start;
     for (const Step* step = &first; step != end && step - &first < kMostLookedAt; ++step) {
+      if (unmoved && step != &first && step->reached && !step->state.doubtful) return step->state;
       if (step->instruction.below_rbp) return kFrameRecord;
+      unmoved &= step->instruction.stack == StackEffect::kNone && !step->is_start;
       if (EndsFlow(step->instruction.flow) || step->instruction.stack == StackEffect::kPushRbp ||
           step->instruction.stack == StackEffect::kSetRbp ||
           step->instruction.stack == StackEffect::kLoseRbp)
@@ -316,8 +325,11 @@ class Look {
   bool Pass(bool guess_starts) {
     bool changed = false;
     std::optional<State> current, indirect;
+    int traps = 0;
     for (Step& step : steps_) {
       const X86Instruction& instruction = step.instruction;
+      traps = instruction.trap ? traps + 1 : 0;
+      if (traps >= kTrapsBetweenFunctions) indirect.reset();
       const bool is_case = indirect && !LooksLikeStart(step);
       if (step.is_start || (step.is_likely_start && !is_case)) {
         current = Unreached(step);

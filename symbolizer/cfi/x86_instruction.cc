@@ -300,7 +300,7 @@ class Decoder {
       case 0x9d: return Stack(StackEffect::kMoveRsp, 8);
       case 0x8f: return Stack(StackEffect::kMoveRsp, 8);
       case 0x90: out_.padding = !repeat_; return;
-      case 0xcc: out_.padding = true; return Flow(FlowEffect::kStop);
+      case 0xcc: out_.padding = out_.trap = true; return Flow(FlowEffect::kStop);
       case 0xf4: return Flow(FlowEffect::kStop);
       case 0xc2:
       case 0xc3:
@@ -393,6 +393,8 @@ class Decoder {
       return;
     }
     if (wide && to == kRbp && at_rsp) return Stack(StackEffect::kLoadRbp, displacement_);
+    if (wide && to == kRbp && base_ == kRbp && !indexed_)
+      return Stack(StackEffect::kFollowRbp, displacement_);
     if (wide && to == kRsp && at_rsp) Stack(StackEffect::kLoadRsp, displacement_);
     Written(to);
   }

@@ -15,7 +15,8 @@ enum class StackEffect : uint8_t {
   kPushRbp,     // rsp -= 8, rbp is there.
   kPopRbp,      // rbp is from there, rsp += 8.
   kStoreRbp,    // rbp is at rsp + value.
-  kLoadRbp,     // rbp is from rsp + value.
+  kLoadRbp,     // rbp is from rsp + value,
+  kFollowRbp,   // or from rbp + value.
   kSetRbp,      // rbp = rsp + value.
   kSetRsp,      // rsp = rbp + value.
   kLeave,       // rsp = rbp, then kPopRbp.
@@ -46,6 +47,7 @@ struct X86Instruction {
   StackEffect stack = StackEffect::kNone;
   FlowEffect flow = FlowEffect::kNext;
   bool padding = false;    // A nop of any length, or int3.
+  bool trap = false;       // int3.
   bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
   int64_t value = 0;       // See StackEffect.
   uint8_t reg = kNoReg;  // See StackEffect; as instructions number them (rax 0, rcx 1, rdx 2, …).

@@ -138,6 +138,36 @@ TEST(InstructionLook, CodeThatReadsBelowRbpHasAFrameRecord) {
   EXPECT_EQ(Describe({0xc3, 0x48, 0x89, 0xfd, 0x48, 0x8b, 0x45, 0xf8, 0xc3}), "0:rsp+8 ");
 }
 
+TEST(InstructionLook, ARecordIsLeftByItsOwnWord) {
+  // push rbp; mov rbp, rsp; push 16; mov rbp, [rbp]; add rsp, 16; jmp rcx: how V8's handlers end.
+  EXPECT_EQ(Describe({0x55, 0x48, 0x89, 0xe5, 0x6a, 0x10, 0x48, 0x8b, 0x6d, 0x00, 0x48, 0x83, 0xc4,
+                      0x10, 0xff, 0xe1}),
+            "0:rsp+8 1:rsp+16,rbp-16 4:rbp+16,rbp-16 10:rsp+24 14:rsp+8 ");
+}
+
+TEST(InstructionLook, BehindTrapsNoSwitchGoesOn) {
+  // push rbx; jmp rcx; int3 up to 16; ret: what follows is no case of that switch, and another function.
+  std::vector<uint8_t> code(17, 0xcc);
+  const uint8_t jump[] = {0x53, 0xff, 0xe1};
+  std::ranges::copy(jump, code.begin());
+  code.back() = 0xc3;
+  EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 3:unknown 16:rsp+8 ");
+  // Behind nops it is a case.
+  std::fill(code.begin() + 3, code.end() - 1, 0x90);
+  EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 3:unknown 16:rsp+16 ");
+}
+
+TEST(InstructionLook, WhatFallsIntoAFunctionIsAPartOfIt) {
+  // push rbx; jmp 32; nops; 16: mov rdi, rbx; call 0; nops; 32: jmp rcx, whose table leads to 16.
+  std::vector<uint8_t> code(34, 0x90);
+  const uint8_t start[] = {0x53, 0xeb, 0x1d},
+                part[] = {0x48, 0x89, 0xdf, 0xe8, 0xe8, 0xff, 0xff, 0xff}, jump[] = {0xff, 0xe1};
+  std::ranges::copy(start, code.begin());
+  std::ranges::copy(part, code.begin() + 16);
+  std::ranges::copy(jump, code.begin() + 32);
+  EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 3:unknown 16:rsp+16 ");
+}
+
 TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
   // push rax; jne +2; pop rax; ret; nop; pop rax; ret
   EXPECT_EQ(Describe({0x50, 0x75, 0x02, 0x58, 0xc3, 0x58, 0xc3}),
