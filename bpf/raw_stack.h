@@ -25,6 +25,8 @@ static __always_inline int take_raw_budget(u32 wanted)
 	return 1;
 }
 
+#include "bpf/stack_pieces.h"
+
 /* Does the sample name the mapping at `start` already? A global function: its loop is verified once. */
 __noinline int is_known_range(u32 slot, u64 start)
 {
@@ -230,7 +232,8 @@ __noinline int attach_raw_stack(u32 slot)
 	if (!s)
 		return 0;
 	raw = &s->raw;
-	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP], .wanted = RAW_STACK_MAX_BYTES };
+	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP] };
+	raw->wanted = RAW_STACK_MAX_BYTES - (raw->sp & 4095); /* ends with a page */
 	if (!take_raw_budget(RAW_STACK_MAX_BYTES)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;
@@ -238,8 +241,12 @@ __noinline int attach_raw_stack(u32 slot)
 	if (!find_mapping(slot, raw->sp)) {
 		u64 room = (s->found.end - raw->sp) & ~7ULL;
 
-		if (room < raw->wanted)
+		if (room < raw->wanted) {
 			raw->wanted = room;
+		} else if (room <= STACK_MAX_BYTES) {
+			raw->above = raw->sp + raw->wanted;
+			raw->stack_end = s->found.end;
+		}
 	}
 	add_extra_ranges(s, slot);
 	ship_all_runtimes(slot);
@@ -250,6 +257,7 @@ __noinline int attach_raw_stack(u32 slot)
 	raw->end &= ~7u;
 	give_back_raw_budget(RAW_STACK_MAX_BYTES - raw->end);
 	s->record.raw_bytes = raw->end;
+	send_stack_above(slot);
 	return raw->end;
 }
 

@@ -1,5 +1,6 @@
 #include "kernel/raw_sample.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "absl/status/status.h"
@@ -93,6 +94,15 @@ absl::StatusOr<Record> DecodeCode(std::span<const uint8_t> bytes) {
   return code;
 }
 
+absl::StatusOr<Record> DecodeStack(std::span<const uint8_t> bytes) {
+  if (bytes.size() != sizeof(stack_record)) return Damaged("piece of a stack of a wrong size");
+  const auto* record = reinterpret_cast<const stack_record*>(bytes.data());
+  if (record->bytes_used > STACK_PIECE_BYTES || record->bytes_used % 8 != 0 ||
+      record->address > UINT64_MAX - STACK_PIECE_BYTES)
+    return Damaged("piece of a stack that is larger than its record, or ends behind all memory");
+  return StackPiece{record, bytes.subspan(offsetof(stack_record, bytes), record->bytes_used)};
+}
+
 }  // namespace
 
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
@@ -110,6 +120,7 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     case RECORD_EXISTING:
     case RECORD_MOVED: return DecodeEvent(bytes);
     case RECORD_CODE: return DecodeCode(bytes);
+    case RECORD_STACK: return DecodeStack(bytes);
     case RECORD_MISS: {
       if (bytes.size() != sizeof(miss_record)) return Damaged("table miss of a wrong size");
       const auto* miss = reinterpret_cast<const miss_record*>(bytes.data());

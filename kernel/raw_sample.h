@@ -43,7 +43,13 @@ struct CodeMemory {
   std::array<std::span<const uint8_t>, CODE_MAX_PIECES> bytes;  // As many as pieces.
 };
 
-using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory>;
+// A piece of the stack above a sample's raw slice. The sample comes later, from the same CPU.
+struct StackPiece {
+  const stack_record* record;
+  std::span<const uint8_t> bytes;  // From record->address upwards.
+};
+
+using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory, StackPiece>;
 
 // `bytes` must be 8-byte aligned, as the ring's records are.
 // Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),

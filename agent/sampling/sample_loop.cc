@@ -51,6 +51,10 @@ uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
     resolver_.TakeCode(IdOf(code->record->process), *code);
     return 0;
   }
+  if (const auto* piece = std::get_if<StackPiece>(&*record)) {
+    stack_pieces_.Take(*piece);
+    return sizeof(piece->record->bytes);
+  }
   ++counts_.events;
   if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
     processes_.Advance(event->record->header.time_ns);
@@ -67,8 +71,9 @@ void SampleLoop::TakeSample(const RawSample& sample) {
   Stack stack{.words = sample.user, .ranges = sample.ranges, .end = sample.record->end};
   WalkResult finished;
   uint32_t flags = sample.record->flags;
+  const StackAbove above = stack_pieces_.TakeOf(*sample.record);
   if ((flags & SAMPLE_HAS_RAW) != 0 && walk_ != nullptr) {
-    finished = walk_->Finish(sample);
+    finished = walk_->Finish(sample, above);
     stack = {.words = finished.words, .ranges = finished.ranges, .end = finished.end};
     flags |= finished.flags;
     ++counts_.finished_here;

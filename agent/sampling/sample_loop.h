@@ -21,6 +21,7 @@
 #include "kernel/wall_clock.h"
 #include "reporter/batch.h"
 #include "symbolizer/unwind/sample_walk.h"
+#include "symbolizer/unwind/stack_pieces.h"
 
 namespace stackray {
 
@@ -53,7 +54,7 @@ class SampleLoop {
   SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, SampleWalk* walk,
              OnSealed on_sealed);
 
-  // One record of the ring. Returns the raw-slice bytes that it held, to be given back.
+  // One record of the ring. Returns the bytes of raw stack that it held, to be given back.
   uint64_t Take(std::span<const uint8_t> bytes);
   // Samples that never became a record: they travel as a marker of the host.
   void AddLost(uint64_t detail, uint64_t samples);
@@ -114,6 +115,7 @@ class SampleLoop {
       0;  // Of the open batch: a step of the wall clock touches later ones only.
   int64_t batch_start_unix_ns_ = 0;
   std::vector<int32_t> frames_;  // Scratch.
+  StackPieces stack_pieces_;     // Of samples that are to come.
   SampleLoopCounts counts_;
 };
 

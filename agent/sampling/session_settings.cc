@@ -9,12 +9,13 @@
 namespace stackray {
 namespace {
 
-// A power of two with room for about 4 s of samples of 2 KiB from every CPU, within 1 … 32 MiB.
+// A power of two with room for about 4 s of samples of 2 KiB from every CPU, within 4 … 32 MiB. The least is what some
+// large stacks need that are sent along at the first touches of a program (rustc's have 620 KB).
 uint32_t RingBytes(uint32_t frequency_hz) {
   constexpr uint64_t kSampleBytes = 2048, kSeconds = 4;
   const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   const uint64_t wanted = kSampleBytes * kSeconds * frequency_hz * cpus;
-  uint32_t bytes = 1 << 20;
+  uint32_t bytes = 4 << 20;
   while (bytes < wanted && bytes < (32u << 20)) bytes *= 2;
   return bytes;
 }

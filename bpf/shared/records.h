@@ -30,6 +30,7 @@ enum record_type {
 	RECORD_EXISTING = 6, /* only from the task iterator: a process that is there */
 	RECORD_MOVED = 7,    /* a process is in another cgroup */
 	RECORD_CODE = 8,     /* before the sample that met it: what names a runtime's code */
+	RECORD_STACK = 9,    /* before the sample whose raw slice it goes on behind, from the same CPU */
 };
 
 struct record_header {
@@ -192,5 +193,22 @@ struct code_record {
 	/* then: the pieces' bytes, in their order */
 };
 static_assert(sizeof(struct code_record) == 440, "no hidden padding");
+
+/* RECORD_STACK: a piece of the stack above the raw slice of the sample with this time and thread, which comes next from
+ * this CPU. Pieces follow one another without a gap, upwards. Pages that could not be read are zeros. */
+#define STACK_PIECE_BYTES 32768 /* a constant, because room in the ring is reserved so: at most 32 KiB go to waste */
+#define STACK_MAX_PIECES 32
+#define STACK_MAX_BYTES (RAW_STACK_MAX_BYTES + STACK_MAX_PIECES * STACK_PIECE_BYTES) /* more is no stack, or one too deep */
+struct stack_record {
+	struct record_header header;
+	struct process_key process;
+	u32 tid;
+	u32 cpu;
+	u64 address;   /* of byte 0: a page's start */
+	u32 bytes_used; /* the rest lies behind the stack's mapping; a multiple of 8 */
+	u32 reserved;
+	u8 bytes[STACK_PIECE_BYTES];
+};
+static_assert(sizeof(struct stack_record) == 56 + STACK_PIECE_BYTES, "no hidden padding");
 
 #endif

@@ -1,6 +1,7 @@
 #include "symbolizer/unwind/sample_walk.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace stackray {
@@ -8,17 +9,49 @@ namespace {
 
 constexpr uint64_t kStackPageBytes = 4096;
 
+// A stretch of the sampled stack, with zeros where a page could not be read.
+struct Stretch {
+  uint64_t address;
+  std::span<const uint8_t> bytes;
+
+  bool Has(uint64_t at) const { return at - address < bytes.size(); }
+  // No frame record is in a page of nothing but zeros: return addresses are not 0.
+  bool IsAbsent(uint64_t at) const {
+    const uint64_t page = at & ~(kStackPageBytes - 1);
+    const uint64_t begin = std::max(page, address) - address;
+    const uint64_t end = std::min(page + kStackPageBytes - address, uint64_t{bytes.size()});
+    const auto of_page = bytes.subspan(begin, end - begin);
+    return std::all_of(of_page.begin(), of_page.end(), [](uint8_t byte) { return byte == 0; });
+  }
+  // How many bytes from `at` are here, in its page.
+  size_t Left(uint64_t at) const {
+    const uint64_t end =
+        std::min((at | (kStackPageBytes - 1)) + 1 - address, uint64_t{bytes.size()});
+    return end - (at - address);
+  }
+};
+
 // Answers from one record and the row store. All calls happen under the loader's lock.
 class RecordEnvironment : public WalkEnvironment {
  public:
-  RecordEnvironment(const RawSample& sample, TableLoader& loader, RowMemory& memory)
-      : sample_(sample), loader_(loader), memory_(memory) {}
+  RecordEnvironment(const RawSample& sample, const StackAbove& above, TableLoader& loader,
+                    RowMemory& memory)
+      : sample_(sample),
+        stretches_{Stretch{sample.record->resume.r[UNWIND_SP], sample.raw_stack},
+                   Stretch{above.address, above.bytes}},
+        loader_(loader),
+        memory_(memory) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    const uint64_t at = address - sample_.record->resume.r[UNWIND_SP];
-    if (at > sample_.raw_stack.size() || to.size() > sample_.raw_stack.size() - at) return false;
-    if (to.empty() || IsAbsent(at) || IsAbsent(at + to.size() - 1)) return false;
-    std::memcpy(to.data(), sample_.raw_stack.data() + at, to.size());
+    while (!to.empty()) {
+      const auto in = std::find_if(stretches_.begin(), stretches_.end(),
+                                   [&](const Stretch& stretch) { return stretch.Has(address); });
+      if (in == stretches_.end() || in->IsAbsent(address)) return false;
+      const size_t bytes = std::min(in->Left(address), to.size());
+      std::memcpy(to.data(), in->bytes.data() + (address - in->address), bytes);
+      to = to.subspan(bytes);
+      address += bytes;
+    }
     return true;
   }
 
@@ -46,27 +79,17 @@ class RecordEnvironment : public WalkEnvironment {
   uint8_t* Chunk(uint32_t index) override { return memory_.Chunk(index); }
 
  private:
-  // The slice has zeros where a page of the stack could not be read. No frame record is in a page of
-  // nothing but zeros: return addresses are not 0.
-  bool IsAbsent(uint64_t at) const {
-    const uint64_t sp = sample_.record->resume.r[UNWIND_SP];
-    const uint64_t page = (sp + at) & ~(kStackPageBytes - 1);
-    const uint64_t begin = std::max(page, sp) - sp;
-    const uint64_t end = std::min(page + kStackPageBytes - sp, uint64_t{sample_.raw_stack.size()});
-    const auto bytes = sample_.raw_stack.subspan(begin, end - begin);
-    return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
-  }
-
   const RawSample& sample_;
+  const std::array<Stretch, 2> stretches_;
   TableLoader& loader_;
   RowMemory& memory_;
 };
 
 }  // namespace
 
-WalkResult SampleWalk::Finish(const RawSample& sample) {
+WalkResult SampleWalk::Finish(const RawSample& sample, const StackAbove& above) {
   absl::MutexLock lock(&loader_.mutex());
-  RecordEnvironment environment(sample, loader_, memory_);
+  RecordEnvironment environment(sample, above, loader_, memory_);
   return walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
 }
 

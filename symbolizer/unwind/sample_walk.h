@@ -6,6 +6,7 @@
 #include "kernel/raw_sample.h"
 #include "kernel/row_memory.h"
 #include "symbolizer/unwind/host_walk.h"
+#include "symbolizer/unwind/stack_pieces.h"
 #include "symbolizer/unwind/table_loader.h"
 
 namespace stackray {
@@ -16,9 +17,9 @@ class SampleWalk {
   // Both outlive this.
   SampleWalk(TableLoader& loader, RowMemory& memory) : loader_(loader), memory_(memory) {}
 
-  // `sample` has SAMPLE_HAS_RAW. The stack in the result is whole, from the leaf on; its end says why it
-  // stopped, END_READ_FAULT also when the raw slice was too short.
-  WalkResult Finish(const RawSample& sample);
+  // `sample` has SAMPLE_HAS_RAW; `above`: what of its stack came behind the slice. The stack in the result is
+  // whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both were too short.
+  WalkResult Finish(const RawSample& sample, const StackAbove& above);
 
  private:
   TableLoader& loader_;

@@ -28,6 +28,8 @@ void Check(std::span<const uint8_t> bytes) {
     if (code->pieces.size() > code->bytes.size()) std::abort();
     for (size_t i = 0; i < code->pieces.size(); ++i) ExpectInside(bytes, code->bytes[i]);
   }
+  if (const auto* piece = std::get_if<stackray::StackPiece>(&*record))
+    ExpectInside(bytes, piece->bytes);
   const auto* sample = std::get_if<stackray::RawSample>(&*record);
   if (sample == nullptr) return;
   ExpectInside(bytes, sample->kernel);

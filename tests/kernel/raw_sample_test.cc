@@ -255,6 +255,32 @@ TEST(DecodeRecord, CodeOfARuntime) {
             kDataLoss);
 }
 
+TEST(DecodeRecord, APieceOfAStack) {
+  const auto make = [](u64 address, u32 used, size_t size = sizeof(stack_record)) {
+    Bytes bytes(size);
+    FillHeader(bytes, RECORD_STACK);
+    auto* record = bytes.As<stack_record>();
+    record->address = address;
+    record->bytes_used = used;
+    return bytes;
+  };
+  Bytes good = make(0x7000, 4096);
+  good.data()[offsetof(stack_record, bytes) + 1] = 77;
+  const absl::StatusOr<Record> record = good.Decode();
+  ASSERT_TRUE(record.ok());
+  const auto* piece = std::get_if<StackPiece>(&*record);
+  ASSERT_NE(piece, nullptr);
+  EXPECT_EQ(piece->record->address, 0x7000u);
+  ASSERT_EQ(piece->bytes.size(), 4096u);
+  EXPECT_EQ(piece->bytes[1], 77);
+  EXPECT_TRUE(make(0x7000, STACK_PIECE_BYTES).Decode().ok());
+  EXPECT_EQ(make(0x7000, STACK_PIECE_BYTES + 8).Code(), kDataLoss);
+  EXPECT_EQ(make(0x7000, 4095).Code(), kDataLoss);
+  EXPECT_EQ(make(UINT64_MAX - 4095, 4096).Code(), kDataLoss);
+  EXPECT_EQ(make(0x7000, 4096, sizeof(stack_record) + 8).Code(), kDataLoss);
+  EXPECT_EQ(make(0x7000, 4096, sizeof(stack_record) - 8).Code(), kDataLoss);
+}
+
 TEST(DecodeRecord, ProcessEventsAndMisses) {
   for (const record_type type :
        {RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED}) {

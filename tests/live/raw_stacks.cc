@@ -120,13 +120,13 @@ FrameSymbols RawStacks::Symbols(const ProcessId& process, const WalkResult& walk
                             range.start - range.file_offset);
 }
 
-RawStack RawStacks::Finish(const RawSample& sample) {
+RawStack RawStacks::Finish(const RawSample& sample, const StackAbove& above) {
   WalkResult walk{.words = {sample.user.begin(), sample.user.end()},
                   .ranges = {sample.ranges.begin(), sample.ranges.end()},
                   .end = sample.record->end};
   RawStack stack;
   if ((sample.record->flags & SAMPLE_HAS_RAW) != 0) {
-    walk = walk_->Finish(sample);
+    walk = walk_->Finish(sample, above);
     stack.finished_here = true;
   }
   stack.end = walk.end;
@@ -161,17 +161,27 @@ std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
   sampler_->StopOnNextSample();
   if (!WaitUntilStopped(timeout_ms)) return std::nullopt;
   std::vector<uint8_t> last;  // Those before it are of memory that may have changed since.
+  StackPieces pieces;
+  StackAbove above_last;
   const auto keep_last = [&](std::span<const uint8_t> bytes) {
     const absl::StatusOr<Record> record = DecodeRecord(bytes);
-    const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
+    if (!record.ok()) return;
+    if (const auto* piece = std::get_if<StackPiece>(&*record)) {
+      sampler_->ReturnRawBudget(sizeof(piece->record->bytes));
+      pieces.Take(*piece);
+    }
+    const auto* sample = std::get_if<RawSample>(&*record);
     if (sample == nullptr) return;
     sampler_->ReturnRawBudget(sample->raw_stack.size());
-    if ((sample->record->flags & SAMPLE_IN_KERNEL) == 0) last.assign(bytes.begin(), bytes.end());
+    StackAbove above = pieces.TakeOf(*sample->record);
+    if ((sample->record->flags & SAMPLE_IN_KERNEL) != 0) return;
+    last.assign(bytes.begin(), bytes.end());
+    above_last = std::move(above);
   };
   while (sampler_->ReadSamples(0, keep_last) > 0) continue;
   const absl::StatusOr<Record> record = DecodeRecord(last);
   if (!record.ok()) return std::nullopt;
-  return Finish(std::get<RawSample>(*record));
+  return Finish(std::get<RawSample>(*record), above_last);
 }
 
 }  // namespace stackray::test

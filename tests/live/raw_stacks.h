@@ -57,7 +57,7 @@ class RawStacks {
  private:
   explicit RawStacks(uint32_t pid) : pid_(pid) {}
   void AnswerMisses();
-  RawStack Finish(const RawSample& sample);
+  RawStack Finish(const RawSample& sample, const StackAbove& above);
   RawFrame NativeFrame(const WalkResult& walk, uint64_t word);
   // Of the runtime whose file `of` is of.
   LoopPart PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t of);
