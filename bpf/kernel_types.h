@@ -85,6 +85,7 @@ struct mm_struct {
 	mm_context_t context;
 	struct file *exe_file;
 	unsigned long exec_vm;
+	int map_count;
 };
 typedef struct seqcount {
 	unsigned int sequence;

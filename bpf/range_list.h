@@ -2,8 +2,8 @@
 /* All executable mappings of a process, remembered from one raw slice to the next, per CPU.
  *
  * To list them anew takes a look at every VMA, and a dozen reads of cold memory for each that is executable:
- * 45 us in a compiler with 150 mappings. What was listed is used again while the kernel counts as many executable
- * pages (mm_struct.exec_vm) in the same image of the same process, and each mapping is checked as the range cache
+ * 45 us in a compiler with 150 mappings. What was listed is used again while the kernel counts as many mappings and as
+ * many executable pages (mm_struct.map_count, exec_vm) in the same image of the same process, and each mapping is checked as the range cache
  * checks its own: one that came while another of the same size went is noticed by the one that went. Kernels that do
  * not say when a VMA is detached list anew each time.
  *
@@ -25,9 +25,19 @@ static __always_inline u64 executable_pages_of(const struct scratch *s)
 	return BPF_CORE_READ(mm, exec_vm);
 }
 
+/* Of all kinds. Writable code, as some JITs have it, is not among the executable pages that the kernel counts
+ * (is_exec_mapping() in mm/internal.h). */
+static __always_inline u64 mappings_of(const struct scratch *s)
+{
+	struct mm_struct *mm = (void *)s->task_mm;
+
+	return BPF_CORE_READ(mm, map_count);
+}
+
 static __always_inline int is_list_of(const struct range_list *list, const struct scratch *s)
 {
 	return KNOWS_DETACHED && list->mm == s->task_mm && list->executable_pages == executable_pages_of(s) &&
+	       list->mappings == mappings_of(s) &&
 	       list->file_generation == store_generation() && list->count <= RANGES_PER_LIST &&
 	       is_same_process(&list->owner, &s->record.process);
 }
@@ -41,6 +51,7 @@ static __always_inline void begin_list(struct scratch *s)
 		return;
 	list->mm = s->task_mm;
 	list->executable_pages = executable_pages_of(s);
+	list->mappings = mappings_of(s);
 	list->file_generation = store_generation();
 	list->owner = s->record.process;
 	list->count = 0;

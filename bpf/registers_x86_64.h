@@ -25,6 +25,29 @@ static __always_inline int is_user_mode(u64 mode)
 	return !!(mode & 3);
 }
 
+/* System calls that make a thread (arch/x86/entry/syscalls/syscall_64.tbl). */
+#define SYSCALL_CLONE 56
+/* mov $56, %eax; syscall, and the same with 435 (clone3): what the C library's functions of these names have in front of the
+ * place where both threads come back. */
+#define CODE_OF_CLONE 0x050f00000038b8ULL
+#define CODE_OF_CLONE3 0x050f000001b3b8ULL
+
+/* Has the thread just been made, on a stack of its own? Nobody has called it: the code around it is its maker's. The
+ * instruction leaves its pc in rcx; the maker's rax is not 0; a child on a copy of its maker's stack has callers. */
+static __always_inline int starts_thread(const struct unwind_registers *regs, u64 system_call)
+{
+	const u64 rsi = regs->r[4];
+	u64 code = 0;
+
+	if (regs->r[0] || regs->r[2] != regs->pc)
+		return 0;
+	if (system_call == SYSCALL_CLONE)
+		return !!rsi;
+	if (bpf_probe_read_user(&code, sizeof(code), (void *)(regs->pc - sizeof(code))))
+		return 0;
+	return code >> 8 == CODE_OF_CLONE3 || (code >> 8 == CODE_OF_CLONE && rsi == regs->r[UNWIND_SP]);
+}
+
 static __always_inline int tick_registers(struct scratch *s, const struct tick_context *ctx, u64 mode)
 {
 	struct unwind_registers *regs = &s->regs;
@@ -46,6 +69,7 @@ static __always_inline int tick_registers(struct scratch *s, const struct tick_c
 	regs->r[13] = ctx->r13;
 	regs->r[14] = ctx->r14;
 	regs->r[15] = ctx->r15;
+	s->is_thread_start = starts_thread(regs, ~0ULL);
 	return mode == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 
@@ -87,6 +111,7 @@ static __always_inline int saved_registers(struct scratch *s, void *at)
 	 * interrupts have -1 there (arch/x86/entry/entry_64.S). */
 	/* The instruction leaves its pc in rcx: where that is another one, a signal's handler is about to begin. */
 	s->regs.exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
+	s->is_thread_start = starts_thread(&s->regs, saved->orig_rax);
 	return saved->cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 

@@ -57,9 +57,10 @@ struct range_set {
 struct range_list {
 	u64 mm; /* 0: empty */
 	u64 executable_pages; /* mm_struct.exec_vm then */
+	u64 mappings;         /* mm_struct.map_count then */
 	u64 file_generation;
 	struct process_key owner;
-	u64 padding[2];
+	u64 padding;
 	u32 count, reserved; /* count: RANGES_PER_LIST + 1 when there are more */
 	struct cached_range ranges[RANGES_PER_LIST];
 };
@@ -217,6 +218,7 @@ struct scratch {
 	u8 runtime_at, runtime_shipped; /* whose frames are being walked; how many have all theirs in the record */
 	u8 step_taken;                /* BPF only: the frame that met a runtime was left already */
 	struct met_runtime runtimes[MAX_RUNTIMES]; /* the first one is walked along with the native frames */
+	u32 is_thread_start;          /* BPF only: the leaf is a new thread's, which nobody has called */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */

@@ -33,6 +33,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->runtime_begun = 0;
 	s->runtime_at = 0;
 	s->runtime_shipped = 0;
+	s->is_thread_start = 0;
 	s->wake_reader = 0;
 	s->flags = 0;
 	s->miss = 0;
@@ -368,6 +369,19 @@ static __always_inline u32 marks_pages(const struct scratch *s)
 	return !(s->record.header.time_ns * 0x9e3779b97f4a7c15ULL >> 56); /* Fibonacci hashing */
 }
 
+/* The leaf alone, which begins its thread. */
+__noinline int take_thread_start(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+	u64 file_offset;
+	int end;
+
+	if (!s)
+		return END_BAD_TABLE;
+	end = enter_native_frame(s, &file_offset);
+	return end ? end : END_UNDEFINED_RA;
+}
+
 /* Fills in the user part of the record. */
 static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task)
 {
@@ -386,7 +400,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);
 		begin_trace(s);
-		end = walk_native(slot);
+		end = s->is_thread_start ? take_thread_start(slot) : walk_native(slot);
 		if (end == END_ENTERED_RUNTIME)
 			end = walk_mixed(s, slot);
 		end_trace(s);

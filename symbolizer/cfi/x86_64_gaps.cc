@@ -10,7 +10,7 @@ namespace stackray::cfi {
 namespace {
 
 constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
-constexpr uint32_t kLeastGapBytes = 16;
+constexpr uint32_t kLeastGapBytes = 8;  // In clone3 of the C library 10 bytes have no rules.
 constexpr uint64_t kBytesBefore = 32 << 10, kBytesAfter = 4 << 10;
 
 struct Gap {
