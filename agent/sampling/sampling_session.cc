@@ -110,13 +110,28 @@ void SamplingSession::AnswerMisses() {
   while (!stopping_) {
     sampler_->ReadMisses(timeout_ms, [this](std::span<const uint8_t> bytes) {
       const absl::StatusOr<Record> record = DecodeRecord(bytes);
-      if (!record.ok()) return;
-      if (const auto* miss = std::get_if<TableMiss>(&*record)) loader_->HandleMiss(*miss->record);
-      if (const auto* exec = std::get_if<ProcessEvent>(&*record))
-        loader_->LoadAhead(exec->record->process.pid, exec->record->executable,
-                           PathOf(exec->executable));
+      if (record.ok()) AnswerMiss(*record);
     });
     timeout_ms = loader_->KeepRowBudget() ? kShrinkStepMs : kNoTimeout;
+  }
+}
+
+void SamplingSession::AnswerMiss(const Record& record) {
+  const auto waited = [this](const record_header& header, TableWaits* waits) {
+    const uint64_t ns = BootTimeNs() - header.time_ns;
+    const absl::MutexLock lock(&waits_mutex_);
+    ++waits->count;
+    waits->sum_ns += ns;
+    waits->longest_ns = std::max(waits->longest_ns, ns);
+  };
+  if (const auto* miss = std::get_if<TableMiss>(&record)) {
+    loader_->HandleMiss(*miss->record);
+    waited(miss->record->header, &after_miss_);
+  }
+  if (const auto* exec = std::get_if<ProcessEvent>(&record)) {
+    loader_->LoadAhead(exec->record->process.pid, exec->record->executable,
+                       PathOf(exec->executable));
+    waited(exec->record->header, &after_exec_);
   }
 }
 
@@ -214,6 +229,11 @@ SessionCounts SamplingSession::Counts() {
   counts.frames = resolver_->counts();
   counts.map_bytes = sampler_->MapBytes();
   counts.cache_bytes = resolver_->cache_bytes();
+  {
+    const absl::MutexLock lock(&waits_mutex_);
+    counts.after_exec = after_exec_;
+    counts.after_miss = after_miss_;
+  }
   absl::MutexLock lock(&loader_->mutex());
   counts.tables = rows_->statistics();
   return counts;

@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "agent/sampling/sample_loop.h"
 #include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
@@ -38,6 +40,11 @@ struct SessionSettings {
   LoopFrames loop_frames = LoopFrames::kHidden;
 };
 
+// How long tables took: from an event in the kernel until BPF could read what it wanted.
+struct TableWaits {
+  uint64_t count = 0, sum_ns = 0, longest_ns = 0;
+};
+
 // One moment of a session. Exactly: produced = lost + in_flight + those in sealed batches, where
 // markers of lost samples count nowhere.
 struct SessionCounts {
@@ -48,6 +55,8 @@ struct SessionCounts {
   FrameResolver::Counts frames;
   RowStore::Statistics tables;
   uint64_t map_bytes = 0, cache_bytes = 0;
+  TableWaits after_exec;  // Of programs that no process ran before.
+  TableWaits after_miss;  // Of pages that a walk has met first.
 
   uint64_t lost() const {
     return kernel.value[COUNT_RING_FULL] + kernel.value[COUNT_SCRATCH_BUSY] + loop.damaged_records;
@@ -105,6 +114,7 @@ class SamplingSession {
                 .symbol_cache_bytes = settings_.symbol_cache_bytes,
                 .frequency_hz = settings_.sampler.frequency_hz} {}
   void AnswerMisses();
+  void AnswerMiss(const Record& record);
   int TakeAll(int timeout_ms);  // How many records.
   void ListProcesses();
   void LookForLostEvents(const counters& now);
@@ -123,6 +133,8 @@ class SamplingSession {
   std::unique_ptr<FrameResolver> resolver_;
   std::unique_ptr<SampleLoop> loop_;
   std::unique_ptr<ProcessIterator> iterator_;  // nullptr: /proc is read instead.
+  absl::Mutex waits_mutex_;
+  TableWaits after_exec_ ABSL_GUARDED_BY(waits_mutex_), after_miss_ ABSL_GUARDED_BY(waits_mutex_);
   std::thread table_thread_;
   std::atomic<bool> stopping_{false};
   uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0, seen_lost_events_ = 0;

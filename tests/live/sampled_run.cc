@@ -93,7 +93,11 @@ void SampledRun::Run(int timeout_ms, uint64_t samples) {
 }
 
 void SampledRun::Keep(const DecodedBatch& batch) {
-  for (const DecodedSample& sample : batch.samples) stacks_.push_back(MakeStack(batch, sample));
+  for (const DecodedSample& sample : batch.samples) {
+    stacks_.push_back(MakeStack(batch, sample));
+    stacks_.back().batch = batches_;
+  }
+  ++batches_;
 }
 
 uint64_t SampledRun::with_user_stack() {

@@ -21,6 +21,7 @@ struct SeenStack {
   std::vector<DecodedFrame> user;    // Leaf first, markers left out.
   std::string marker;                // "[truncated: …]", "[unknown jit]"; empty: none.
   int64_t count = 0;
+  int batch = 0;  // In the order of their sealing.
 
   // The leaf-first names; "" for a frame without one.
   std::vector<std::string> UserNames() const;
@@ -60,6 +61,7 @@ class SampledRun {
 
   std::unique_ptr<SamplingSession> session_;
   std::vector<SeenStack> stacks_;
+  int batches_ = 0;
   bool stopped_ = false;
 };
 
