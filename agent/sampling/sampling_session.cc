@@ -1,12 +1,16 @@
 #include "agent/sampling/sampling_session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
+#include "kernel/process_files.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -75,7 +79,22 @@ SamplingSession::~SamplingSession() {
   if (table_thread_.joinable()) table_thread_.join();
 }
 
+// All processes have the one that this one has. Code on a stack of its own that calls it (Go's) cannot be walked on in user
+// space, so its rows should be there from the start.
+void SamplingSession::LoadVdso() {
+  const auto own = static_cast<uint32_t>(getpid());
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(own);
+  if (!ranges.ok()) return;
+  for (const code_range& range : *ranges) {
+    if (range.kind != RANGE_VDSO) continue;
+    const uint64_t end = range.file_offset + (range.end - range.start);
+    for (uint64_t at = range.file_offset; at < end; at += PAGE_TEXT_BYTES)
+      loader_->LoadPage(own, range, at).IgnoreError();  // A walk that wants it asks again.
+  }
+}
+
 absl::Status SamplingSession::Start() {
+  LoadVdso();
   table_thread_ = std::thread([this] { AnswerMisses(); });
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;
   running_ = true;

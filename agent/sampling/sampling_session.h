@@ -113,6 +113,7 @@ class SamplingSession {
         limits_{.unwind_table_bytes = settings_.unwind_table_bytes,
                 .symbol_cache_bytes = settings_.symbol_cache_bytes,
                 .frequency_hz = settings_.sampler.frequency_hz} {}
+  void LoadVdso();
   void AnswerMisses();
   void AnswerMiss(const Record& record);
   int TakeAll(int timeout_ms);  // How many records.

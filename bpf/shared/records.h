@@ -15,7 +15,7 @@
 #define RECORD_LAYOUT_VERSION 1
 
 #define COMMAND_BYTES 16          /* the kernel's TASK_COMM_LEN */
-#define SAMPLE_MAX_NATIVE_FRAMES 1056 /* where no runtime has frames among them */
+#define SAMPLE_MAX_NATIVE_FRAMES 2080 /* where no runtime has frames among them */
 #define SAMPLE_MAX_USER_WORDS 5120 /* 900 frames of a runtime (2 words each), each with 3 native ones */
 #define SAMPLE_MAX_KERNEL_FRAMES 127
 #define SAMPLE_MAX_RANGES 192     /* mappings one stack may touch; also the cap of a miss's extra ranges */

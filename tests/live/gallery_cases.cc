@@ -101,7 +101,7 @@ constexpr const char* kGoStacks =
 constexpr const char* kLandingPad =
     "the unwinding library's frame holds the landing pad's registers already: both are lost above "
     "it";
-constexpr const char* kUnbounded = "a record holds 1,056 words, the oracle has no such bound";
+constexpr const char* kUnbounded = "a record holds 2,080 words, the oracle has no such bound";
 
 constexpr std::array kErrors = {
     OracleError{"anonymous_code", "gdb", kNoRules, LosesTheStack},
