@@ -13,8 +13,9 @@ namespace {
 
 constexpr size_t kMaxOwners = 16'384;
 constexpr size_t kMaxMadeCodeFiles = 4'096;
-// What an entry costs beside its code: the list's node, the map's slot, the shared pointer's block.
-constexpr size_t kEntryOverheadBytes = 128;
+// What an entry costs beside its code: the list's node, the map's slot with its share of empty ones, the shared pointer's
+// block, and what the allocator adds to the code's texts.
+constexpr size_t kEntryOverheadBytes = 240;
 
 }  // namespace
 

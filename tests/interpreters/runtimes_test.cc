@@ -1,8 +1,6 @@
 #include "interpreters/runtimes.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string>
@@ -10,18 +8,10 @@
 #include "bpf/shared/records.h"
 #include "interpreters/python/python_layouts.h"
 #include "tests/interpreters/fake_memory.h"
+#include "tests/interpreters/fake_runtime.h"
 
 namespace stackray::test {
 namespace {
-
-class FakeRuntimeMemory : public RuntimeMemory {
- public:
-  absl::Status Put(uint32_t runtime, const runtime_layout& layout) override {
-    put_[runtime] = layout;
-    return absl::OkStatus();
-  }
-  std::map<uint32_t, runtime_layout> put_;
-};
 
 // The reader that Runtimes opens is a view of the test's memory.
 class MemoryView : public ProcessMemory {
@@ -40,12 +30,8 @@ constexpr ProcessId kProcess{.pid = 7, .exec_id = 1, .start_time_ns = 9};
 class RuntimesTest : public testing::Test {
  protected:
   RuntimesTest() {
-    file_.identity = {.inode = 5, .device = 1, .generation = 0, .size_bytes = 1};
-    const std::string path = std::string(FAKE_PYTHONS) + "/fake_python_3_11.so";
-    file_.fd = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info = {};
-    EXPECT_EQ(fstat(file_.fd.get(), &info), 0);
-    file_.source = std::make_unique<FdSource>(file_.fd.get(), static_cast<uint64_t>(info.st_size));
+    EXPECT_NE(file_.source, nullptr);
+    if (file_.source == nullptr) return;
     absl::StatusOr<ElfImage> image = ElfImage::Create(*file_.source);
     EXPECT_TRUE(image.ok());
     if (image.ok()) number_ = runtimes_.Recognise(file_, *image);
@@ -100,7 +86,7 @@ class RuntimesTest : public testing::Test {
   FakeMemory memory_;
   Runtimes runtimes_{bpf_, 4096,
                      [this](uint32_t) { return std::make_unique<MemoryView>(memory_); }};
-  ExecutableFile file_;
+  ExecutableFile file_ = FakeExecutable(std::string(FAKE_PYTHONS) + "/fake_python_3_11.so");
   uint32_t number_ = 0;
 };
 
