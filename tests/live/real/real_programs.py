@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Real programs under real load: how many stacks are complete, how deep they are, how many frames have a name.
 
-    real_programs.py STACKRAY [--seconds N] [--only NAME,NAME] [--least PERCENT]
+    real_programs.py STACKRAY [--seconds N] [--only NAME,NAME] [--least PERCENT] [--least-sum PERCENT]
 
 Each workload (workloads.py) runs twice: started before the agent, which then comes with empty tables, and after it. Prints
 one row of a table a run, and below it why stacks are not complete. Programs that are not here are left out by name.
-Exit: 1 when a row is below --least, 77 when nothing could be run.
+Exit: 1 when a row is below --least, or the sum below --least-sum, 77 when nothing could be run.
 
 "Of JIT code" counts the stacks that pass through executable memory of no file. Of java they are left out where they are
 cut: its own threads (collector, compilers) are what is looked at here, Java's frames are not unwound yet.
@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--only", default="")
     parser.add_argument("--least", type=float, default=0.0)
+    parser.add_argument("--least-sum", type=float, default=0.0)
     options = parser.parse_args()
     only = [name for name in options.only.split(",") if name]
     total, low, details = Row(), [], []
@@ -199,6 +200,8 @@ def main():
     if total.samples == 0:
         print("nothing could be run")
         return SKIPPED
+    if total.percent() < options.least_sum:
+        low.append(f"sum: {total.percent():.2f} %")
     print(total.text("**sum**", ""))
     print()
     print("\n".join(details))
