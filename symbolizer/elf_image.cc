@@ -14,6 +14,8 @@ constexpr uint64_t kMaxHeaders = 65536;
 constexpr uint64_t kMaxSectionNameBytes = 8 << 20;
 constexpr uint64_t kMaxOneNoteBytes = 64 << 10;
 constexpr uint64_t kMaxNoteBytes = 1 << 20;
+constexpr uint32_t kGnuSframe =
+    PT_LOOS + 0x474e554;  // PT_GNU_SFRAME, which <elf.h> has from glibc 2.40 on.
 
 template <typename T>
 absl::StatusOr<T> ReadStruct(const ByteSource& source, uint64_t offset) {
@@ -115,6 +117,8 @@ absl::Status ElfImage::ReadProgramHeaders(const ByteSource& source, const Elf64_
       note_segments_.emplace_back(program.p_offset, program.p_filesz);
     } else if (program.p_type == PT_GNU_EH_FRAME) {
       eh_frame_header_address_ = program.p_vaddr;
+    } else if (program.p_type == kGnuSframe) {
+      sframe_address_ = program.p_vaddr;
     }
   }
   return absl::OkStatus();

@@ -55,6 +55,8 @@ class ElfImage {
 
   // PT_GNU_EH_FRAME's address (the .eh_frame_hdr), which survives stripping of section headers.
   std::optional<uint64_t> eh_frame_header_address() const { return eh_frame_header_address_; }
+  // PT_GNU_SFRAME's (the .sframe), likewise.
+  std::optional<uint64_t> sframe_address() const { return sframe_address_; }
 
   // ELF address ↔ file offset through the PT_LOADs; nullopt outside of them or of their file bytes.
   // Where two segments claim the same byte, the executable one answers.
@@ -79,7 +81,7 @@ class ElfImage {
   std::vector<ElfSegment> segments_;
   std::vector<ElfSection> sections_;
   std::vector<std::pair<uint64_t, uint64_t>> note_segments_;  // File offset, bytes of each PT_NOTE.
-  std::optional<uint64_t> eh_frame_header_address_;
+  std::optional<uint64_t> eh_frame_header_address_, sframe_address_;
   std::vector<std::vector<uint8_t>> notes_;
 };
 

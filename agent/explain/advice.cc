@@ -91,7 +91,8 @@ void NameAdvice(const Explanation& explanation, const CodeFacts& facts, const Sa
 // What a marker means where it stands behind code of this file.
 std::vector<std::string> WaysToWholeStacks(std::string_view marker, const CodeFacts* facts) {
   const bool has_table = facts != nullptr && (facts->unwind == UnwindSource::kEhFrame ||
-                                              facts->unwind == UnwindSource::kDebugFrame);
+                                              facts->unwind == UnwindSource::kDebugFrame ||
+                                              facts->unwind == UnwindSource::kSframe);
   if (marker == "[truncated: too deep]") return {"deeper stacks are not taken"};
   if (marker == "[truncated: 32-bit code]") return {"32-bit programs are not unwound"};
   if (marker == "[truncated: file not loaded]" || marker == "[truncated: table not loaded]")

@@ -26,11 +26,16 @@ bool HasDebugInfo(const ElfImage& image) {
 }
 
 UnwindSource UnwindOf(const ElfImage& image, const ByteSource& source, bool is_go) {
-  if (!UnwindTables::HasEntries(source, image) || !UnwindTables::Create(source, image).ok())
-    return is_go ? UnwindSource::kGo : UnwindSource::kNone;
-  const bool eh_frame = Has(image, ".eh_frame") || image.eh_frame_header_address();
-  if (!eh_frame && is_go) return UnwindSource::kGo;  // Its .debug_frame is not needed.
-  return eh_frame ? UnwindSource::kEhFrame : UnwindSource::kDebugFrame;
+  const UnwindTables::Kind first = UnwindTables::Create(source, image).ok()
+                                       ? UnwindTables::FirstOf(source, image)
+                                       : UnwindTables::Kind::kNone;
+  if (first == UnwindTables::Kind::kEhFrame) return UnwindSource::kEhFrame;
+  if (is_go) return UnwindSource::kGo;  // Its .debug_frame is not needed.
+  switch (first) {
+    case UnwindTables::Kind::kDebugFrame: return UnwindSource::kDebugFrame;
+    case UnwindTables::Kind::kSframe: return UnwindSource::kSframe;
+    default: return UnwindSource::kNone;
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace stackray {
 enum class UnwindSource {
   kEhFrame,     // .eh_frame.
   kDebugFrame,  // .debug_frame alone.
+  kSframe,      // .sframe alone.
   kGo,          // Go keeps frame pointers.
   kNone,        // No table: frame pointers, if the code keeps them.
   kUnknown,     // The file could not be read.

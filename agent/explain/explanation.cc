@@ -27,6 +27,7 @@ std::string_view UnwindText(UnwindSource source) {
   switch (source) {
     case UnwindSource::kEhFrame: return ".eh_frame";
     case UnwindSource::kDebugFrame: return ".debug_frame";
+    case UnwindSource::kSframe: return "SFrame";
     case UnwindSource::kGo: return "Go's table of functions";
     case UnwindSource::kNone: return "no table: its instructions";
     case UnwindSource::kUnknown: return "not readable";

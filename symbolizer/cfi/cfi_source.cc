@@ -10,6 +10,7 @@
 #include "symbolizer/cfi/arm64_gaps.h"
 #include "symbolizer/cfi/frame_section.h"
 #include "symbolizer/cfi/page_builder.h"
+#include "symbolizer/cfi/sframe.h"
 
 namespace stackray {
 namespace {
@@ -73,7 +74,8 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
     absl::StatusOr<std::vector<uint64_t>> found = cfi::FindArm64Functions(source, elf);
     if (found.ok()) functions = *std::move(found);
   }
-  if (!section && !is_x86 && functions.empty())
+  std::unique_ptr<cfi::SframeTable> sframe = cfi::SframeTable::Create(elf, source);
+  if (!section && !is_x86 && functions.empty() && sframe == nullptr)
     return absl::NotFoundError("no call frame information");
   // Without any, an empty section: all code is a gap.
   cfi::FrameSection none;
@@ -89,11 +91,14 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
     if (const auto more = cfi::FindDebugFrame(source, elf); more)
       builder->FillFrom(
           std::make_unique<Builder>(source, *more, code, stubs, std::vector<uint64_t>()));
+  builder->FillFrom(std::move(sframe));
   return UnwindTables(std::move(builder));
 }
 
-bool UnwindTables::HasEntries(const ByteSource& source, const ElfImage& elf) {
-  return cfi::FindFrameSection(source, elf).has_value();
+UnwindTables::Kind UnwindTables::FirstOf(const ByteSource& source, const ElfImage& elf) {
+  if (const auto section = cfi::FindFrameSection(source, elf); section)
+    return section->region.is_debug_frame ? Kind::kDebugFrame : Kind::kEhFrame;
+  return cfi::SframeTable::Create(elf, source) != nullptr ? Kind::kSframe : Kind::kNone;
 }
 
 UnwindTables::UnwindTables(std::unique_ptr<Builder> builder) : builder_(std::move(builder)) {}

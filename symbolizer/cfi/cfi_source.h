@@ -2,12 +2,12 @@
 //
 // A page is 16 KiB of the file (by file offset, so that it is the same in every process); its rows
 // are encoded as bpf/shared/unwind_table.h says for the file's machine. Of Go's code its own table is asked first
-// (go_frames.h). Where .eh_frame has no entry, .debug_frame may have one; where neither has, x86-64's instructions are looked at
-// (instruction_look.h). An address belongs to the entry that begins last
+// (go_frames.h). Where .eh_frame has no entry, .debug_frame may have one, and then .sframe (sframe.h); where none has, x86-64's
+// instructions are looked at (instruction_look.h). An address belongs to the entry that begins last
 // at or below it, as in the runtime unwinders; where entries overlap the later one holds. Input: a
 // foreign file that may change while it is read. Nothing in it is trusted, and each page
 //          costs bounded work (about 10 ms at worst, 5 µs as compilers write them).
-// Memory:  below 100 KiB a file, taken at the first page (memory_bytes() tells). A file without a
+// Memory:  below 100 KiB a file (33 more with .sframe), taken at the first page (memory_bytes() tells). A file without a
 // usable
 //          .eh_frame_hdr costs 8 bytes more for each entry, at most 16 MiB, and time for one pass
 //          over .eh_frame at the first page; a compressed .debug_frame its size, at most 32 MiB.
@@ -34,11 +34,12 @@ struct PageRange {
 class UnwindTables {
  public:
   // `source` must outlive this object; `elf` is read during the call only.
-  // Errors: NotFound (no code; on arm64 also no call frame information), Unimplemented (neither x86-64 nor arm64).
+  // Errors: NotFound (no code; on arm64 also no table), Unimplemented (neither x86-64 nor arm64).
   static absl::StatusOr<UnwindTables> Create(const ByteSource& source, const ElfImage& elf);
 
-  // Whether the file has call frame information. Without it pages are made from its instructions.
-  static bool HasEntries(const ByteSource& source, const ElfImage& elf);
+  // The table that is asked first; with none, pages are made from the file's instructions.
+  enum class Kind { kNone, kEhFrame, kDebugFrame, kSframe };
+  static Kind FirstOf(const ByteSource& source, const ElfImage& elf);
 
   UnwindTables(UnwindTables&&) noexcept;
   UnwindTables& operator=(UnwindTables&&) noexcept;

@@ -119,6 +119,8 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
         row.code = encoder_.CodeOfRule(more_->encoder_.rules()[row.code & CODE_INDEX_MASK]);
     rows_.FillFrom(rows);
   }
+  if (sframe_ != nullptr)
+    if (absl::Status status = FillFromSframe(page); !status.ok()) return status;
   if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
   const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
   uint64_t done = page_begin;
@@ -137,6 +139,28 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
       return status;
     done = end;
   }
+  return absl::OkStatus();
+}
+
+absl::Status UnwindTables::Builder::FillFromSframe(uint32_t page) {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  cfi::PageRows found;
+  uint64_t done = page_begin;
+  for (const Code& code : code_) {
+    const uint64_t begin = std::max(code.file_begin, done);
+    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    const uint64_t address = code.address + (begin - code.file_begin);
+    const cfi::SframeTable::Piece piece{.begin = address,
+                                        .end = address + (end - begin),
+                                        .page_offset = static_cast<uint32_t>(begin - page_begin)};
+    if (absl::Status status = sframe_->AppendRows(piece, &encoder_, &found); !status.ok())
+      return status;
+    if (end < page_begin + PAGE_TEXT_BYTES)
+      found.Append(static_cast<uint32_t>(end - page_begin), kNone);
+    done = end;
+  }
+  rows_.FillFrom(found.rows());
   return absl::OkStatus();
 }
 
@@ -325,6 +349,7 @@ size_t UnwindTables::Builder::memory_bytes() const {
   if (entries_) bytes += entries_->memory_bytes();
   if (more_ != nullptr) bytes += more_->memory_bytes();
   if (go_ != nullptr) bytes += go_->memory_bytes();
+  if (sframe_ != nullptr) bytes += sframe_->memory_bytes();
   if (index_ != nullptr) bytes += index_->memory_bytes();
   return bytes;
 }

@@ -19,6 +19,7 @@
 #include "symbolizer/cfi/go_frames.h"
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
+#include "symbolizer/cfi/sframe.h"
 
 namespace stackray {
 
@@ -36,6 +37,9 @@ class UnwindTables::Builder {
 
   // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
   void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
+
+  // The same for an SFrame section, asked after all others (null: none). Before the first BuildPage().
+  void FillFrom(std::unique_ptr<cfi::SframeTable> sframe) { sframe_ = std::move(sframe); }
 
   // What is looked at where no section covers it: as `code`, ascending. And where the program begins, which nobody
   // calls. Before the first BuildPage().
@@ -71,6 +75,7 @@ class UnwindTables::Builder {
   absl::Status ReadStatus() const;
   absl::Status CollectRows(uint32_t page);
   absl::Status FillGaps(uint32_t page);
+  absl::Status FillFromSframe(uint32_t page);
   absl::Status CollectGoRows(uint32_t page, cfi::PageRows* rows);
   bool IsFull(const cfi::PageRows& rows, uint32_t page) const;
   Result CollectPage(uint32_t page);
@@ -98,6 +103,7 @@ class UnwindTables::Builder {
   uint64_t entry_ = 0;
   std::unique_ptr<cfi::GoFrames> go_;  // Null: not a Go program.
   std::unique_ptr<Builder> more_;      // Null: there is one section only.
+  std::unique_ptr<cfi::SframeTable> sframe_;
   int64_t budget_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Writes the fuzz targets' seeds, made from this very machine and of further files: make_seeds FOLDER [FILE…]
-// Small real ELF files, the vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages, a process
-// context. Every target
+// Small real ELF files, the vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages, SFrame
+// sections, a process context. Every target
 // gets all of them: what means nothing to one is cheap.
 #include <elf.h>
 #include <fcntl.h>
@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "symbolizer/cfi/cfi_source.h"
+#include "tests/symbolizer/cfi/frame_file.h"
+#include "tests/symbolizer/cfi/sframe_file.h"
 #include "tests/symbolizer/go/made_go_file.h"
 
 namespace {
@@ -61,6 +63,24 @@ Bytes FirstUnwindPage(const Bytes& file) {
   Bytes seed(4);  // page_blob_fuzz: where the blob lies.
   seed.insert(seed.end(), blob->begin(), blob->end());
   return seed;
+}
+
+// A section of each version with rows of each kind: sframe_fuzz.
+Bytes SframeSection(uint8_t version) {
+  stackray::SframeFile file{.version = version, .functions = {}};
+  for (uint64_t i = 0; i < 6; ++i)
+    file.functions.push_back({.address = stackray::FrameFile::kTextAddress + i * 96,
+                              .size_bytes = 64,
+                              .rows = {{.words = {8}},
+                                       {.begin = 4, .words = {16, -16}, .word_bytes = 2},
+                                       {.begin = 9, .from_sp = false, .words = {16, -16}}},
+                              .address_type = static_cast<unsigned>(i % 3),
+                              .repeats = i == 5});
+  if (version == 3) {
+    file.functions[4].kind = 1;
+    file.functions[4].rows[0].words = {stackray::AtRegister(6), -8, 0, stackray::AtRegister(6), 0};
+  }
+  return file.Build(stackray::FrameFile().sframe_address());
 }
 
 // Behind each other: a mapping's line, a header, and a payload with a value of each kind.
@@ -108,6 +128,8 @@ int main(int argument_count, char** arguments) {
   for (const char* path : {"/proc/kallsyms", "/proc/modules", "/proc/self/maps", "/proc/self/stat",
                            "/proc/self/cgroup", "/proc/self/mountinfo"})
     Write(folder, "text_" + std::to_string(++number), FirstLines(path, 8 << 10));
+  for (const uint8_t version : {1, 2, 3})
+    Write(folder, "sframe_" + std::to_string(version), SframeSection(version));
   Write(folder, "context_line", OfText(kContextLine));
   Write(folder, "context_header", OfText(kContextHeader));
   Write(folder, "context_payload", OfText(kContextPayload));

@@ -8,6 +8,7 @@
 namespace stackray {
 namespace {
 
+constexpr uint32_t kGnuSframe = 0x6474e554;  // PT_GNU_SFRAME.
 constexpr uint64_t kAddressOfOffset = FrameFile::kTextAddress - FrameFile::kTextOffset;
 
 class Bytes {
@@ -138,6 +139,9 @@ FrameFile::Built FrameFile::Build() const {
   out.bytes.resize(kTextOffset + text_bytes, 0x90);
   for (const auto& [at, word] : words)
     std::memcpy(out.bytes.data() + kTextOffset + at, &word, sizeof(word));
+  const uint64_t sframe_offset = out.size();
+  out.PutAll(sframe);
+  out.Align(8);
   const uint64_t frames = out.size();
   const std::vector<uint64_t> offsets = PutFrames(*this, out);
   built.eh_frame_offset = frames;
@@ -146,7 +150,7 @@ FrameFile::Built FrameFile::Build() const {
   const uint64_t header = out.size();
   if (with_header) PutHeader(*this, frames, offsets, out, &built);
   const uint64_t data_end = out.size();
-  const std::string names = std::string("\0.eh_frame\0.shstrtab", 20);
+  const std::string names = std::string("\0.eh_frame\0.shstrtab\0.sframe", 28);
   const uint64_t names_offset = out.size();
   out.PutText(names);
   out.Align(8);
@@ -160,18 +164,24 @@ FrameFile::Built FrameFile::Build() const {
   elf.e_ehsize = sizeof(elf);
   elf.e_phoff = sizeof(elf);
   elf.e_phentsize = sizeof(Elf64_Phdr);
-  elf.e_phnum = with_header ? 3 : 2;
+  elf.e_phnum = sframe.empty() ? (with_header ? 3 : 2) : 4;
   out.Set(sizeof(elf), Segment(PT_LOAD, PF_R | PF_X, kTextOffset, kTextOffset + text_bytes));
-  out.Set(sizeof(elf) + sizeof(Elf64_Phdr), Segment(PT_LOAD, PF_R, frames, data_end));
-  out.Set(sizeof(elf) + 2 * sizeof(Elf64_Phdr), Segment(PT_GNU_EH_FRAME, PF_R, header, data_end));
+  out.Set(sizeof(elf) + sizeof(Elf64_Phdr), Segment(PT_LOAD, PF_R, sframe_offset, data_end));
+  if (with_header)
+    out.Set(sizeof(elf) + 2 * sizeof(Elf64_Phdr), Segment(PT_GNU_EH_FRAME, PF_R, header, data_end));
+  if (!sframe.empty())
+    out.Set(sizeof(elf) + 3 * sizeof(Elf64_Phdr),
+            Segment(kGnuSframe, PF_R, sframe_offset, sframe_offset + sframe.size()));
   if (with_sections) {
     elf.e_shoff = out.size();
     elf.e_shentsize = sizeof(Elf64_Shdr);
-    elf.e_shnum = 3;
+    elf.e_shnum = sframe.empty() ? 3 : 4;
     elf.e_shstrndx = 2;
     out.Put(Elf64_Shdr{});
     out.Put(Section(1, SHT_PROGBITS, frames, frames + built.eh_frame_bytes));
     out.Put(Section(11, SHT_STRTAB, names_offset, names_offset + names.size() + 1));
+    if (!sframe.empty())
+      out.Put(Section(21, SHT_PROGBITS, sframe_offset, sframe_offset + sframe.size()));
   }
   out.Set(0, elf);
   built.bytes = std::move(out.bytes);

@@ -33,6 +33,10 @@ struct FrameFile {
   std::map<uint64_t, uint32_t> words;  // Of the text, from its begin; the rest is 0x90.
   uint16_t file_type = 2;              // ET_EXEC.
 
+  // Behind the text, with a program header and, if there are sections, one of its own.
+  std::vector<uint8_t> sframe;
+  uint64_t sframe_address() const { return kTextAddress + text_bytes; }
+
   // Where things ended up, for damaging them.
   struct Built {
     std::vector<uint8_t> bytes;
