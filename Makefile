@@ -11,7 +11,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build everything run test verify asan tsan bench lint format clean
+.PHONY: help deps build everything run test verify asan tsan fuzz bench lint format clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,13 @@ asan tsan:
 	cmake --preset $@
 	cmake --build --preset $@ -j $(JOBS)
 	@tests/tools/run_tests.sh build-$@ host
+
+FUZZ_MINUTES ?= 30
+fuzz: ## Every parser under libFuzzer with ASan and UBSan, FUZZ_MINUTES of CPU time each (30)
+	@$(PACKAGES) build page test fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	@tests/fuzz/fuzz_all.py build-fuzz --minutes $(FUZZ_MINUTES)
 
 bench: ## Measure: cost of the profiler and of its parts
 	@$(PACKAGES) build page bench

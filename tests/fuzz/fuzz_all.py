@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Runs the libFuzzer targets of a build, each until it has had so much CPU time, and prints one row for each.
+
+    fuzz_all.py BUILD [--minutes N] [--only NAME,NAME] [--jobs N] [--state FOLDER]
+
+BUILD is what the preset `fuzz` builds. A corpus grows in FOLDER (BUILD/fuzz-state otherwise) and is used again, and the CPU time that a
+target has had is written down there: a run that is interrupted goes on where it was. What a target finds (a crash, a leak,
+an input of more than 20 s or 2 GiB) stays there as a file and ends that target.
+Exit: 1 when anything was found, 2 when there is no target.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import threading
+
+SLICE_S = 60  # A target runs so long at a time, so that little is lost when all is stopped.
+MOST_INPUT_BYTES = 262_144
+LINE = re.compile(r"cov: (\d+) .*corp: (\d+)")
+
+
+class Target:
+    """One fuzz target: its corpus, and what it has done so far."""
+
+    def __init__(self, path, state):
+        self.path, self.name = path, os.path.basename(path)
+        self.folder = os.path.join(state, self.name)
+        self.corpus = os.path.join(self.folder, "corpus")
+        os.makedirs(self.corpus, exist_ok=True)
+        self.done = {"cpu_s": 0.0, "executions": 0, "coverage": 0, "corpus": 0}
+        try:
+            with open(self.file(), encoding="ascii") as file:
+                self.done.update(json.load(file))
+        except (OSError, ValueError):
+            pass
+
+    def file(self):
+        return os.path.join(self.folder, "done.json")
+
+    def findings(self):
+        return sorted(glob.glob(os.path.join(self.folder, "found-*")))
+
+    def run_slice(self, seeds, seconds):
+        """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
+        command = [self.path, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048",
+                   f"-max_len={MOST_INPUT_BYTES}", "-print_final_stats=1",
+                   f"-artifact_prefix={self.folder}/found-", self.corpus, seeds]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            text = process.stderr.read().decode(errors="replace")
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        executions = re.search(r"number_of_executed_units: (\d+)", text)
+        lines = LINE.findall(text)
+        self.done["cpu_s"] += usage.ru_utime + usage.ru_stime
+        self.done["executions"] += int(executions.group(1)) if executions else 0
+        if lines:
+            self.done["coverage"], self.done["corpus"] = (int(number) for number in lines[-1])
+        with open(self.file() + ".new", "w", encoding="ascii") as file:
+            json.dump(self.done, file)
+        os.replace(self.file() + ".new", self.file())
+        if process.returncode != 0 and not self.findings():
+            with open(os.path.join(self.folder, "found-no-input"), "w", encoding="utf-8") as file:
+                file.write(text[-20_000:])
+
+    def row(self):
+        done = self.done
+        return (f"| {self.name} | {done['cpu_s'] / 60:.1f} | {done['executions']:,} | {done['coverage']:,} | "
+                f"{done['corpus']:,} | {len(self.findings())} |")
+
+
+def targets_of(build, only, state):
+    folder = os.path.join(build, "tests", "fuzz") if os.path.isdir(os.path.join(build, "tests", "fuzz")) else build
+    paths = [path for place in (build, folder) for path in glob.glob(os.path.join(place, "*_fuzz"))
+             if os.access(path, os.X_OK) and os.path.isfile(path)]
+    return [Target(path, state) for path in sorted(set(paths))
+            if not only or os.path.basename(path) in only]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--state", default="")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    state = os.path.abspath(options.state or os.path.join(build, "fuzz-state"))
+    targets = targets_of(build, [name for name in options.only.split(",") if name], state)
+    if not targets:
+        print(f"no fuzz targets in {build}: cmake --preset fuzz && cmake --build --preset fuzz")
+        return 2
+    seeds = os.path.join(state, "seeds")
+    maker = next((path for path in glob.glob(os.path.join(build, "**", "fuzz_make_seeds"), recursive=True)), None)
+    programs = sorted(glob.glob(os.path.join(build, "**", "debug_program_[0-9]"), recursive=True))
+    if maker is None or subprocess.run([maker, seeds] + programs, check=False).returncode != 0:
+        print("the seeds could not be made: build the target fuzz_make_seeds")
+        return 2
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lock, wanted_s = threading.Lock(), options.minutes * 60
+
+    def work(_):
+        while True:
+            with lock:  # The one that has had least.
+                waiting = [t for t in targets if t.done["cpu_s"] < wanted_s and not t.findings()
+                           and not getattr(t, "busy", False)]
+                if not waiting:
+                    return
+                target = min(waiting, key=lambda t: t.done["cpu_s"])
+                target.busy = True
+            target.run_slice(seeds, int(min(SLICE_S, max(5, wanted_s - target.done["cpu_s"]))))
+            target.busy = False
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work, range(options.jobs)))
+    print("| target | CPU minutes | executions | coverage | corpus | findings |\n|---|---|---|---|---|---|")
+    for target in targets:
+        print(target.row())
+    found = [path for target in targets for path in target.findings()]
+    for path in found:
+        print(f"found: {path}")
+    print(f"{len(targets)} targets, {sum(t.done['cpu_s'] for t in targets) / 3600:.1f} hours of CPU, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
