@@ -158,6 +158,10 @@ constexpr std::array kErrors = {
                 "it takes the target that the thunk put on the stack for a caller", LosesTheStack},
     OracleError{"rust_abort", "gdb", kNoRules, LosesTheStack},
     OracleError{"rust_abort", "dwfl", kNoRules, LosesTheStack},
+    OracleError{
+        "sframe_only", "gdb",
+        "it knows no rules for _start, whose only table was taken away, and goes on behind it",
+        LosesTheStack},
     OracleError{"too_deep", "gdb", kUnbounded, HasNoBound},
     OracleError{"too_deep", "dwfl", kUnbounded, HasNoBound},
 };

@@ -51,6 +51,13 @@ TEST_F(CodeFactsOf, CodeWithoutTables) {
   EXPECT_EQ(facts.unwind, UnwindSource::kNone);
 }
 
+TEST_F(CodeFactsOf, CodeWithSframeAlone) {
+  if (test::RunLines("as --help | grep gsframe").empty()) GTEST_SKIP() << "as writes no SFrame";
+  const CodeFacts facts = Build("-Wa,--gsframe", "objcopy -R .eh_frame -R .eh_frame_hdr program");
+  EXPECT_EQ(facts.unwind, UnwindSource::kSframe);
+  EXPECT_EQ(Build("-Wa,--gsframe").unwind, UnwindSource::kEhFrame);
+}
+
 TEST_F(CodeFactsOf, DebugFilesBesideTheProgram) {
   const CodeFacts facts =
       Build("-g -Wl,--build-id=none",
