@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
 #include "symbolizer/byte_source.h"
+#include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/elf_image.h"
 
 namespace stackray {
@@ -69,6 +71,15 @@ class RuntimeData {
   // How frames of code that the runtime makes itself (a JIT) are left, where all of it is left alike: by this code of
   // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
+  // The same of a part of it that is not left alike: the first page, whose content from file offset `offset` on is `first_page`.
+  struct MadePage {
+    std::vector<cfi::PageRow> rows;  // Empty: it is left as the rest.
+    std::vector<FileRange> called;   // Functions that have a frame beside the loop's, ascending.
+  };
+  virtual MadePage LookAtMadeCode(uint64_t /*offset*/,
+                                  std::span<const uint8_t> /*first_page*/) const {
+    return {};
+  }
 
   // Does it make code in memory of no file (a JIT)? A frame there that the loop has called is the loop's (LoopPart::kMade).
   virtual bool makes_code() const { return false; }

@@ -1,5 +1,8 @@
 #include "interpreters/runtimes.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "interpreters/lua/loader.h"
 #include "interpreters/perl/loader.h"
@@ -52,18 +55,26 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   return number;
 }
 
-std::optional<uint16_t> Runtimes::RecogniseMadeCode(const FileIdentity& file, uint32_t runtime) {
+std::optional<MadeCodeRules> Runtimes::RecogniseMadeCode(const FileIdentity& file, uint32_t runtime,
+                                                         uint64_t offset,
+                                                         std::span<const uint8_t> first_page) {
   const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
   if (data == nullptr || !data->made_code_rule()) return std::nullopt;
+  RuntimeData::MadePage page = data->LookAtMadeCode(offset, first_page);
   absl::MutexLock lock(&mutex_);
   if (made_code_.size() >= kMaxMadeCodeFiles) made_code_.clear();
-  made_code_.insert(file);
-  return data->made_code_rule();
+  made_code_[file] = std::move(page.called);
+  return MadeCodeRules{.rule = *data->made_code_rule(), .first_page = std::move(page.rows)};
 }
 
-bool Runtimes::IsMadeCode(const FileIdentity& file) const {
+LoopPart Runtimes::PartOfMadeCode(const FileIdentity& file, uint64_t file_offset) const {
   absl::MutexLock lock(&mutex_);
-  return made_code_.contains(file);
+  const auto made = made_code_.find(file);
+  if (made == made_code_.end()) return LoopPart::kNone;
+  const bool is_called =
+      std::any_of(made->second.begin(), made->second.end(),
+                  [&](const FileRange& range) { return range.Contains(file_offset); });
+  return is_called ? LoopPart::kMade : LoopPart::kLoop;
 }
 
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {

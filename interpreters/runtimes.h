@@ -18,13 +18,14 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "interpreters/captured_memory.h"
 #include "interpreters/runtime.h"
@@ -32,6 +33,7 @@
 #include "profile/frame.h"
 #include "profile/process.h"
 #include "symbolizer/executable_files.h"
+#include "symbolizer/unwind/made_code.h"
 
 namespace stackray {
 
@@ -50,10 +52,12 @@ class Runtimes {
   // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one.
   uint32_t Recognise(const ExecutableFile& file, const ElfImage& image);
   // Of a file without any unwind table, in which a process with this runtime has code: how that is left, if the
-  // runtime made it. The file is remembered.
-  std::optional<uint16_t> RecogniseMadeCode(const FileIdentity& file, uint32_t runtime);
-  // Is this such a file?
-  bool IsMadeCode(const FileIdentity& file) const;
+  // runtime made it. The file is remembered. `first_page`: what is there from `offset` on.
+  std::optional<MadeCodeRules> RecogniseMadeCode(const FileIdentity& file, uint32_t runtime,
+                                                 uint64_t offset,
+                                                 std::span<const uint8_t> first_page);
+  // What a frame at this place of such a file is; kNone: it is no such file.
+  LoopPart PartOfMadeCode(const FileIdentity& file, uint64_t file_offset) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 
@@ -106,7 +110,8 @@ class Runtimes {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<FileIdentity, uint32_t> by_identity_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<const RuntimeData>> data_ ABSL_GUARDED_BY(mutex_);  // By number.
-  absl::flat_hash_set<FileIdentity> made_code_ ABSL_GUARDED_BY(mutex_);
+  // Files of made code, with the functions in them that have a frame of their own.
+  absl::flat_hash_map<FileIdentity, std::vector<FileRange>> made_code_ ABSL_GUARDED_BY(mutex_);
 
   absl::flat_hash_map<ProcessId, uint64_t> owners_;
   uint64_t last_owner_ = 0;

@@ -203,11 +203,12 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
   const RuntimeData* const data = RuntimeOf(stack, range);
   if (data == nullptr) return LoopPart::kNone;
   const code_range& code = stack.ranges[FrameWordRange(word)];
+  const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
   if (code.runtime == 0 && code.kind == RANGE_FILE && data->made_code_rule())
-    return runtimes_->IsMadeCode(IdentityOf(code)) ? LoopPart::kLoop : LoopPart::kNone;
+    return runtimes_->PartOfMadeCode(IdentityOf(code), offset);
   if (code.kind == RANGE_ANON && data->makes_code()) return LoopPart::kMade;
   if (code.runtime != stack.ranges[range].runtime) return LoopPart::kNone;
-  return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+  return data->PartOfLoop(offset);
 }
 
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,

@@ -58,8 +58,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
       [runtimes = session->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
       },
-      [runtimes = session->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
-        return runtimes->RecogniseMadeCode(file, runtime);
+      [runtimes = session->runtimes_.get()](const FileIdentity& file, uint32_t runtime,
+                                            uint64_t offset, std::span<const uint8_t> first_page) {
+        return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
       });
   session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
   session->resolver_ =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "interpreters/php/jit_stubs.h"
 #include "kernel/raw_sample.h"
 
 namespace stackray {
@@ -85,6 +86,16 @@ absl::Status PhpData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
   layout.kind = supported() ? RUNTIME_PHP : RUNTIME_NONE;
   layout.php = layout_;
   return memory.Put(runtime, layout);
+}
+
+RuntimeData::MadePage PhpData::LookAtMadeCode(uint64_t offset,
+                                              std::span<const uint8_t> first_page) const {
+  if (!loop_rule_) return {};
+  JitStubs stubs = FindJitStubs(first_page, *loop_rule_);
+  MadePage page{.rows = std::move(stubs.rows)};
+  for (const auto& [begin, end] : stubs.called)
+    page.called.push_back({.begin = offset + begin, .end = offset + end});
+  return page;
 }
 
 RuntimePlace PhpData::PlaceOf(uint64_t word, uint64_t second) const {

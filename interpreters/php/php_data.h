@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class PhpData : public RuntimeData {
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
   // The JIT's code takes the stack frame of the loop, from which it is jumped to, as it is.
   std::optional<uint16_t> made_code_rule() const override { return loop_rule_; }
+  MadePage LookAtMadeCode(uint64_t offset, std::span<const uint8_t> first_page) const override;
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;

@@ -30,6 +30,13 @@ uint32_t PageOf(uint64_t file_offset) {
   return static_cast<uint32_t>(std::min<uint64_t>(file_offset >> PAGE_TEXT_SHIFT, UINT32_MAX));
 }
 
+// Nothing where it cannot be read.
+std::vector<uint8_t> ReadPage(const ByteSource& source, uint64_t offset) {
+  const uint64_t there = source.size_bytes() - std::min(source.size_bytes(), offset);
+  return source.Read(offset, std::min<uint64_t>(there, PAGE_TEXT_BYTES), PAGE_TEXT_BYTES)
+      .value_or(std::vector<uint8_t>());
+}
+
 }  // namespace
 
 struct TableLoader::OpenTables {
@@ -38,10 +45,13 @@ struct TableLoader::OpenTables {
   std::optional<UnwindTables> tables;                     // Absent: the file has none.
   std::optional<uint64_t> entry_offset = std::nullopt;    // Of the entry point in the file.
   uint32_t runtime = 0;                                   // Of the interpreter in it.
-  std::optional<uint16_t> made_code_rule = std::nullopt;  // Instead of tables: one for all of
+  std::optional<MadeCodeRules> made_code = std::nullopt;  // Instead of tables: of
   PageRange made_code_pages = {};                         // these.
   PageRange pages() const { return tables ? tables->pages() : made_code_pages; }
-  size_t bytes() const { return sizeof(*this) + (tables ? tables->memory_bytes() : 0); }
+  size_t bytes() const {
+    return sizeof(*this) + (tables ? tables->memory_bytes() : 0) +
+           (made_code ? made_code->first_page.capacity() * sizeof(cfi::PageRow) : 0);
+  }
 };
 
 TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
@@ -80,9 +90,11 @@ void TableLoader::LookForMadeCode(uint32_t pid, const code_range& range, OpenTab
     const absl::StatusOr<ElfImage> elf = ElfImage::Create(*(*file)->source);
     const uint32_t runtime = elf.ok() && recognise_ ? recognise_(**file, *elf) : 0;
     if (runtime == 0) continue;
-    tables.made_code_rule = recognise_made_code_(tables.file->identity, runtime);
-    if (!tables.made_code_rule) continue;
     const uint32_t first = PageOf(range.file_offset);
+    const uint64_t offset = uint64_t{first} << PAGE_TEXT_SHIFT;
+    tables.made_code = recognise_made_code_(tables.file->identity, runtime, offset,
+                                            ReadPage(*tables.file->source, offset));
+    if (!tables.made_code) continue;
     tables.made_code_pages = {first,
                               PageOf(range.file_offset + range.end - range.start - 1) - first + 1};
     return;
@@ -156,9 +168,12 @@ absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
   if (tables.pages().page_count == 0 ||
       store_.StateOf(identity, page) != RowStore::PageState::kAbsent)
     return absl::OkStatus();
-  if (tables.made_code_rule) {
-    const cfi::PageRow row{.code = *tables.made_code_rule};
-    return store_.PutPage(identity, page, cfi::EncodePage({&row, 1}, {}));
+  if (tables.made_code) {
+    const std::vector<cfi::PageRow>& first = tables.made_code->first_page;
+    const cfi::PageRow row{.code = tables.made_code->rule};
+    const bool is_first = page == tables.made_code_pages.first_page && !first.empty();
+    return store_.PutPage(identity, page,
+                          cfi::EncodePage(is_first ? std::span(first) : std::span(&row, 1), {}));
   }
   absl::StatusOr<std::vector<uint8_t>> blob = tables.tables->BuildPage(page);
   if (!blob.ok()) return blob.status();

@@ -19,6 +19,7 @@
 #include "bpf/shared/records.h"
 #include "symbolizer/cfi/cfi_source.h"
 #include "symbolizer/executable_files.h"
+#include "symbolizer/unwind/made_code.h"
 #include "symbolizer/unwind/row_store.h"
 
 namespace stackray {
@@ -27,11 +28,6 @@ class TableLoader {
  public:
   // Told of every file that becomes known to BPF, before it does: what file_entry.runtime is to say.
   using Recognise = std::function<uint32_t(const ExecutableFile&, const ElfImage&)>;
-
-  // Asked of a file that is no ELF file, mapped by a process that has this runtime as well: the code of
-  // bpf/shared/unwind_table.h that holds for all of it, if the runtime made it (a JIT's code).
-  using RecogniseMadeCode =
-      std::function<std::optional<uint16_t>(const FileIdentity&, uint32_t runtime)>;
 
   // `files` and `store` outlive this.
   TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes, Recognise recognise = {},

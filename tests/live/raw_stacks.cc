@@ -41,8 +41,9 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
       [runtimes = stacks->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
         return runtimes->Recognise(file, image);
       },
-      [runtimes = stacks->runtimes_.get()](const FileIdentity& file, uint32_t runtime) {
-        return runtimes->RecogniseMadeCode(file, runtime);
+      [runtimes = stacks->runtimes_.get()](const FileIdentity& file, uint32_t runtime,
+                                           uint64_t offset, std::span<const uint8_t> first_page) {
+        return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
       });
   stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
@@ -103,12 +104,12 @@ LoopPart RawStacks::PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t o
   const code_range& range = walk.ranges[FrameWordRange(word)];
   const std::shared_ptr<const RuntimeData> data = runtimes_->DataOf(walk.ranges[of].runtime);
   if (data == nullptr) return LoopPart::kNone;
-  if (range.kind == RANGE_FILE && data->made_code_rule() &&
-      runtimes_->IsMadeCode(IdentityOf(range)))
-    return LoopPart::kLoop;
+  const uint64_t offset = FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0);
+  if (range.runtime == 0 && range.kind == RANGE_FILE && data->made_code_rule())
+    return runtimes_->PartOfMadeCode(IdentityOf(range), offset);
   if (range.kind == RANGE_ANON && data->makes_code()) return LoopPart::kMade;
   if (range.runtime != walk.ranges[of].runtime) return LoopPart::kNone;
-  return data->PartOfLoop(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+  return data->PartOfLoop(offset);
 }
 
 FrameSymbols RawStacks::Symbols(const ProcessId& process, const WalkResult& walk,

@@ -118,7 +118,7 @@ class MadeCode {
 };
 
 TEST_F(TableLoaderTest, CodeThatARuntimeMadeIsLeftByItsRule) {
-  constexpr uint16_t kRule = CODE_BASE_RSP << CODE_BASE_SHIFT | 20;
+  constexpr uint16_t kRule = CODE_BASE_RSP << CODE_BASE_SHIFT | 20, kOther = kRule + 1;
   constexpr uint32_t kRuntime = 3;
   const MadeCode made;
   const std::optional<code_range> range = made.Range();
@@ -130,9 +130,15 @@ TEST_F(TableLoaderTest, CodeThatARuntimeMadeIsLeftByItsRule) {
       [this](const ExecutableFile& file, const ElfImage&) {
         return file.identity.inode == own_.file.inode ? kRuntime : 0;
       },
-      [&](const FileIdentity& file, uint32_t runtime) {
+      [&](const FileIdentity& file, uint32_t runtime, uint64_t offset,
+          std::span<const uint8_t> first_page) {
         asked.push_back(file);
-        return runtime == kRuntime ? std::optional(kRule) : std::nullopt;
+        EXPECT_EQ(offset, MadeCode::kBytes / 2);
+        EXPECT_EQ(first_page.size(), size_t{PAGE_TEXT_BYTES});
+        EXPECT_EQ(first_page[0], 0xc3);
+        return runtime == kRuntime ? std::optional(MadeCodeRules{
+                                         .rule = kRule, .first_page = {{0, kRule}, {64, kOther}}})
+                                   : std::nullopt;
       });
   const uint64_t half = MadeCode::kBytes / 2;
   loader.HandleMiss(Miss(pid_, *range, half + 100));
@@ -141,10 +147,10 @@ TEST_F(TableLoaderTest, CodeThatARuntimeMadeIsLeftByItsRule) {
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(entry->page_count, 4u) << "what is mapped";
   EXPECT_EQ(entry->runtime, 0u) << "the runtime is in another file";
-  for (const uint64_t offset : {half, half + 100, 2 * half - 1}) {
+  for (const uint64_t offset : {half, half + 100, half + PAGE_TEXT_BYTES + 100, 2 * half - 1}) {
     const FoundCode found = lookup_.Find(*entry, offset);
     EXPECT_EQ(found.end, END_NONE) << offset;
-    EXPECT_EQ(found.code, kRule) << offset;
+    EXPECT_EQ(found.code, offset == half + 100 ? kOther : kRule) << offset;
   }
 }
 
@@ -155,7 +161,9 @@ TEST_F(TableLoaderTest, MemoryOfAProcessWithoutARuntimeHasNoTables) {
     GTEST_SKIP() << "no executable memory with a name here";
   TableLoader loader(
       files_, store_, kTableBytes, [](const ExecutableFile&, const ElfImage&) { return 0u; },
-      [](const FileIdentity&, uint32_t) { return std::optional<uint16_t>(1); });
+      [](const FileIdentity&, uint32_t, uint64_t, std::span<const uint8_t>) {
+        return std::optional(MadeCodeRules{.rule = 1});
+      });
   loader.HandleMiss(Miss(pid_, *range, range->file_offset));
   const file_entry* entry = store_.FindFile(IdentityOf(*range));
   ASSERT_NE(entry, nullptr);

@@ -1,0 +1,30 @@
+// How code that a runtime has made (a JIT's, in shared memory with a name) is left. A plain type.
+#ifndef STACKRAY_SYMBOLIZER_UNWIND_MADE_CODE_H_
+#define STACKRAY_SYMBOLIZER_UNWIND_MADE_CODE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "profile/executable.h"
+#include "symbolizer/cfi/page_encode.h"
+
+namespace stackray {
+
+// Codes of bpf/shared/unwind_table.h.
+struct MadeCodeRules {
+  uint16_t rule = 0;                     // Of all of it,
+  std::vector<cfi::PageRow> first_page;  // but of the first page these, if there are any.
+};
+
+// Asked of a file that is no ELF file, mapped by a process that has this runtime as well: if the runtime made it, how it is left.
+// `first_page`: what is in the first page of the mapping now, from file offset `offset` on; as much as can be read.
+using RecogniseMadeCode = std::function<std::optional<MadeCodeRules>(
+    const FileIdentity& file, uint32_t runtime, uint64_t offset,
+    std::span<const uint8_t> first_page)>;
+
+}  // namespace stackray
+
+#endif  // STACKRAY_SYMBOLIZER_UNWIND_MADE_CODE_H_
