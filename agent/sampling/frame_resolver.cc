@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/sampling/made_code_name.h"
 #include "agent/sampling/markers.h"
 
 namespace stackray {
@@ -13,6 +14,8 @@ namespace {
 constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 // Owners of native keys whose file could not be opened: they follow from the file's identity alone.
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
+// In a native frame's key, word1: not the code at the address, but code of no file that it calls.
+constexpr uint64_t kCalledFromThere = 1;
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
 
@@ -106,17 +109,38 @@ int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_o
   });
 }
 
-int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, BatchBuilder& batch) {
+// Code that was made at run time. Its caller's name may tell what it is; the sample is marked as guessed all the same.
+int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, uint64_t caller, BatchBuilder& batch) {
+  const bool is_native = IsNativeKind(FrameWordKind(caller));
+  const uint32_t range = is_native ? FrameWordRange(caller) : 0;
+  const ExecutableFile* file = nullptr;
+  if (caller != 0 && is_native && stack.ranges[range].kind == RANGE_FILE)
+    file = FileOf(stack, range);
+  const FrameKey unknown = MarkerKey(MarkerKind::kUnknownJit);
+  if (file == nullptr || policy_ == SymbolPolicy::kOff)
+    return FindOrDefine(unknown, batch, [&] { return MarkerSymbols(unknown); });
+  const uint64_t offset = FrameWordOffset(caller) - 1;
+  const uint64_t address = AddressOfFileOffset(file->info, offset).value_or(offset);
+  const FrameKey key = FrameKey::Make(FrameType::kNative, file->handle, address, kCalledFromThere);
+  return FindOrDefine(key, batch, [&] {
+    const std::vector<SourceLine> lines = names_.Resolve(file->handle, *file->source, address);
+    const std::string_view name = lines.empty() ? "" : NameOfMadeCode(lines.back().function);
+    if (name.empty()) return MarkerSymbols(unknown);
+    FrameSymbols symbols{.type = FrameType::kNative};
+    symbols.lines.push_back({.function = std::string(name)});
+    return symbols;
+  });
+}
+
+int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, uint64_t caller,
+                                 BatchBuilder& batch) {
   const uint64_t kind = FrameWordKind(word);
   if (kind == FRAME_NO_RANGE) {
     const FrameKey key = MarkerKey(MarkerKind::kNoMapping);
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const code_range& range = stack.ranges[FrameWordRange(word)];
-  if (range.kind == RANGE_ANON) {
-    const FrameKey key = MarkerKey(MarkerKind::kUnknownJit);
-    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
-  }
+  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, caller, batch);
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
   const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
@@ -162,6 +186,11 @@ const MixedFrame* FrameResolver::LoopToFold(size_t frame) const {
     return nullptr;
   while (frame < mixed_.size() && mixed_[frame].is_runtime) ++frame;
   return frame < mixed_.size() && mixed_[frame].is_loop ? &mixed_[frame] : nullptr;
+}
+
+// The next frame's word, if that is a native one.
+uint64_t FrameResolver::CallerOf(size_t frame) const {
+  return frame + 1 < mixed_.size() && !mixed_[frame + 1].is_runtime ? mixed_[frame + 1].word : 0;
 }
 
 // With what calls it.
@@ -231,7 +260,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
     if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||
         loop_frames_ == LoopFrames::kKept)
-      frames->push_back(UserFrame(stack, frame.word, batch));
+      frames->push_back(UserFrame(stack, frame.word, CallerOf(i), batch));
   }
 }
 
@@ -249,7 +278,8 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
     stack.first_runtime = static_cast<uint32_t>(first - ranges.begin());
     return AppendMixedFrames(stack, words, is_whole, batch, frames);
   }
-  for (uint64_t word : words) frames->push_back(UserFrame(stack, word, batch));
+  for (size_t i = 0; i < words.size(); ++i)
+    frames->push_back(UserFrame(stack, words[i], i + 1 < words.size() ? words[i + 1] : 0, batch));
 }
 
 int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch) {

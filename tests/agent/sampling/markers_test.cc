@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "agent/sampling/made_code_name.h"
 #include "bpf/shared/end_reason.h"
 #include "reporter/export/delivery_counts.h"
 
@@ -55,6 +56,13 @@ TEST(Markers, OfOtherKinds) {
   EXPECT_EQ(Text(MarkerKind::kUnknownJit, 0), "[unknown jit]");
   EXPECT_EQ(Text(MarkerKind::kKernelCut, 0), "[truncated: kernel stack too deep]");
   EXPECT_EQ(Text(MarkerKind::kNoMapping, 0), "[unmapped code]");
+}
+
+TEST(MadeCode, IsNamedByTheFunctionThatCallsNothingElse) {
+  EXPECT_EQ(NameOfMadeCode("pcre2_jit_match_8"), "[pcre2 jit]");
+  EXPECT_EQ(NameOfMadeCode("jit_machine_stack_exec"), "[pcre2 jit]");
+  EXPECT_EQ(NameOfMadeCode("pcre2_match_8"), "") << "it calls callouts, which may be made code too";
+  EXPECT_EQ(NameOfMadeCode(""), "");
 }
 
 }  // namespace
