@@ -64,7 +64,8 @@ class Stub {
       height -= instruction.value;
     else if (instruction.stack != StackEffect::kNone &&
              instruction.stack != StackEffect::kStoreReg &&
-             instruction.stack != StackEffect::kStoreRbp)
+             instruction.stack != StackEffect::kStoreRbp &&
+             instruction.stack != StackEffect::kCopyRsp)
       return Fail();
     if (height < std::min<int64_t>(end_height_, kWordBytes) || height % kWordBytes != 0 ||
         height > kMostFrameBytes + end_height_)

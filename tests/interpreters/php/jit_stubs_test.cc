@@ -38,7 +38,7 @@ struct Code {
     Align(&bytes);
     exit = static_cast<uint32_t>(bytes.size());
     Add(&bytes, {0x48, 0x81, 0xec, 0xf8, 0x00, 0x00, 0x00});  // sub $0xf8,%rsp
-    Add(&bytes, {0xff, 0xd0});                                // call *%rax
+    Add(&bytes, {0x48, 0x89, 0xe6, 0xff, 0xd0});              // mov %rsp,%rsi; call *%rax
     Add(&bytes, {0x48, 0x81, 0xc4, 0x00, 0x01, 0x00, 0x00});  // add $0x100,%rsp
     exit_end = static_cast<uint32_t>(bytes.size());
     Add(&bytes, {0x41, 0xff, 0x27});  // jmp *(%r15)
@@ -75,7 +75,7 @@ TEST(JitStubs, TheWayOutOfATraceIsTheLoopsFrameFurtherDown) {
   const JitStubs stubs = FindJitStubs(code.bytes, kRule);
   EXPECT_EQ(CodeAt(stubs.rows, code.exit), kRule + 1) << "with the exit's number on the stack";
   EXPECT_EQ(CodeAt(stubs.rows, code.exit + 7), kRule + 0x100 / 8);
-  EXPECT_EQ(CodeAt(stubs.rows, code.exit + 9), kRule + 0x100 / 8) << "behind its call";
+  EXPECT_EQ(CodeAt(stubs.rows, code.exit + 12), kRule + 0x100 / 8) << "behind its call";
   EXPECT_EQ(CodeAt(stubs.rows, code.exit_end), kRule);
 }
 
