@@ -231,7 +231,7 @@ bool IsNested(const SeenStack& stack) {
 class SubInterpreters : public testing::TestWithParam<Case> {};
 
 TEST_P(SubInterpreters, TheOuterOnesFramesAreThere) {
-  const std::vector<std::string> interpreter = FindPython(GetParam().minor);
+  const std::vector<std::string> interpreter = FindPython({.minor = GetParam().minor});
   if (interpreter.empty()) GTEST_SKIP() << "no Python 3." << GetParam().minor << " here";
   const FreeName ready;
   std::vector<std::string> command = interpreter;

@@ -124,15 +124,15 @@ class SwitchedOn {
 };
 
 struct Case {
-  int minor;
+  PythonVersion version;
   const char* kind;
 };
 
 class PythonAgreement : public testing::TestWithParam<Case> {};
 
 TEST_P(PythonAgreement, EveryFrameIsTheSame) {
-  const std::vector<std::string> interpreter = FindPython(GetParam().minor);
-  if (interpreter.empty()) GTEST_SKIP() << "no Python 3." << GetParam().minor << " here";
+  const std::vector<std::string> interpreter = FindPython(GetParam().version);
+  if (interpreter.empty()) GTEST_SKIP() << "no Python " << GetParam().version.Name() << " here";
   const bool with_jit = std::string(GetParam().kind) == "jit";
   if (with_jit && !HasJit(interpreter)) GTEST_SKIP() << "built without its JIT";
   const SwitchedOn jit("PYTHON_JIT", with_jit);
@@ -171,9 +171,9 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
     }
   }
   Measured(fmt::format(
-      "python 3.{} {}: {} of {} stops agree with faulthandler, {} whole, {} unanswered; {} Python "
+      "python {} {}: {} of {} stops agree with faulthandler, {} whole, {} unanswered; {} Python "
       "frames among {} native ones; {} stops with code of no file",
-      GetParam().minor, GetParam().kind, sum.equal, sum.stops, sum.whole, sum.unanswered,
+      GetParam().version.Name(), GetParam().kind, sum.equal, sum.stops, sum.whole, sum.unanswered,
       sum.frames, sum.native, sum.made));
   if (with_jit) {
     EXPECT_GT(sum.made, 0) << "its JIT has made nothing";
@@ -188,16 +188,17 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (int minor = kOldestPython; minor <= kNewestPython; ++minor)
-    for (const char* kind : {"", "threads", "deep"}) cases.push_back({minor, kind});
-  for (int minor = kFirstWithJit; minor <= kNewestPython; ++minor) cases.push_back({minor, "jit"});
+  for (const PythonVersion& version : PythonVersions())
+    for (const char* kind : {"", "threads", "deep"}) cases.push_back({version, kind});
+  for (int minor = kFirstWithJit; minor <= kNewestPython; ++minor)
+    cases.push_back({{.minor = minor}, "jit"});
   return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, PythonAgreement, testing::ValuesIn(Cases()),
                          [](const auto& instance) {
                            return fmt::format(
-                               "python3_{}_{}", instance.param.minor,
+                               "python{}_{}", instance.param.version.Word(),
                                *instance.param.kind == '\0' ? "shapes" : instance.param.kind);
                          });
 

@@ -57,11 +57,11 @@ std::string Program(const std::string& name) {
   return std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/python/" + name;
 }
 
-class PythonLoad : public testing::TestWithParam<int> {
+class PythonLoad : public testing::TestWithParam<PythonVersion> {
  protected:
   void SetUp() override {
     interpreter_ = FindPython(GetParam());
-    if (interpreter_.empty()) GTEST_SKIP() << "no Python 3." << GetParam() << " here";
+    if (interpreter_.empty()) GTEST_SKIP() << "no Python " << GetParam().Name() << " here";
   }
   std::vector<std::string> interpreter_;
 };
@@ -79,9 +79,9 @@ TEST_P(PythonLoad, StacksAreWholeAndNamed) {
   const uint64_t now_all = (*run)->with_user_stack() - all;
   const Seen seen = Look((*run)->stacks());
   Measured(
-      fmt::format("python 3.{} under load: {} of {} whole, {} of {} with Python's root, {} of {} "
+      fmt::format("python {} under load: {} of {} whole, {} of {} with Python's root, {} of {} "
                   "frames unnamed, {} without line; {}",
-                  GetParam(), now_complete, now_all, seen.rooted, seen.stacks, seen.unnamed,
+                  GetParam().Name(), now_complete, now_all, seen.rooted, seen.stacks, seen.unnamed,
                   seen.frames, seen.without_line, (*run)->Ends()));
   ASSERT_GT(now_all, (kSamples - kWarmUpSamples) / 2) << "too few samples in a minute";
   EXPECT_GE(static_cast<double>(now_complete), 0.99 * static_cast<double>(now_all));
@@ -103,9 +103,9 @@ TEST_P(PythonLoad, FunctionsThatComeAndGo) {
   for (const auto& [name, count] : seen.functions)
     if (!name.starts_with("made_") && !name.starts_with("<") && !IsNoName(name)) wrong += count;
   Measured(
-      fmt::format("python 3.{} with functions that come and go: {} frames, {} [stale], {} of other "
+      fmt::format("python {} with functions that come and go: {} frames, {} [stale], {} of other "
                   "names",
-                  GetParam(), seen.frames, seen.unnamed, wrong));
+                  GetParam().Name(), seen.frames, seen.unnamed, wrong));
   ASSERT_GT(seen.frames, static_cast<int64_t>(kSamples) / 2) << "too few samples in a minute";
   // Many functions are gone milliseconds later; their names were sampled with them, and none is taken for another.
   EXPECT_LE(seen.unnamed, seen.frames / 100);
@@ -131,9 +131,9 @@ TEST_P(PythonLoad, ProgramsOf300Milliseconds) {
     return found == seen.functions.end() ? 0 : found->second;
   };
   Measured(
-      fmt::format("python 3.{}, {} programs of 300 ms: first {}, middle {}, last {} samples; {} "
+      fmt::format("python {}, {} programs of 300 ms: first {}, middle {}, last {} samples; {} "
                   "[gone], {} [stale] of {} frames",
-                  GetParam(), kPrograms, samples_of("first"), samples_of("middle"),
+                  GetParam().Name(), kPrograms, samples_of("first"), samples_of("middle"),
                   samples_of("last"), samples_of("[gone]"), samples_of("[stale]"), seen.frames));
   EXPECT_GT(samples_of("first"), 0);
   EXPECT_GT(samples_of("middle"), 0);
@@ -141,15 +141,9 @@ TEST_P(PythonLoad, ProgramsOf300Milliseconds) {
   EXPECT_LE(samples_of("[gone]") + samples_of("[stale]"), seen.stacks / 10);
 }
 
-std::vector<int> Versions() {
-  std::vector<int> versions;
-  for (int minor = kOldestPython; minor <= kNewestPython; ++minor) versions.push_back(minor);
-  return versions;
-}
-
-INSTANTIATE_TEST_SUITE_P(Versions, PythonLoad, testing::ValuesIn(Versions()),
+INSTANTIATE_TEST_SUITE_P(Versions, PythonLoad, testing::ValuesIn(PythonVersions()),
                          [](const auto& instance) {
-                           return fmt::format("python3_{}", instance.param);
+                           return "python" + instance.param.Word();
                          });
 
 }  // namespace

@@ -19,6 +19,7 @@
 namespace stackray::test {
 namespace {
 
+constexpr int kFirstFreeThreaded = 13;
 constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 10'000'000'000;
 
 // An ELF file, not one of pyenv's scripts.
@@ -66,12 +67,31 @@ bool IsWholeDump(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> FindPython(int minor) {
-  if (const char* asked = std::getenv(fmt::format("STACKRAY_PYTHON_3_{}", minor).c_str())) {
+std::string PythonVersion::Name() const {
+  return fmt::format("3.{}{}", minor, is_free_threaded ? "t" : "");
+}
+
+std::string PythonVersion::Word() const {
+  return fmt::format("3_{}{}", minor, is_free_threaded ? "t" : "");
+}
+
+std::vector<PythonVersion> PythonVersions() {
+  std::vector<PythonVersion> versions;
+  for (int minor = kOldestPython; minor <= kNewestPython; ++minor) {
+    versions.push_back({.minor = minor});
+    if (minor >= kFirstFreeThreaded) versions.push_back({.minor = minor, .is_free_threaded = true});
+  }
+  return versions;
+}
+
+std::vector<std::string> FindPython(const PythonVersion& version) {
+  const std::string variable = fmt::format("STACKRAY_PYTHON_3_{}{}", version.minor,
+                                           version.is_free_threaded ? "T" : "");
+  if (const char* asked = std::getenv(variable.c_str())) {
     std::istringstream words(asked);
     return {std::istream_iterator<std::string>(words), {}};
   }
-  const std::string name = fmt::format("python3.{}", minor);
+  const std::string name = "python" + version.Name();
   std::vector<std::filesystem::path> places = {"/usr/bin", "/usr/local/bin"};
   const char* root = std::getenv("PYENV_ROOT");
   const char* home = std::getenv("HOME");

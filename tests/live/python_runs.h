@@ -15,10 +15,20 @@ namespace stackray::test {
 // The minor versions of Python 3 that are tried, oldest first.
 inline constexpr int kOldestPython = 6, kNewestPython = 15;
 
-// The command that runs Python 3.`minor`: what the environment variable STACKRAY_PYTHON_3_<minor> says, words
+struct PythonVersion {
+  int minor = 0;
+  bool is_free_threaded = false;
+  std::string Name() const;  // "3.13t".
+  std::string Word() const;  // "3_13t", as names of tests may be.
+};
+
+// All of them, free-threaded ones behind the others of their version.
+std::vector<PythonVersion> PythonVersions();
+
+// The command that runs it: what the environment variable STACKRAY_PYTHON_3_<minor> says (…_<minor>T: free-threaded), words
 // apart by spaces, else a program (no script) in /usr/bin, /usr/local/bin or a version of pyenv. Empty:
 // there is none.
-std::vector<std::string> FindPython(int minor);
+std::vector<std::string> FindPython(const PythonVersion& version);
 
 // Does it have a JIT that the environment can switch on?
 bool HasJit(const std::vector<std::string>& interpreter);
