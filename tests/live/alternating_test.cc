@@ -66,9 +66,10 @@ void Add(const std::string& name, const std::string& type, std::vector<std::stri
 // Newest first.
 std::vector<Program> ProgramsHere(bool all_versions) {
   std::vector<Program> all;
-  for (int minor = kNewestPython; minor >= kOldestPython; --minor)
-    Add(fmt::format("python 3.{}", minor), "cpython", FindPython(minor), Source("python", "py"),
-        &all);
+  std::vector<PythonVersion> pythons = PythonVersions();
+  std::reverse(pythons.begin(), pythons.end());
+  for (const PythonVersion& version : pythons)
+    Add("python " + version.Name(), "cpython", FindPython(version), Source("python", "py"), &all);
   std::vector<std::string> rubies = RubyVersions();
   std::reverse(rubies.begin(), rubies.end());
   for (const std::string& version : rubies)
