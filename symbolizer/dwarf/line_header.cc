@@ -116,9 +116,13 @@ std::string PathOfFile(const LineHeader& header, const Unit& unit, uint64_t numb
   const LineHeader::Name& file = header.files[number];
   std::string path = TextOf(unit, file.text, budget);
   if (path.empty()) return {};
+  std::string directory;
   if (!path.starts_with('/') && file.directory < header.directories.size())
-    path = Join(TextOf(unit, header.directories[file.directory].text, budget), path);
-  path = Join(unit.comp_dir, path);
+    directory = TextOf(unit, header.directories[file.directory].text, budget);
+  path = Join(directory, path);
+  // From DWARF 5 on directory 0 is the unit's own, which may be relative (-ffile-prefix-map).
+  const bool is_units_own = header.format.version >= 5 && file.directory == 0 && !directory.empty();
+  if (!is_units_own) path = Join(unit.comp_dir, path);
   if (path.size() > kMaxPathBytes) path.resize(kMaxPathBytes);
   return path;
 }

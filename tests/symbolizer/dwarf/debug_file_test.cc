@@ -64,6 +64,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
     [](const auto& tested) { return tested.param.name; });
 
+// Directory 0 of DWARF 5 is the unit's own, so it does not stand twice before a file's name. (addr2line 2.40 and llvm-symbolizer 14
+// write it twice.)
+TEST(DebugFile, RelativeDirectoriesOfUnitsStandOnce) {
+  if (!HasTool("g++")) GTEST_SKIP() << "no g++ here";
+  const TemporaryDirectory directory;
+  const std::string program = directory.File("program");
+  RunLines(fmt::format("cd '{0}' && cp '" STACKRAY_SOURCE_DIR
+                       "/tests/symbolizer/dwarf/programs/inlines.cc' . && "
+                       "g++ -O2 -gdwarf-5 -ffile-prefix-map='{0}'=./made inlines.cc -o program",
+                       std::filesystem::canonical(directory.File("")).string()));
+  const auto opened = OpenFile(program);
+  ASSERT_TRUE(opened);
+  const auto file = dwarf::DebugFile::Open(*opened->source, SettingsFor(program));
+  ASSERT_NE(file, nullptr);
+  size_t known = 0;
+  for (const uint64_t address : RandomTextAddresses(program, 200))
+    for (const SourceLine& line : file->Resolve(address)) {
+      EXPECT_EQ(line.file, "./made/inlines.cc");
+      ++known;
+    }
+  EXPECT_GT(known, 100u);
+}
+
 // The oracle of this machine may not unpack zstd, so the program before it was packed is the oracle.
 TEST(DebugFile, SectionsPackedWithZstdSayTheSame) {
   for (const char* tool : {"g++", "objcopy"})
