@@ -15,6 +15,13 @@ constexpr size_t kLineOverheadBytes = 48;
 // In a name's key: the number is that of a function of Go's table, not of a symbol's range.
 constexpr size_t kGoFunctions = size_t{1} << 63;
 
+// Go's linker adds the calling convention to the symbol of a function that has two (mangleABIName() in cmd/link's symtab.go,
+// Go 1.17 to 1.26); Go's own table, tracebacks and tools call it without.
+void DropGoConvention(std::string& symbol) {
+  for (const std::string_view end : {".abi0", ".abiinternal"})
+    if (symbol.ends_with(end)) symbol.resize(symbol.size() - end.size());
+}
+
 SourceLine LineOfSymbol(std::string symbol) {
   SourceLine line;
   line.function = Demangle(symbol);
@@ -31,7 +38,7 @@ std::vector<SourceLine> FrameNames::Resolve(uint64_t handle, const ByteSource& s
   const SourceLine* line = nullptr;
   if (entry->table) {
     if (const std::optional<size_t> range = entry->table->FindRange(elf_address))
-      line = LineOf(handle, *entry->table, *range, source);
+      line = LineOf(*entry, *range, source);
   }
   if (line == nullptr) {
     if (const GoTable* go = GoTableOf(*entry, source))
@@ -43,12 +50,12 @@ std::vector<SourceLine> FrameNames::Resolve(uint64_t handle, const ByteSource& s
 
 // Reading a name is a system call and demangling it about as long again; batches ask for the same
 // names over and over.
-const SourceLine* FrameNames::LineOf(uint64_t handle, const SymbolTable& table, size_t range,
-                                     const ByteSource& source) {
-  const std::pair<uint64_t, size_t> key(handle, range);
+const SourceLine* FrameNames::LineOf(const Entry& entry, size_t range, const ByteSource& source) {
+  const std::pair<uint64_t, size_t> key(entry.handle, range);
   if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
-  std::optional<std::string> symbol = table.NameOfRange(source, range);
+  std::optional<std::string> symbol = entry.table->NameOfRange(source, range);
   if (!symbol) return nullptr;
+  if (entry.looks_like_go) DropGoConvention(*symbol);
   return Keep(key, LineOfSymbol(*std::move(symbol)));
 }
 
@@ -86,7 +93,8 @@ FrameNames::Entry* FrameNames::EntryOf(uint64_t handle, const ByteSource& source
     absl::StatusOr<SymbolTable> table = SymbolTable::Create(*image, source);
     if (absl::IsUnavailable(table.status())) return nullptr;
     if (table.ok() && table->range_count() > 0) entry.table = *std::move(table);
-    entry.is_go_known = !LooksLikeGo(*image);
+    entry.looks_like_go = LooksLikeGo(*image);
+    entry.is_go_known = !entry.looks_like_go;
   }
   entry.bytes = sizeof(Entry) + kEntryOverheadBytes;
   if (entry.table) entry.bytes += entry.table->bytes() - sizeof(SymbolTable);

@@ -42,14 +42,14 @@ class FrameNames {
     uint64_t handle = 0;
     std::optional<SymbolTable> table;  // nullopt: a file without any.
     std::optional<GoTable> go;         // nullopt: none, or not looked for.
-    bool is_go_known = true;           // False: it is worth looking.
+    bool looks_like_go = false;
+    bool is_go_known = true;  // False: it is worth looking.
     size_t bytes = 0;
   };
   // These live until the next call.
   Entry* EntryOf(uint64_t handle, const ByteSource& source);
   const GoTable* GoTableOf(Entry& entry, const ByteSource& source);
-  const SourceLine* LineOf(uint64_t handle, const SymbolTable& table, size_t range,
-                           const ByteSource& source);
+  const SourceLine* LineOf(const Entry& entry, size_t range, const ByteSource& source);
   const SourceLine* LineOfGo(uint64_t handle, const GoTable& table, uint64_t elf_address,
                              const ByteSource& source);
   const SourceLine* Keep(const std::pair<uint64_t, size_t>& key, SourceLine&& line);

@@ -13,6 +13,7 @@
 
 #include "tests/symbolizer/debuginfod/loopback_server.h"
 #include "tests/symbolizer/dwarf/line_oracle.h"
+#include "tests/symbolizer/executable.h"
 #include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {
@@ -36,15 +37,7 @@ class SourceLinesOf : public testing::Test {
     RunLines(fmt::format("cd '{}' && {}", root_.File(""), command));
   }
   ExecutableFilePtr Open(const std::string& path) {
-    auto opened = OpenFile(root_.File(path));
-    if (!opened) return nullptr;
-    auto file = std::make_shared<ExecutableFile>();
-    file->handle = ++handles_;
-    file->identity.inode = handles_;
-    file->info = *DescribeExecutable(*opened->source, path);
-    file->fd = std::move(opened->fd);
-    file->source = std::move(opened->source);
-    return file;
+    return OpenExecutable(root_.File(""), path, ++handles_);
   }
   // Frames at all addresses, as text: with `symbols` as a batch has them.
   std::vector<std::string> Resolve(const std::string& path, bool symbols = true) {

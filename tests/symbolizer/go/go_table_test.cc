@@ -5,6 +5,7 @@
 
 #include "symbolizer/frame_names.h"
 #include "symbolizer/source_lines.h"
+#include "tests/symbolizer/executable.h"
 #include "tests/symbolizer/go/go_oracle.h"
 
 namespace stackray::test {
@@ -77,17 +78,32 @@ INSTANTIATE_TEST_SUITE_P(
                           "-buildmode=pie -ldflags='-s -w -linkmode=external'"}),
     [](const auto& tested) { return tested.param.name; });
 
+// The linker tells a function's two calling conventions apart in symbols alone: "internal/bytealg.Count.abi0".
+TEST(GoTable, FunctionsOfTwoConventionsAreCalledAsInTheTable) {
+  const auto program = GoProgram::Build("", "");
+  if (program == nullptr) GTEST_SKIP() << "no Go here";
+  const auto table = OpenGoTable(program->path());
+  ASSERT_NE(table, nullptr);
+  FrameNames names(1 << 20);
+  size_t found = 0;
+  for (const std::string& line : RunLines("go tool nm '" + program->path() + "'")) {
+    if (!line.ends_with(".abi0") && !line.ends_with(".abiinternal")) continue;
+    const uint64_t address = std::stoull(line, nullptr, 16);
+    const auto lines = names.Resolve(1, *table->file.source, address);
+    const auto expected = table->table.Resolve(*table->file.source, address);
+    if (lines.empty() || expected.empty()) continue;  // Data.
+    EXPECT_EQ(lines[0].function, expected.back().function);
+    ++found;
+  }
+  EXPECT_GT(found, 20u);
+}
+
 // A stripped program has inlined functions and lines without any debug information.
 TEST(GoTable, IsWhereLinesComeFrom) {
   const auto program = GoProgram::Build("", "-ldflags='-s -w'");
   if (program == nullptr) GTEST_SKIP() << "no Go here";
-  auto opened = OpenFile(program->path());
-  ASSERT_TRUE(opened);
-  const auto file = std::make_shared<ExecutableFile>();
-  file->handle = file->identity.inode = 1;
-  file->info = *DescribeExecutable(*opened->source, program->path());
-  file->fd = std::move(opened->fd);
-  file->source = std::move(opened->source);
+  const ExecutableFilePtr file = OpenExecutable("", program->path(), 1);
+  ASSERT_NE(file, nullptr);
   SourceLines lines({.own_root = "/no-such-directory", .proc = "/no-such-directory"});
   size_t inlined = 0;
   for (const std::vector<GoFrame>& place : program->Places(300)) {
