@@ -1,0 +1,17 @@
+# A shared object of 1 GB ($NAME) of some of the project's sources ($SOURCE): one object of all of them, then copies whose
+# symbols have a prefix each, until there is enough.
+set -e
+least_bytes=${HUGE_BYTES:-1000000000}
+for part in symbol_table symbol_scan source_lines elf_image demangle dwarf/debug_file dwarf/unit dwarf/line_table \
+		cfi/page_builder cfi/instruction_look cfi/go_frames cfi/x86_instruction; do
+	g++ -std=c++20 -O2 -g -fPIC -I"$SOURCE" -c "$SOURCE/symbolizer/$part.cc" -o "part-$(basename $part).o"
+done
+ld -r part-*.o -o all.o
+bytes=$(stat -c %s all.o)
+copies=0
+while [ $((copies * bytes)) -lt "$least_bytes" ]; do
+	copies=$((copies + 1))
+	objcopy --prefix-symbols="copy${copies}_" all.o "copy-$copies.o"
+done
+ld.lld-16 -shared copy-*.o -o "$NAME"
+rm copy-*.o part-*.o all.o
