@@ -125,7 +125,7 @@ std::string Table(const Explanation& explanation, const std::vector<const CodeFa
     text += fmt::format(
         "{:>8}  code made at run time (JIT): {} frames, unwound by frame pointers, "
         "without names\n",
-        "", sampled.unknown_code);
+        Share(sampled.unknown_code, sampled.user_frames), sampled.unknown_code);
   if (sampled.kernel.frames > 0)
     text += fmt::format("{:>8}  {:<38}  {:<24}  {:<38}  {:>8}  {:>8}\n", "", "(kernel)",
                         "the kernel's own", "/proc/kallsyms",

@@ -38,7 +38,11 @@ void SampledProcess::Add(const DecodedBatch& batch) {
       const std::string name(NameOf(frame));
       if (frame.type == kMarker) {
         is_lost = is_lost || name.starts_with("[lost: ");
-        if (name == "[unknown jit]") unknown_code += sample.count;
+        if (name == "[unknown jit]") {
+          has_user = true;
+          unknown_code += sample.count;
+          user_frames += sample.count;
+        }
         if (!IsCut(name)) continue;
         has_user = is_cut = true;
         (last != nullptr ? last->cuts : other_cuts)[name] += sample.count;

@@ -79,6 +79,20 @@ TEST(SampledProcess, CountsWhatTheBatchSays) {
   EXPECT_EQ(sampled.kernel.frames, 8);
 }
 
+TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
+  Explanation explanation = SomeExplanation();
+  DecodedBatch batch;
+  batch.frames = {{}, Frame("/bin/program", 0x1000, "main", 7), Marker("[unknown jit]")};
+  batch.samples = {{.frames = {2, 2, 1}, .count = 3}, {.frames = {2}, .count = 1}};
+  explanation.sampled = {};
+  explanation.sampled.Add(batch);
+  EXPECT_EQ(explanation.sampled.user_frames, 10);
+  EXPECT_EQ(explanation.sampled.user_stacks, 4);
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("3 of 10 named (30.0 %)"));
+  EXPECT_THAT(text, HasSubstr("70.0 %  code made at run time (JIT): 7 frames"));
+}
+
 TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {
   const std::string text = RenderExplanation(SomeExplanation());
   EXPECT_THAT(text, HasSubstr("program (process 12): 10 samples in 5.0 s"));
