@@ -29,7 +29,7 @@ namespace stackray::test {
 namespace {
 
 constexpr double kFrequencyHz = 499;
-constexpr uint64_t kTimeoutNs = 240'000'000'000;  // A busy machine.
+constexpr uint64_t kTimeoutNs = 900'000'000'000;  // A busy machine.
 constexpr double kMostSigmas = 4;
 
 struct Program {
