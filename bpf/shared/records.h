@@ -197,7 +197,7 @@ static_assert(sizeof(struct code_record) == 440, "no hidden padding");
 /* RECORD_STACK: a piece of the stack above the raw slice of the sample with this time and thread, which comes next from
  * this CPU. Pieces follow one another without a gap, upwards. Pages that could not be read are zeros. */
 #define STACK_PIECE_BYTES 32768 /* a constant, because room in the ring is reserved so: at most 32 KiB go to waste */
-#define STACK_MAX_PIECES 32
+#define STACK_MAX_PIECES 40
 #define STACK_MAX_BYTES (RAW_STACK_MAX_BYTES + STACK_MAX_PIECES * STACK_PIECE_BYTES) /* more is no stack, or one too deep */
 struct stack_record {
 	struct record_header header;
