@@ -16,6 +16,7 @@ constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
 // In a native frame's key, word1: not the code at the address, but code of no file that it calls.
 constexpr uint64_t kCalledFromThere = 1;
+constexpr int kNextCallerShift = 1;  // And where that is called, in the bits above.
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
 
@@ -109,22 +110,40 @@ int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_o
   });
 }
 
-// Code that was made at run time. Its caller's name may tell what it is; the sample is marked as guessed all the same.
-int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, uint64_t caller, BatchBuilder& batch) {
-  const bool is_native = IsNativeKind(FrameWordKind(caller));
-  const uint32_t range = is_native ? FrameWordRange(caller) : 0;
-  const ExecutableFile* file = nullptr;
-  if (caller != 0 && is_native && stack.ranges[range].kind == RANGE_FILE)
-    file = FileOf(stack, range);
+// The ELF address of a native frame's instruction in its file; nullopt: not native, or no such file.
+std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack& stack,
+                                                                 uint64_t word) {
+  if (word == 0 || !IsNativeKind(FrameWordKind(word))) return std::nullopt;
+  const uint32_t range = FrameWordRange(word);
+  if (stack.ranges[range].kind != RANGE_FILE) return std::nullopt;
+  const ExecutableFile* file = FileOf(stack, range);
+  if (file == nullptr) return std::nullopt;
+  const uint64_t offset = FrameWordOffset(word) - 1;
+  return CallerPlace{file, AddressOfFileOffset(file->info, offset).value_or(offset)};
+}
+
+// Code that was made at run time. Its caller's name may tell what it is, or where that has none (a static function of a
+// stripped library) the name of what calls that from the same file; the sample is marked as guessed all the same.
+int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
+                                     BatchBuilder& batch) {
+  const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
   const FrameKey unknown = MarkerKey(MarkerKind::kUnknownJit);
-  if (file == nullptr || policy_ == SymbolPolicy::kOff)
+  if (!caller || policy_ == SymbolPolicy::kOff)
     return FindOrDefine(unknown, batch, [&] { return MarkerSymbols(unknown); });
-  const uint64_t offset = FrameWordOffset(caller) - 1;
-  const uint64_t address = AddressOfFileOffset(file->info, offset).value_or(offset);
-  const FrameKey key = FrameKey::Make(FrameType::kNative, file->handle, address, kCalledFromThere);
+  std::optional<CallerPlace> next = PlaceOf(stack, callers.second);
+  if (next && next->file->handle != caller->file->handle) next.reset();
+  const FrameKey key =
+      FrameKey::Make(FrameType::kNative, caller->file->handle, caller->address,
+                     kCalledFromThere | (next ? next->address << kNextCallerShift : 0));
+  const auto name_at = [this](const CallerPlace& place) -> std::string {
+    const std::vector<SourceLine> lines =
+        names_.Resolve(place.file->handle, *place.file->source, place.address);
+    return lines.empty() ? "" : lines.back().function;
+  };
   return FindOrDefine(key, batch, [&] {
-    const std::vector<SourceLine> lines = names_.Resolve(file->handle, *file->source, address);
-    const std::string_view name = lines.empty() ? "" : NameOfMadeCode(lines.back().function);
+    std::string of = name_at(*caller);
+    if (of.empty() && next) of = name_at(*next);
+    const std::string_view name = NameOfMadeCode(of);
     if (name.empty()) return MarkerSymbols(unknown);
     FrameSymbols symbols{.type = FrameType::kNative};
     symbols.lines.push_back({.function = std::string(name)});
@@ -132,7 +151,7 @@ int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, uint64_t caller, Ba
   });
 }
 
-int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, uint64_t caller,
+int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
                                  BatchBuilder& batch) {
   const uint64_t kind = FrameWordKind(word);
   if (kind == FRAME_NO_RANGE) {
@@ -140,7 +159,7 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, uint64_t
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const code_range& range = stack.ranges[FrameWordRange(word)];
-  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, caller, batch);
+  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
   const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
@@ -188,9 +207,12 @@ const MixedFrame* FrameResolver::LoopToFold(size_t frame) const {
   return frame < mixed_.size() && mixed_[frame].is_loop ? &mixed_[frame] : nullptr;
 }
 
-// The next frame's word, if that is a native one.
-uint64_t FrameResolver::CallerOf(size_t frame) const {
-  return frame + 1 < mixed_.size() && !mixed_[frame + 1].is_runtime ? mixed_[frame + 1].word : 0;
+// The next two frames' words, as far as they are native ones.
+FrameResolver::Callers FrameResolver::CallersOf(size_t frame) const {
+  const auto word = [this](size_t at) {
+    return at < mixed_.size() && !mixed_[at].is_runtime ? mixed_[at].word : 0;
+  };
+  return {.first = word(frame + 1), .second = word(frame + 2)};
 }
 
 // With what calls it.
@@ -260,7 +282,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
     if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||
         loop_frames_ == LoopFrames::kKept)
-      frames->push_back(UserFrame(stack, frame.word, CallerOf(i), batch));
+      frames->push_back(UserFrame(stack, frame.word, CallersOf(i), batch));
   }
 }
 
@@ -278,8 +300,10 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
     stack.first_runtime = static_cast<uint32_t>(first - ranges.begin());
     return AppendMixedFrames(stack, words, is_whole, batch, frames);
   }
+  const auto word = [&words](size_t at) { return at < words.size() ? words[at] : 0; };
   for (size_t i = 0; i < words.size(); ++i)
-    frames->push_back(UserFrame(stack, words[i], i + 1 < words.size() ? words[i + 1] : 0, batch));
+    frames->push_back(
+        UserFrame(stack, words[i], {.first = word(i + 1), .second = word(i + 2)}, batch));
 }
 
 int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch) {

@@ -129,9 +129,19 @@ class FrameResolver {
                       BatchBuilder& batch);
   int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, BatchBuilder& batch);
   int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
-  // `caller`: the word of the native frame that called it; 0: none is known.
-  int32_t UserFrame(const UserStack& stack, uint64_t word, uint64_t caller, BatchBuilder& batch);
-  int32_t FrameOfNoFile(const UserStack& stack, uint64_t caller, BatchBuilder& batch);
+  // Words of the native frames that called it, and that called those; 0: none is known.
+  struct Callers {
+    uint64_t first = 0, second = 0;
+  };
+  // Where such a frame is in its file, as an ELF address.
+  struct CallerPlace {
+    const ExecutableFile* file;
+    uint64_t address;
+  };
+  std::optional<CallerPlace> PlaceOf(const UserStack& stack, uint64_t word);
+  int32_t UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
+                    BatchBuilder& batch);
+  int32_t FrameOfNoFile(const UserStack& stack, const Callers& callers, BatchBuilder& batch);
   void AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words, bool is_whole,
                          BatchBuilder& batch, std::vector<int32_t>* frames);
   // The runtime of a range's file, asked for once a stack; nullptr: none.
@@ -141,7 +151,7 @@ class FrameResolver {
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
                        BatchBuilder& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
-  uint64_t CallerOf(size_t frame) const;
+  Callers CallersOf(size_t frame) const;
   // Is this code that a runtime has made, and calls from its loop?
   bool IsMadeCode(const UserStack& stack, size_t frame);
   int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, BatchBuilder& batch);

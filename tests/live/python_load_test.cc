@@ -142,9 +142,7 @@ TEST_P(PythonLoad, ProgramsOf300Milliseconds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, PythonLoad, testing::ValuesIn(PythonVersions()),
-                         [](const auto& instance) {
-                           return "python" + instance.param.Word();
-                         });
+                         [](const auto& instance) { return "python" + instance.param.Word(); });
 
 }  // namespace
 }  // namespace stackray::test

@@ -85,8 +85,8 @@ std::vector<PythonVersion> PythonVersions() {
 }
 
 std::vector<std::string> FindPython(const PythonVersion& version) {
-  const std::string variable = fmt::format("STACKRAY_PYTHON_3_{}{}", version.minor,
-                                           version.is_free_threaded ? "T" : "");
+  const std::string variable =
+      fmt::format("STACKRAY_PYTHON_3_{}{}", version.minor, version.is_free_threaded ? "T" : "");
   if (const char* asked = std::getenv(variable.c_str())) {
     std::istringstream words(asked);
     return {std::istream_iterator<std::string>(words), {}};
