@@ -10,6 +10,7 @@
 namespace stackray {
 namespace {
 
+constexpr uint64_t kLastTime = kStillThere - 1;  // Of an event: what has ended is not still there.
 constexpr size_t kPieceBytes = 160;  // A tree's node with a piece in it, and its place in a queue.
 
 bool Covers(const CodePiece& piece, uint64_t address) {
@@ -27,6 +28,7 @@ bool IsAt(const CodePiece& piece, uint64_t time_ns) {
 
 void CodeHistory::Begin(uint64_t start, uint64_t size_bytes, std::string_view name,
                         uint64_t time_ns) {
+  time_ns = std::min(time_ns, kLastTime);
   if (size_bytes == 0 || size_bytes > std::numeric_limits<uint64_t>::max() - start) return;
   const auto same = live_.find(start);
   if (same != live_.end() && same->second.name == name && same->second.end == start + size_bytes)
@@ -46,7 +48,8 @@ void CodeHistory::Begin(uint64_t start, uint64_t size_bytes, std::string_view na
 
 void CodeHistory::End(uint64_t start, std::string_view name, uint64_t time_ns) {
   const auto piece = live_.find(start);
-  if (piece != live_.end() && piece->second.name == name) EndAt(piece, time_ns);
+  if (piece != live_.end() && piece->second.name == name)
+    EndAt(piece, std::min(time_ns, kLastTime));
 }
 
 void CodeHistory::EndOverlapping(uint64_t start, uint64_t end, uint64_t time_ns) {
