@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "symbolizer/swift/swift_demangle.h"
+
 namespace stackray {
 namespace {
 
@@ -91,6 +93,7 @@ std::string Demangle(std::string_view name) {
   name = name.substr(0, name.find('\0'));
   if (name.size() > kMaxMangledBytes) return std::string(name);
   if (IsOcaml(name)) return DemangleOcaml(name);
+  if (IsSwift(name)) return DemangleSwift(name).value_or(std::string(name));
   if (name.size() < 3 || name[0] != '_') return std::string(name);  // "_Z", "_R", "_GLOBAL_".
   std::string mangled(name);
   if (IsD(name)) return DemangleD(mangled);

@@ -1,5 +1,6 @@
 // Mangled names → what c++filt prints: C++ (Itanium ABI), Rust (legacy and v0), D. And OCaml's, which c++filt does not
-// know: its dots and operators again, with the number at its end kept, which tells functions of one name apart.
+// know: its dots and operators again, with the number at its end kept, which tells functions of one name apart. And Swift's,
+// as `swift-demangle --simplified` prints them (swift/swift_demangle.h).
 #ifndef STACKRAY_SYMBOLIZER_DEMANGLE_H_
 #define STACKRAY_SYMBOLIZER_DEMANGLE_H_
 

@@ -133,6 +133,13 @@ int main(int argument_count, char** arguments) {
   Write(folder, "context_line", OfText(kContextLine));
   Write(folder, "context_header", OfText(kContextHeader));
   Write(folder, "context_payload", OfText(kContextPayload));
+  int swift = 0;
+  for (const std::string_view name :
+       {"$sSTsSL7ElementRpzrlE6sortedSayABGyFSbAB_ABtcfu_TA",
+        "$sSa12arrayLiteralSayxGxd_tcfCs5Int64V_Tg5",
+        "$sScs12ContinuationV11TerminationOyxq___GytIeghnr_AEIeghn_s5ErrorR_r0_lTRTA",
+        "$s4main007p_qcaDcoiyS2i_SitF", "$s4main5outeryyF5innerL_yyFyycfU0_"})
+    Write(folder, "swift_" + std::to_string(++swift), OfText(name));
   Write(folder, "ascending", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0xff, 3, 200, 12, 250, 13});
   return std::filesystem::is_empty(folder, error) ? 1 : 0;
 }
