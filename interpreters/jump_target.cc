@@ -11,13 +11,16 @@
 namespace stackray {
 namespace {
 
-// The words that the dynamic linker makes out of the load address and a constant.
+// The words that the dynamic linker makes out of the load address and a constant. Sections of a damaged file may all lie in one
+// place: together they have one section's bound.
 std::vector<PlacedWord> RelativeWords(const ElfImage& image, const ByteSource& source) {
   std::vector<PlacedWord> words;
+  uint64_t left_bytes = kMaxSectionBytes;
   for (const ElfSection& section : image.sections()) {
     if (section.type != SHT_RELA) continue;
-    const auto bytes = source.Read(section.file_offset, section.size_bytes, kMaxSectionBytes);
+    const auto bytes = source.Read(section.file_offset, section.size_bytes, left_bytes);
     if (!bytes.ok()) continue;
+    left_bytes -= bytes->size();
     for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes->size(); at += sizeof(Elf64_Rela)) {
       Elf64_Rela entry;
       std::memcpy(&entry, bytes->data() + at, sizeof(entry));

@@ -65,7 +65,9 @@ uint64_t RuntimeFile::PlaceOf(std::string_view name) const {
 void RuntimeFile::AddRange(uint64_t address, uint64_t size_bytes,
                            std::vector<FileRange>* ranges) const {
   const std::optional<uint64_t> begin = image_.OffsetOfAddress(address);
-  if (begin && size_bytes != 0) ranges->push_back({.begin = *begin, .end = *begin + size_bytes});
+  if (!begin || *begin >= source_.size_bytes() || size_bytes == 0) return;
+  const uint64_t there = std::min(size_bytes, source_.size_bytes() - *begin);
+  ranges->push_back({.begin = *begin, .end = *begin + there});
 }
 
 void RuntimeFile::AddRange(std::string_view function, std::vector<FileRange>* ranges) const {

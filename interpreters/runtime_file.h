@@ -41,7 +41,7 @@ class RuntimeFile {
   uint64_t PlaceOf(uint64_t address) const;
   uint64_t PlaceOf(std::string_view name) const;  // 0: there is no such symbol.
 
-  // Code by its place in the file, appended where it is there.
+  // Code by its place in the file, appended as far as it is there.
   void AddRange(uint64_t address, uint64_t size_bytes, std::vector<FileRange>* ranges) const;
   void AddRange(std::string_view function, std::vector<FileRange>* ranges) const;
 

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -10,10 +11,13 @@
 namespace stackray {
 namespace {
 
+// "" where there is none, or a longer one than we look for: what it costs must not depend on the file.
 std::string_view NameAt(const std::vector<uint8_t>& strings, uint32_t offset) {
   if (offset >= strings.size()) return "";
   const char* begin = reinterpret_cast<const char*>(strings.data()) + offset;
-  return {begin, strnlen(begin, strings.size() - offset)};
+  const size_t most = std::min(strings.size() - offset, kMaxSymbolNameBytes + 1);
+  const std::string_view name(begin, strnlen(begin, most));
+  return name.size() > kMaxSymbolNameBytes ? "" : name;
 }
 
 // The head of .gnu.hash (binutils 2.40, bfd/elflink.c): then come the filter's 64-bit words.
@@ -116,7 +120,9 @@ SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, Symbo
     const auto strings = source.Read(names.file_offset, names.size_bytes, kMaxSectionBytes);
     const auto symbols = source.Read(section.file_offset, section.size_bytes, kMaxSectionBytes);
     if (!strings.ok() || !symbols.ok()) continue;
-    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->size(); at += sizeof(Elf64_Sym)) {
+    for (size_t at = 0;
+         at + sizeof(Elf64_Sym) <= symbols->size() && found.size() < kMaxFoundSymbols;
+         at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, symbols->data() + at, sizeof(symbol));
       if (symbol.st_shndx == SHN_UNDEF) continue;
@@ -127,6 +133,7 @@ SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, Symbo
                                     .size_bytes = symbol.st_size,
                                     .is_thread_local = ELF64_ST_TYPE(symbol.st_info) == STT_TLS});
     }
+    break;
   }
   return found;
 }

@@ -1,6 +1,8 @@
 // Symbols of an ELF file by name: where a runtime's variables and functions are.
 // Input:   a foreign file, so nothing in it is trusted.
-// Memory:  one symbol section and its names at a time, each at most kMaxSectionBytes; larger ones are left out.
+// Memory:  one symbol section and its names at a time, each at most kMaxSectionBytes; larger ones are left out. Of what is
+//          found at most kMaxFoundSymbols, with names of at most kMaxSymbolNameBytes: all symbols of a damaged file
+//          may share one long name, or parts of it.
 // Threads: functions without state.
 #ifndef STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_
 #define STACKRAY_INTERPRETERS_SYMBOL_FINDER_H_
@@ -18,6 +20,7 @@
 namespace stackray {
 
 inline constexpr uint64_t kMaxSectionBytes = 32 << 20;
+inline constexpr size_t kMaxFoundSymbols = 4096, kMaxSymbolNameBytes = 256;
 
 struct FoundSymbol {
   uint64_t address = 0,
@@ -30,7 +33,7 @@ using SymbolsByName = std::map<std::string, FoundSymbol, std::less<>>;
 enum class SymbolSection { kDynamic, kAll };  // .dynsym; .symtab.
 
 // All defined symbols of the section whose name `wanted` accepts. An ELF without the section, or with a
-// damaged one, has none.
+// damaged one, has none. Of several such sections, which the gABI does not allow, the first that can be read counts.
 SymbolsByName FindSymbols(const ElfImage& image, const ByteSource& source, SymbolSection section,
                           const std::function<bool(std::string_view)>& wanted);
 
