@@ -52,6 +52,8 @@ std::vector<std::string_view> InlineScripts(std::string_view page) {
 bool IsLocalHost(std::string_view host_header) {
   const size_t colon = host_header.rfind(':');
   if (colon == std::string_view::npos) return false;
+  if (host_header.find('\0') != std::string_view::npos)
+    return false;  // inet_pton() would stop there.
   const std::string name(host_header.substr(0, colon));
   in_addr v4{};
   const bool loopback =

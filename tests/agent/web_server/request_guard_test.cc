@@ -17,6 +17,11 @@ TEST(RequestGuard, AcceptsGzip) {
     EXPECT_FALSE(AcceptsGzip(no)) << no;
 }
 
+TEST(RequestGuard, NothingIsHiddenBehindAZeroByte) {
+  EXPECT_TRUE(IsLocalHost("127.0.0.1:80"));
+  EXPECT_FALSE(IsLocalHost(std::string_view("127.0.0.1\0.evil.example:80", 26)));
+}
+
 TEST(RequestGuard, ThePolicyNamesEachInlineScript) {
   const std::string hash = "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='";
   const std::string script = "alert('Hello, world.');";
