@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernel/unique_fd.h"
 #include "symbolizer/file_source.h"
@@ -23,8 +24,12 @@ class RootedFiles {
   bool valid() const { return root_.valid(); }
   // `path` from that root. nullptr: not there, not a regular file, or not to be trusted.
   std::unique_ptr<FileSource> Open(const std::string& path) const;
+  // The names in the directory `path` from that root, in no order: the first `most` of them. None where it cannot be read, or
+  // is not to be trusted.
+  std::vector<std::string> List(const std::string& path, size_t most) const;
 
  private:
+  UniqueFd OpenPlace(const std::string& path) const;  // O_PATH; not of FUSE.
   UniqueFd root_;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,8 @@ namespace {
 
 constexpr uint64_t kMaxListsBytes = 64 << 20;
 constexpr uint64_t kMaxListBytes = 8 << 20;
+constexpr size_t kMaxListFiles =
+    1 << 17;  // Debian's archive has half as many packages, with some files each.
 constexpr uint64_t kMaxReleaseBytes = 64 << 10;
 constexpr std::string_view kLists = "/var/lib/dpkg/info";
 
@@ -34,6 +35,22 @@ bool IsPackageName(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.';
   });
+}
+
+// As one word of a shell's: files of a container may have any name, and the command will be copied into a shell.
+std::string ShellWord(const std::string& path) {
+  const bool is_plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("/._-+@,:=%").find(c) != std::string::npos;
+  });
+  if (is_plain && !path.empty()) return path;
+  std::string word = "'";
+  for (const char c : path) {
+    if (c == '\'')
+      word += "'\\''";
+    else
+      word += c;
+  }
+  return word + "'";
 }
 
 bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -58,12 +75,9 @@ absl::flat_hash_map<std::string, std::string> DebianPackagesOf(
   for (const std::string& path : paths)
     for (const std::string& name : NamesOf(path)) path_of_name[name] = path;
   const RootedFiles root(directory);
-  std::error_code error;
   uint64_t left = kMaxListsBytes;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(directory + std::string(kLists), error)) {
+  for (const std::string& name : root.List(std::string(kLists), kMaxListFiles)) {
     if (path_of_name.empty()) break;
-    const std::string name = entry.path().filename().string();
     if (!name.ends_with(".list")) continue;
     const std::string package = name.substr(0, std::min(name.find(':'), name.rfind('.')));
     const std::string text = ReadText(root, fmt::format("{}/{}", kLists, name), kMaxListBytes);
@@ -87,12 +101,12 @@ std::string DebugSymbolsCommand(const std::string& distribution, const std::stri
     return fmt::format("apt-get install {}-dbgsym (from the archive of debug symbols)", package);
   }
   if (IsOneOf(distribution, {"fedora", "rhel", "centos", "rocky", "almalinux", "amzn"}))
-    return fmt::format("dnf debuginfo-install $(rpm -qf {})", path);
+    return fmt::format("dnf debuginfo-install $(rpm -qf {})", ShellWord(path));
   if (IsOneOf(distribution, {"opensuse-leap", "opensuse-tumbleweed", "sles"}))
-    return fmt::format("zypper install $(rpm -qf {} --qf '%{{NAME}}')-debuginfo", path);
+    return fmt::format("zypper install $(rpm -qf {} --qf '%{{NAME}}')-debuginfo", ShellWord(path));
   if (distribution == "alpine")
     return fmt::format("apk add the -dbg package of the one that apk info --who-owns {} names",
-                       path);
+                       ShellWord(path));
   return {};
 }
 

@@ -16,11 +16,11 @@ namespace stackray {
 std::string DistributionOf(const RootedFiles& root);
 
 // The Debian packages that have these paths, by /var/lib/dpkg/info of the root at `directory` ("/proc/12/root"). A path
-// that no package has is left out. Reads 64 MiB of lists at most.
+// that no package has is left out. Reads 64 MiB of lists at most, and 131,072 names.
 absl::flat_hash_map<std::string, std::string> DebianPackagesOf(
     const std::string& directory, const std::vector<std::string>& paths);
 
-// The command that installs a file's debug symbols; empty where we know none.
+// The command that installs a file's debug symbols; empty where we know none. The path is quoted for a shell where it must be.
 std::string DebugSymbolsCommand(const std::string& distribution, const std::string& package,
                                 const std::string& path);
 

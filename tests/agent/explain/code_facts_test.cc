@@ -99,6 +99,34 @@ TEST(DebugPackage, IsFoundInDpkgsLists) {
   EXPECT_EQ(DistributionOf(RootedFiles(root.File(""))), "");
 }
 
+TEST(DebugPackage, ListsOutsideOfTheRootAreNotRead) {
+  const test::TemporaryDirectory root, outside;
+  outside.Write("mine.list", "/usr/bin/x\n");
+  std::filesystem::create_directories(root.File("var/lib/dpkg"));
+  std::filesystem::create_symlink(outside.File(""), root.File("var/lib/dpkg/info"));
+  EXPECT_TRUE(RootedFiles(root.File("")).List("/var/lib/dpkg/info", 100).empty());
+  EXPECT_TRUE(DebianPackagesOf(root.File(""), {"/usr/bin/x"}).empty());
+}
+
+TEST(DebugPackage, OfADirectoryNoMoreNamesAreReadThanTold) {
+  const test::TemporaryDirectory root;
+  std::filesystem::create_directories(root.File("lists"));
+  for (int i = 0; i < 20; ++i) root.Write("lists/" + std::to_string(i), "");
+  EXPECT_EQ(RootedFiles(root.File("")).List("/lists", 100).size(), 20u);
+  EXPECT_EQ(RootedFiles(root.File("")).List("/lists", 7).size(), 7u);
+  EXPECT_TRUE(RootedFiles(root.File("")).List("/lists/1", 7).empty());
+}
+
+TEST(DebugPackage, APathIsOneWordOfTheCommand) {
+  for (const char* distribution : {"fedora", "sles", "alpine"}) {
+    const std::string command = DebugSymbolsCommand(distribution, "", "/x/a b;$(reboot)'`id`");
+    EXPECT_NE(command.find("'/x/a b;$(reboot)'\\''`id`'"), std::string::npos) << command;
+    EXPECT_NE(
+        DebugSymbolsCommand(distribution, "", "/lib64/libc++.so.6").find(" /lib64/libc++.so.6"),
+        std::string::npos);
+  }
+}
+
 TEST(DebugPackage, EachDistributionHasItsOwnWord) {
   EXPECT_NE(DebugSymbolsCommand("debian", "perl-base", "/usr/bin/perl").find("perl-base-dbgsym"),
             std::string::npos);
