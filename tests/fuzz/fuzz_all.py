@@ -5,7 +5,7 @@
 
 BUILD is what the preset `fuzz` builds. A corpus grows in FOLDER (BUILD/fuzz-state otherwise) and is used again, and the CPU time that a
 target has had is written down there: a run that is interrupted goes on where it was. What a target finds (a crash, a leak,
-an input of more than 20 s or 2 GiB) stays there as a file and ends that target.
+an input of more than 120 s or 2 GiB) stays there as a file and ends that target.
 Exit: 1 when anything was found, 2 when there is no target.
 """
 
@@ -48,7 +48,7 @@ class Target:
 
     def run_slice(self, seeds, seconds):
         """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
-        command = [self.path, f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=2048",
+        command = [self.path, f"-max_total_time={seconds}", "-timeout=120", "-report_slow_units=120", "-rss_limit_mb=2048",
                    f"-max_len={MOST_INPUT_BYTES}", "-print_final_stats=1",
                    f"-artifact_prefix={self.folder}/found-", self.corpus, seeds]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
