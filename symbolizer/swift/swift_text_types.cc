@@ -226,8 +226,8 @@ void Printer::ImplFunction(NodeId id) {
   }
   Add("(");
   size_t at = 0;
-  for (bool first = true; const char c = take("iclbnXxygevpm"); first = false) {
-    if (!first) Add(", ");
+  for (char c = take("iclbnXxygevpm"); c != '\0'; c = take("iclbnXxygevpm")) {
+    if (at > 0) Add(", ");
     Add(Convention(c, false));
     Type(node.children[at++]);
   }
