@@ -28,7 +28,6 @@ bool IsAt(const CodePiece& piece, uint64_t time_ns) {
 
 void CodeHistory::Begin(uint64_t start, uint64_t size_bytes, std::string_view name,
                         uint64_t time_ns) {
-  time_ns = std::min(time_ns, kLastTime);
   if (size_bytes == 0 || size_bytes > std::numeric_limits<uint64_t>::max() - start) return;
   const auto same = live_.find(start);
   if (same != live_.end() && same->second.name == name && same->second.end == start + size_bytes)
@@ -48,8 +47,7 @@ void CodeHistory::Begin(uint64_t start, uint64_t size_bytes, std::string_view na
 
 void CodeHistory::End(uint64_t start, std::string_view name, uint64_t time_ns) {
   const auto piece = live_.find(start);
-  if (piece != live_.end() && piece->second.name == name)
-    EndAt(piece, std::min(time_ns, kLastTime));
+  if (piece != live_.end() && piece->second.name == name) EndAt(piece, time_ns);
 }
 
 void CodeHistory::EndOverlapping(uint64_t start, uint64_t end, uint64_t time_ns) {
@@ -61,7 +59,7 @@ void CodeHistory::EndOverlapping(uint64_t start, uint64_t end, uint64_t time_ns)
 CodeHistory::Live::iterator CodeHistory::EndAt(Live::iterator piece, uint64_t time_ns) {
   const auto next = std::next(piece);
   CodePiece& ended = piece->second;
-  ended.until_ns = std::max(time_ns, ended.from_ns);
+  ended.until_ns = std::min(std::max(time_ns, ended.from_ns), kLastTime);
   longest_ended_ = std::max(longest_ended_, ended.end - ended.start);
   by_end_.push_back(ended_.emplace(ended.start, std::move(ended)));
   live_.erase(piece);

@@ -26,6 +26,37 @@ constexpr uint64_t kMaxInflatedBytes = 32 << 20;
 
 }  // namespace
 
+// Code of one segment in a page; begin and end are offsets in the page.
+struct UnwindTables::Builder::CodeInPage {
+  const Code* segment;
+  uint32_t begin;
+  uint32_t end;
+  uint64_t address;
+  uint64_t file_offset;
+
+  uint32_t size() const { return end - begin; }
+};
+
+// Where segments overlap in the file, the first one has the bytes.
+std::vector<UnwindTables::Builder::CodeInPage> UnwindTables::Builder::PiecesIn(
+    std::span<const Code> segments, uint32_t page) {
+  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  std::vector<CodeInPage> pieces;
+  uint64_t done = page_begin;
+  for (const Code& segment : segments) {
+    const uint64_t begin = std::max(segment.file_begin, done);
+    const uint64_t end = std::min(segment.file_end, page_begin + PAGE_TEXT_BYTES);
+    if (begin >= end) continue;
+    pieces.push_back({.segment = &segment,
+                      .begin = static_cast<uint32_t>(begin - page_begin),
+                      .end = static_cast<uint32_t>(end - page_begin),
+                      .address = segment.address + (begin - segment.file_begin),
+                      .file_offset = begin});
+    done = end;
+  }
+  return pieces;
+}
+
 UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection& section,
                                std::vector<Code> code, std::optional<cfi::Arm64Stubs> stubs,
                                std::vector<uint64_t> functions)
@@ -65,21 +96,13 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
 }
 
 absl::Status UnwindTables::Builder::CollectGoRows(uint32_t page, cfi::PageRows* rows) {
-  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
-  uint64_t done = page_begin;
-  for (const Code& code : code_) {
-    const uint64_t begin = std::max(code.file_begin, done);
-    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
-    if (begin >= end) continue;
-    const uint64_t address = code.address + (begin - code.file_begin);
-    const cfi::GoFrames::Piece piece{.begin = address,
-                                     .end = address + (end - begin),
-                                     .file_offset = begin,
-                                     .page_offset = static_cast<uint32_t>(begin - page_begin)};
+  for (const CodeInPage& code : PiecesIn(code_, page)) {
+    const cfi::GoFrames::Piece piece{.begin = code.address,
+                                     .end = code.address + code.size(),
+                                     .file_offset = code.file_offset,
+                                     .page_offset = code.begin};
     if (absl::Status status = go_->AppendRows(piece, &encoder_, rows); !status.ok()) return status;
-    if (end < page_begin + PAGE_TEXT_BYTES)
-      rows->Append(static_cast<uint32_t>(end - page_begin), kNone);
-    done = end;
+    if (code.end < PAGE_TEXT_BYTES) rows->Append(code.end, kNone);
   }
   return absl::OkStatus();
 }
@@ -122,62 +145,43 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
   if (sframe_ != nullptr)
     if (absl::Status status = FillFromSframe(page); !status.ok()) return status;
   if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
-  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
-  uint64_t done = page_begin;
-  for (const Code& code : instructions_) {
-    const uint64_t begin = std::max(code.file_begin, done);
-    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
-    if (begin >= end) continue;
-    const cfi::GapPiece piece{.page_begin = static_cast<uint32_t>(begin - page_begin),
-                              .page_end = static_cast<uint32_t>(end - page_begin),
-                              .file_offset = begin,
-                              .address = code.address + (begin - code.file_begin),
-                              .segment_file_begin = code.file_begin,
-                              .segment_file_end = code.file_end,
+  for (const CodeInPage& code : PiecesIn(instructions_, page)) {
+    const cfi::GapPiece piece{.page_begin = code.begin,
+                              .page_end = code.end,
+                              .file_offset = code.file_offset,
+                              .address = code.address,
+                              .segment_file_begin = code.segment->file_begin,
+                              .segment_file_end = code.segment->file_end,
                               .entry = entry_};
     if (absl::Status status = cfi::FillX86Gaps(source_, piece, &encoder_, &rows_); !status.ok())
       return status;
-    done = end;
   }
   return absl::OkStatus();
 }
 
 absl::Status UnwindTables::Builder::FillFromSframe(uint32_t page) {
-  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
   cfi::PageRows found;
-  uint64_t done = page_begin;
-  for (const Code& code : code_) {
-    const uint64_t begin = std::max(code.file_begin, done);
-    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
-    if (begin >= end) continue;
-    const uint64_t address = code.address + (begin - code.file_begin);
-    const cfi::SframeTable::Piece piece{.begin = address,
-                                        .end = address + (end - begin),
-                                        .page_offset = static_cast<uint32_t>(begin - page_begin)};
+  for (const CodeInPage& code : PiecesIn(code_, page)) {
+    const cfi::SframeTable::Piece piece{
+        .begin = code.address, .end = code.address + code.size(), .page_offset = code.begin};
     if (absl::Status status = sframe_->AppendRows(piece, &encoder_, &found); !status.ok())
       return status;
-    if (end < page_begin + PAGE_TEXT_BYTES)
-      found.Append(static_cast<uint32_t>(end - page_begin), kNone);
-    done = end;
+    if (code.end < PAGE_TEXT_BYTES) found.Append(code.end, kNone);
   }
   rows_.FillFrom(found.rows());
   return absl::OkStatus();
 }
 
 absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
-  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  const std::vector<CodeInPage> pieces = PiecesIn(code_, page);
+  if (pieces.empty()) return absl::OkStatus();
   // Only the first piece of code: who links two segments into one page does not write stubs into the second.
-  for (const Code& code : code_) {
-    const uint64_t begin = std::max(code.file_begin, page_begin);
-    const uint64_t end = std::min(code.file_end, page_begin + PAGE_TEXT_BYTES);
-    if (begin >= end) continue;
-    const cfi::TextPiece piece{.begin = static_cast<uint32_t>(begin - page_begin),
-                               .end = static_cast<uint32_t>(end - page_begin),
-                               .address = code.address + (begin - code.file_begin),
-                               .file_offset = begin};
-    return cfi::FillArm64Gaps(source_, piece, stubs_, functions_, &rows_);
-  }
-  return absl::OkStatus();
+  const CodeInPage& code = pieces.front();
+  const cfi::TextPiece piece{.begin = code.begin,
+                             .end = code.end,
+                             .address = code.address,
+                             .file_offset = code.file_offset};
+  return cfi::FillArm64Gaps(source_, piece, stubs_, functions_, &rows_);
 }
 
 absl::Status UnwindTables::Builder::OpenEntries() {
@@ -255,19 +259,10 @@ UnwindTables::Builder::Result UnwindTables::Builder::CollectPage(uint32_t page) 
   rows_.Clear();
   encoder_.Clear();
   budget_ = kPageBudget;
-  const uint64_t page_begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
-  const uint64_t page_end = page_begin + PAGE_TEXT_BYTES;
-  uint64_t done = page_begin;  // Where segments overlap in the file, the first one has the bytes.
-  for (const Code& code : code_) {
-    const uint64_t begin = std::max(code.file_begin, done);
-    const uint64_t end = std::min(code.file_end, page_end);
-    if (begin >= end) continue;
-    const uint64_t address = code.address + (begin - code.file_begin);
-    const Piece piece{address, address + (end - begin), static_cast<uint32_t>(begin - page_begin)};
-    const Result result = CollectPiece(piece);
+  for (const CodeInPage& code : PiecesIn(code_, page)) {
+    const Result result = CollectPiece({code.address, code.address + code.size(), code.begin});
     if (result == Result::kTableDamaged || result == Result::kReadFailed) return result;
-    if (end < page_end) rows_.Append(static_cast<uint32_t>(end - page_begin), kNone);
-    done = end;
+    if (code.end < PAGE_TEXT_BYTES) rows_.Append(code.end, kNone);
   }
   return Result::kDone;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,9 @@ class UnwindTables::Builder {
       return page_offset + static_cast<uint32_t>(address - begin);
     }
   };
+
+  struct CodeInPage;
+  static std::vector<CodeInPage> PiecesIn(std::span<const Code> segments, uint32_t page);
 
   absl::Status OpenEntries();
   absl::Status EnsureIndex();

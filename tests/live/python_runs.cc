@@ -98,8 +98,8 @@ std::vector<std::string> FindPython(const PythonVersion& version) {
   const std::filesystem::path pyenv =
       root != nullptr ? root : std::filesystem::path(home == nullptr ? "/" : home) / ".pyenv";
   std::error_code error;
-  for (const auto& version : std::filesystem::directory_iterator(pyenv / "versions", error))
-    places.push_back(version.path() / "bin");
+  for (const auto& entry : std::filesystem::directory_iterator(pyenv / "versions", error))
+    places.push_back(entry.path() / "bin");
   for (const std::filesystem::path& place : places)
     if (IsProgram(place / name)) return {std::filesystem::canonical(place / name, error).string()};
   return {};
