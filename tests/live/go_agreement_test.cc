@@ -144,6 +144,7 @@ GoAnswer Expected(const std::vector<GoTrace>& traces) {
   if ((last != "runtime.systemstack" && last != "runtime.morestack") || traces.size() < 2 ||
       !traces[1].is_running)
     return expected;
+  expected.is_cut = false;
   for (const GoFrame& frame : traces[1].frames)
     if (frame.function != "runtime.systemstack_switch") expected.frames.push_back(frame);
   return expected;
