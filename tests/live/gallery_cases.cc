@@ -23,14 +23,14 @@ size_t SameFrames(const GalleryStop& stop) {
   return static_cast<size_t>(ours - stop.ours.begin());
 }
 
-// All of our frames from `first` on are return addresses; only the one below a signal's trampoline, which no call left
-// there itself, need not be.
+// All of our frames from `first` on are return addresses; only a signal's trampoline and the frame below it, which no
+// call left there, need not be.
 bool AreReturns(const GalleryStop& stop, size_t first) {
   const auto is_below_signal = [&stop](size_t i) {
     return i == 1 ? stop.ours[0].is_trampoline : i > 1 && !stop.ours[i - 1].is_return;
   };
   for (size_t i = first; i < stop.ours.size(); ++i)
-    if (!stop.ours[i].is_return && !is_below_signal(i)) return false;
+    if (!stop.ours[i].is_return && !stop.ours[i].is_trampoline && !is_below_signal(i)) return false;
   return true;
 }
 
@@ -95,6 +95,11 @@ constexpr const char* kNoRules =
     "it knows no rules for this code: it stops, leaves a caller out, or takes a word for the "
     "return address that no "
     "call left there";
+constexpr const char* kLosesRbx =
+    "rbx holds the next frame's base, and the callee has not saved it yet: from that very push on "
+    "eu-stack goes on";
+constexpr const char* kNoTable =
+    "it finds no table: it wants .eh_frame_hdr in a file that it can open and map by its own rules";
 constexpr const char* kGoStacks =
     "it knows no way from the runtime's stack to the goroutine's, or the table that says where one "
     "ends";
@@ -107,10 +112,13 @@ constexpr std::array kErrors = {
     OracleError{"anonymous_code", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_leaf_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_leaf_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"asm_leaf_no_cfi", "libunwind", kNoRules, LosesTheStack},
     OracleError{"asm_loop_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_loop_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"asm_loop_no_cfi", "libunwind", kNoRules, LosesTheStack},
     OracleError{"asm_realign_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_realign_no_cfi", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"asm_realign_no_cfi", "libunwind", kNoRules, LosesTheStack},
     OracleError{"boost_fiber", "gdb", kNoRules, LosesTheStack},
     OracleError{"boost_fiber", "dwfl", "it reads on behind the fiber's first frame", LosesTheStack},
     OracleError{
@@ -118,37 +126,52 @@ constexpr std::array kErrors = {
         "it looks for a caller of __start_context, which makecontext() put there and nobody called",
         LosesTheStack},
     OracleError{"context_swap", "dwfl", "as gdb", LosesTheStack},
+    OracleError{"debug_frame_only", "libunwind", kNoTable, LosesTheStack},
     OracleError{"dlopened", "gdb", "it cannot read the deleted file", LosesTheStack},
+    OracleError{"dlopened", "libunwind", kNoTable, LosesTheStack},
     OracleError{"exception", "gdb", kLandingPad, InstallsLandingPad},
     OracleError{"exception", "dwfl", kLandingPad, InstallsLandingPad},
     OracleError{"frame_pointers_only", "dwfl",
                 "it follows rbp from a leaf that has not pushed it, and misses the caller",
                 LosesTheStack},
+    OracleError{"frame_pointers_only", "libunwind", "as libdwfl", LosesTheStack},
     OracleError{"go_cgo", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_cgo", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_cgo", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_nested_cgo", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_nested_cgo", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_nested_cgo", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_pie", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_pie", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_pie", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_profiled", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_profiled", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_profiled", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_runtime", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_runtime", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_runtime", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_stripped", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_stripped", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_stripped", "libunwind", kGoStacks, FollowsGo},
     OracleError{"go_systemstack", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_systemstack", "dwfl", kGoStacks, FollowsGo},
+    OracleError{"go_systemstack", "libunwind", kGoStacks, FollowsGo},
+    OracleError{"lazy_binding", "dwfl", kLosesRbx, LosesTheStack},
     OracleError{"musl_dynamic", "gdb", kNoRules, LosesTheStack},
     OracleError{"musl_dynamic", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"musl_dynamic", "libunwind", kNoRules, LosesTheStack},
     OracleError{"musl_signal", "gdb", kNoRules, LosesTheStack},
     OracleError{"musl_signal", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"musl_signal", "libunwind", kNoRules, LosesTheStack},
     OracleError{"musl_static", "gdb", kNoRules, LosesTheStack},
     OracleError{"musl_static", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"musl_static", "libunwind", kNoRules, LosesTheStack},
     OracleError{"nested_function", "gdb", "it knows no rules for code on the stack", LosesTheStack},
     OracleError{"nested_function", "dwfl", "it knows no rules for code on the stack",
                 LosesTheStack},
     OracleError{"no_tables", "gdb", kNoRules, LosesTheStack},
     OracleError{"no_tables", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"no_tables", "libunwind", kNoRules, LosesTheStack},
     OracleError{"null_call", "dwfl", "it does not go on below a pc in no code", LosesTheStack},
     OracleError{"plt_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"plt_no_cfi", "dwfl", kNoRules, LosesTheStack},
@@ -158,12 +181,18 @@ constexpr std::array kErrors = {
                 "it takes the target that the thunk put on the stack for a caller", LosesTheStack},
     OracleError{"rust_abort", "gdb", kNoRules, LosesTheStack},
     OracleError{"rust_abort", "dwfl", kNoRules, LosesTheStack},
+    OracleError{"rust_abort", "libunwind", kNoRules, LosesTheStack},
+    OracleError{"rust_closures", "libunwind", kNoTable, LosesTheStack},
     OracleError{
         "sframe_only", "gdb",
         "it knows no rules for _start, whose only table was taken away, and goes on behind it",
         LosesTheStack},
+    OracleError{"sframe_only", "libunwind", kNoTable, LosesTheStack},
+    OracleError{"static", "libunwind", kNoTable, LosesTheStack},
     OracleError{"too_deep", "gdb", kUnbounded, HasNoBound},
     OracleError{"too_deep", "dwfl", kUnbounded, HasNoBound},
+    OracleError{"too_deep", "libunwind", kUnbounded, HasNoBound},
+    OracleError{"vdso", "libunwind", kNoTable, LosesTheStack},
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct GalleryFrame {
   uint64_t pc = 0;  // As a debugger prints it.
   std::string name;
   bool is_return = false;      // The pc lies in executable memory, behind a call instruction.
-  bool is_trampoline = false;  // The leaf: it is about to return from a signal handler.
+  bool is_trampoline = false;  // It is about to return from a signal handler.
 };
 
 // One stop of a program, seen twice.
@@ -26,7 +26,7 @@ struct GalleryStop {
 // A rule that holds for exactly those stops where the oracle errs in the way that `reason` says.
 struct OracleError {
   const char* program;
-  const char* oracle;  // "gdb", "dwfl".
+  const char* oracle;  // "gdb", "dwfl", "libunwind".
   const char* reason;
   bool (*holds)(const GalleryStop& stop);
 };

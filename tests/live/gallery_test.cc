@@ -1,6 +1,6 @@
 // The gallery, live: each program is stopped at random moments, and the stack must be the oracle's, frame by frame.
 // Two ways of stopping: by the sampler (what BPF walked, against gdb) and by ptrace (the same unwinder on the host,
-// also inside system calls, against gdb and libdwfl).
+// also inside system calls, against libdwfl and libunwind).
 //   STACKRAY_GALLERY_STOPS=N      stops of each kind a program; 3 without it
 //   STACKRAY_GALLERY=NAME,NAME    these programs alone
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #include "tests/live/target_program.h"
 #include "tests/oracles/dwfl_frames.h"
 #include "tests/oracles/gdb_frames.h"
+#include "tests/oracles/libunwind_frames.h"
 #include "tests/recorder/live_walk.h"
 
 namespace stackray::test {
@@ -120,8 +121,10 @@ class ReturnAddresses {
       ranges_ = *std::move(ranges);
   }
   void Mark(std::vector<GalleryFrame>* frames) const {
-    for (GalleryFrame& frame : *frames) frame.is_return = IsReturn(frame.pc);
-    if (!frames->empty()) frames->front().is_trampoline = IsTrampoline(frames->front().pc);
+    for (GalleryFrame& frame : *frames) {
+      frame.is_return = IsReturn(frame.pc);
+      frame.is_trampoline = !frame.is_return && IsTrampoline(frame.pc);
+    }
   }
 
  private:
@@ -158,6 +161,18 @@ class ReturnAddresses {
   std::vector<code_range> ranges_;
 };
 
+// The file that has the code, as stackray writes it where no symbol covers an address.
+std::string FileAt(uint32_t pid, uint64_t pc) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t start = 0, end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> start >> dash >> end;
+    if (start <= pc && pc < end) return fmt::format("[{}]", line.substr(line.rfind('/') + 1));
+  }
+  return "";
+}
+
 // The threads of a process and of its children.
 std::vector<std::pair<pid_t, pid_t>> Threads(pid_t pid) {
   std::vector<std::pair<pid_t, pid_t>> threads;
@@ -187,6 +202,9 @@ uint64_t TicksOf(pid_t pid) {
   return sum;
 }
 
+// Frames of a thread of a process that is stopped by ptrace.
+using PtraceOracle = std::vector<uint64_t> (*)(pid_t pid, pid_t tid);
+
 class Gallery : public testing::Test {
  protected:
   // Past the dynamic loader, whose stacks gdb reads before it knows the program's files.
@@ -197,11 +215,12 @@ class Gallery : public testing::Test {
     }
     return false;
   }
+  void CompareStopped(const char* name_of_oracle, PtraceOracle oracle);
   std::mt19937 random_{20260101};
 };
 
-// A stack of the host's unwinder and libdwfl's, of one random thread; nullopt: it ended before we came.
-std::optional<GalleryStop> StopByPtrace(pid_t pid, std::mt19937& random) {
+// A stack of the host's unwinder and an oracle's, of one random thread; nullopt: it ended before we came.
+std::optional<GalleryStop> StopByPtrace(pid_t pid, PtraceOracle oracle, std::mt19937& random) {
   const std::vector<std::pair<pid_t, pid_t>> threads = Threads(pid);
   if (threads.empty()) return std::nullopt;
   const auto [process, tid] = threads[random() % threads.size()];
@@ -212,7 +231,7 @@ std::optional<GalleryStop> StopByPtrace(pid_t pid, std::mt19937& random) {
   if (!live.ok() || !(*live)->Record(&result).ok()) return std::nullopt;
   GalleryStop stop{.end = result.end};
   for (const uint64_t pc : FramePcs(result)) stop.ours.push_back({pc, (*live)->NameAt(pc)});
-  for (const uint64_t pc : DwflFrames(process, tid).pcs) stop.theirs.push_back({pc, ""});
+  for (const uint64_t pc : oracle(process, tid)) stop.theirs.push_back({pc, ""});
   const ReturnAddresses addresses(process);
   addresses.Mark(&stop.ours);
   addresses.Mark(&stop.theirs);
@@ -256,7 +275,9 @@ TEST_F(Gallery, SampledStacksAreGdbs) {
         continue;
       }
       GalleryStop stop{.theirs = Frames(gdb->Ask(program.pid(), ours->tid)), .end = ours->end};
-      for (const RawFrame& frame : ours->frames) stop.ours.push_back({frame.pc, frame.name});
+      for (const RawFrame& frame : ours->frames)
+        stop.ours.push_back(
+            {frame.pc, frame.name.empty() ? FileAt(program.pid(), frame.pc) : frame.name});
       ASSERT_FALSE(stop.theirs.empty()) << gdb->error();
       const ReturnAddresses addresses(static_cast<pid_t>(program.pid()));
       addresses.Mark(&stop.ours);
@@ -273,7 +294,8 @@ TEST_F(Gallery, SampledStacksAreGdbs) {
   Measured(fmt::format("{} programs", programs));
 }
 
-TEST_F(Gallery, StoppedStacksAreLibdwfls) {
+// Stops every program at random moments and compares with what `oracle` says there.
+void Gallery::CompareStopped(const char* name_of_oracle, PtraceOracle oracle) {
   for (const std::string& name : Programs()) {
     SCOPED_TRACE(name);
     const std::string file = GalleryFile(name);
@@ -284,15 +306,25 @@ TEST_F(Gallery, StoppedStacksAreLibdwfls) {
     Tally tally;
     for (int tries = 0; tries < 10 * Stops() && tally.stops < Stops(); ++tries) {
       usleep(static_cast<useconds_t>(random_() % 10'000));
-      std::optional<GalleryStop> stop = StopByPtrace(static_cast<pid_t>(program.pid()), random_);
-      if (stop) tally.Add(name, "dwfl", *std::move(stop));
+      std::optional<GalleryStop> stop =
+          StopByPtrace(static_cast<pid_t>(program.pid()), oracle, random_);
+      if (stop) tally.Add(name, name_of_oracle, *std::move(stop));
     }
-    Measured(fmt::format("{}: {}", name, tally.Text("libdwfl")));
+    Measured(fmt::format("{}: {}", name, tally.Text(name_of_oracle)));
     EXPECT_EQ(tally.stops, Stops()) << "it could not be stopped";
     EXPECT_TRUE(tally.differences.empty())
         << tally.differences.size() << " stops differ, the first:\n"
         << tally.differences.front();
   }
+}
+
+TEST_F(Gallery, StoppedStacksAreLibdwfls) {
+  CompareStopped("dwfl", [](pid_t pid, pid_t tid) { return DwflFrames(pid, tid).pcs; });
+}
+
+TEST_F(Gallery, StoppedStacksAreLibunwinds) {
+  if (!HasLibunwind()) GTEST_SKIP() << "built without libunwind (libunwind-dev)";
+  CompareStopped("libunwind", [](pid_t, pid_t tid) { return LibunwindFrames(tid).pcs; });
 }
 
 }  // namespace
