@@ -16,7 +16,7 @@
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for
- *   scan_word_inline() and frame_record_kind()
+ *   scan_word_inline() and frame_record_kind(). A driver whose code is readable calls step_by_scan() behind step_native()
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: it is none; on x86-64
  *   int env_find_go_stack(struct scratch *s)   bpf/go_stack.h's, the same

@@ -8,6 +8,7 @@
 /* How far up the stack of made code is looked for a return address: each second word, SCAN_WORDS times. */
 #define SCAN_WORDS 128
 #define SCAN_PUSHED_WORDS 16
+#define SCAN_TRIES 8 /* words that are tried before the first one is taken as it is */
 #define SCAN_STACK_BYTES (1ULL << 20) /* in which a frame pointer is believed, and no word is code */
 enum record_kind { /* of a frame record: where it leads to */
 	RECORD_NONE = 0,
@@ -195,24 +196,71 @@ static __always_inline int frame_record_kind(struct scratch *s)
 
 /* Code that was made at run time and keeps no frame pointer, as PCRE's and CPython's JITs make it: a few pushed registers and locals. No
  * word says how many, so the first return address counts that can be one. The ABI aligns the stack at a call. A frame record that leads
- * out of such code may be the caller's own: what lies below it comes first. */
-static __always_inline int scan_stack(struct scratch *s)
+ * out of such code may be the caller's own: what lies below it comes first. 0: it has a frame record of its own. */
+static __always_inline int begin_scan(struct scratch *s)
 {
-	u64 sp = s->regs.r[UNWIND_SP], at = sp + ((8 - sp) & 15), end = ~0ULL;
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], at = sp + ((8 - sp) & 15), limit = at + SCAN_WORDS * 16;
 	int kind = env_frame_record_kind(s);
-	u32 i;
 
 	if (kind == RECORD_OF_MADE_CODE)
 		return 0;
-	if (kind == RECORD_OF_FILE)
-		end = s->regs.r[UNWIND_FP];
+	if (kind == RECORD_OF_FILE && rbp < limit)
+		limit = rbp + 1;
+	s->scan = (struct stack_scan){ .next = at,
+				       .limit = limit,
+				       .sp = sp,
+				       .rbp = rbp,
+				       .word_count = s->word_count,
+				       .extra_words = s->extra_words,
+				       .is_open = 1,
+				       .has_record = kind == RECORD_OF_FILE };
+	return 1;
+}
+
+/* The next word of the search that can be a return address: its frame comes next. 0: there is none. */
+static __always_inline int scan_words(struct scratch *s)
+{
+	u32 i;
+
 	for (i = 0; i < SCAN_WORDS; i++) {
-		if (at + i * 16 > end)
+		u64 at = s->scan.next;
+
+		if (at >= s->scan.limit)
 			break;
-		if (env_scan_word(s, at + i * 16))
+		s->scan.next = at + 16;
+		if (env_scan_word(s, at))
 			return 1;
 	}
 	return 0;
+}
+
+/* Has the walk gone on with a word that an earlier call had left? A return address that is no code proves it. Frames of a runtime that
+ * were placed since are a sign of the right way. */
+static __always_inline int is_wrong_way(const struct scratch *s, int end)
+{
+	return s->scan.is_open && s->extra_words == s->scan.extra_words &&
+	       (end == END_NO_MAPPING || end == END_NOT_EXECUTABLE);
+}
+
+/* What step_native() cannot do by itself. When no word leads anywhere, the first one stays. */
+static __always_inline int step_by_scan(struct scratch *s, int end)
+{
+	if (end != END_SCANS_STACK && !is_wrong_way(s, end))
+		return end;
+	s->word_count = s->scan.word_count;
+	s->regs.r[UNWIND_SP] = s->scan.sp;
+	s->regs.r[UNWIND_FP] = s->scan.rbp;
+	if (s->scan.tries < SCAN_TRIES && scan_words(s)) {
+		if (!s->scan.tries++)
+			s->scan.first = s->scan.next - 16;
+		return END_NONE;
+	}
+	s->scan.is_open = s->scan.has_record && s->scan.tries;
+	if (s->scan.has_record || !s->scan.tries) {
+		s->scan.has_record = 0;
+		return step_frame_pointer(s);
+	}
+	return env_scan_word(s, s->scan.first) ? END_NONE : end;
 }
 
 /* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
@@ -228,9 +276,8 @@ static __always_inline int step_without_rules(struct scratch *s)
 	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
 	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc))
 		return END_UNDEFINED_RA;
-	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON &&
-	    scan_stack(s))
-		return END_NONE;
+	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && begin_scan(s))
+		return END_SCANS_STACK;
 	if (!bytes)
 		return step_frame_pointer(s);
 	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))

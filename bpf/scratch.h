@@ -191,6 +191,19 @@ struct raw_copy {
 	u64 above, stack_end; /* what bpf/stack_pieces.h sends: from here to there */
 };
 
+/* A search for the return address of code without rules (bpf/native_x86_64.h). The walk goes on with the first word that can be one;
+ * when that leads nowhere the search goes on behind it. */
+struct stack_scan {
+	u64 next, limit; /* addresses of the words that are left */
+	u64 first;       /* of the first one that was tried */
+	u64 sp, rbp;     /* of the code without rules */
+	u32 word_count;  /* of the record, its frame included */
+	u32 extra_words;
+	u32 is_open;     /* there is something left to try */
+	u32 has_record;  /* rbp leads to a frame record, which may be its caller's */
+	u32 tries, reserved;
+};
+
 struct scratch {
 	/* Walk state. */
 	struct unwind_registers regs; /* of the frame that is looked at next */
@@ -228,6 +241,7 @@ struct scratch {
 	u64 miss_offset;              /* file offset that was looked up */
 	struct unwind_rule rule;      /* of the look-up, when the code names one */
 	u64 go_sp, go_g;              /* bpf/go_stack.h: the other stack's pointer; the goroutine */
+	struct stack_scan scan;       /* BPF only */
 	u64 go_callback_sp;           /* where the last callback from C left that stack; 0: none was met */
 	/* Result of a mapping walk (bpf/mapping.h). */
 	u64 vma;                      /* struct vm_area_struct *, or 0: a hole */

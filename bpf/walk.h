@@ -25,6 +25,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->word_count = 0;
 	s->first_user_word = 0;
 	s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
+	s->scan.is_open = 0;
 	s->go_callback_sp = 0;
 	s->runtime = 0;
 	s->extra_words = 0;
@@ -257,7 +258,7 @@ __noinline int step_frame(u32 slot)
 
 	if (!s)
 		return END_BAD_TABLE;
-	end = step_native(s);
+	end = step_by_scan(s, step_native(s));
 	return end ? end : s->runtime_entered;
 }
 

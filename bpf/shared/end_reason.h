@@ -30,6 +30,7 @@ enum end_reason {
 	END_TOO_MANY_RANGES = 25,  /* more than SAMPLE_MAX_RANGES mappings in one stack */
 	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
 	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
+	END_SCANS_STACK = 30,      /* the driver looks for a return address in s->scan; never in a finished record */
 	END_ENTERED_RUNTIME = 31,  /* bpf/runtime_walk.h goes on; never in a finished record */
 	END_REASON_COUNT = 32,
 };

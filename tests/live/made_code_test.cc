@@ -66,5 +66,30 @@ INSTANTIATE_TEST_SUITE_P(
                     "^(?:a|ab|(?<n>\\s(?&n)?))+$|(?R)?z", "(\\w+)\\s(\\d*)x?$|(?<=a)b"),
     [](const auto& instance) { return fmt::format("pattern{}", instance.index); });
 
+// The first word that can be a return address is of a call that is over; what follows from it is no code.
+TEST(StaleWords, AreFoundOutByWhereTheyLead) {
+  TargetProgram program = TargetProgram::Start({ProgramPath("stale_words")});
+  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+  (*run)->Run(kTimeoutMs, kWarmUpSamples + kSamples);
+  (*run)->Stop();
+  int64_t made = 0, right = 0;
+  std::string problem;
+  for (const SeenStack& stack : (*run)->stacks()) {
+    // The marker of made code is no frame: it may be an end's as well.
+    const std::vector<std::string> names = stack.UserNames();
+    if (stack.marker.empty()) continue;
+    made += stack.count;
+    if (stack.marker == "[unknown jit]" && names.size() > 2 && names[0] == "CallsMadeCode" &&
+        names[1] == "main" && names.back() == "_start")
+      right += stack.count;
+    else
+      problem = fmt::format("{} {}", stack.marker, fmt::join(names, " "));
+  }
+  Measured(fmt::format("{} of {} samples beside stale words have the caller", right, made));
+  EXPECT_GT(made, 100);
+  EXPECT_GE(right * 100, made * 99) << problem;
+}
+
 }  // namespace
 }  // namespace stackray::test
