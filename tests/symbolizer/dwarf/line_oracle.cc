@@ -76,6 +76,20 @@ std::vector<uint64_t> RandomTextAddresses(const std::string& file, size_t count)
   return addresses;
 }
 
+const LlvmSymbolizer& NewestLlvm() {
+  static const LlvmSymbolizer newest = [] {
+    LlvmSymbolizer found;
+    for (const std::string& path :
+         RunLines("command -v llvm-symbolizer; ls /usr/bin/llvm-symbolizer-[0-9]*"))
+      for (const std::string& version :
+           RunLines(path + " --version | sed -n 's/.*LLVM version \\([0-9]*\\).*/\\1/p'"))
+        if (const auto number = static_cast<int>(Number(version)); number > found.version)
+          found = {path, number};
+    return found;
+  }();
+  return newest;
+}
+
 std::vector<std::vector<OracleFrame>> AskLlvm(const std::string& file,
                                               const std::vector<uint64_t>& addresses,
                                               const std::string& arguments) {
@@ -84,7 +98,7 @@ std::vector<std::vector<OracleFrame>> AskLlvm(const std::string& file,
   const TemporaryDirectory directory;
   const std::string list = directory.Write("addresses", input);
   const std::vector<std::string> lines = RunLines(fmt::format(
-      "llvm-symbolizer --obj='{}' --inlines --no-demangle {} < '{}'", file, arguments, list));
+      "{} --obj='{}' --inlines --no-demangle {} < '{}'", NewestLlvm().path, file, arguments, list));
   std::vector<std::vector<OracleFrame>> answers;
   std::vector<OracleFrame> frames;
   for (size_t i = 0; i < lines.size();) {

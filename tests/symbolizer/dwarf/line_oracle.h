@@ -24,6 +24,15 @@ struct OracleFrame {
 // `count` addresses of executable sections, from a fixed seed.
 std::vector<uint64_t> RandomTextAddresses(const std::string& file, size_t count);
 
+// The newest llvm-symbolizer of this machine; no path: there is none.
+struct LlvmSymbolizer {
+  std::string path;
+  int version = 0;
+};
+const LlvmSymbolizer& NewestLlvm();
+// Before it a relative directory of a unit of DWARF 5, as glibc's are, stood twice in paths.
+inline constexpr int kFirstGoodLlvm = 16;
+
 // One list of frames for each address; empty when the program could not be run. `arguments` are
 // llvm-symbolizer's own.
 std::vector<std::vector<OracleFrame>> AskLlvm(const std::string& file,
