@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "symbolizer/dwarf/address_sets.h"
+
 namespace stackray::dwarf {
 namespace {
 
@@ -15,36 +17,51 @@ constexpr size_t kUnitOverheadBytes = 256;
 
 void DebugInfo::Scan(bool ranges, WorkBudget& budget) {
   SectionCursor cursor(parts_.info, budget);
+  std::vector<uint32_t> unsure;  // Units that may have more ranges than they say.
   while (!cursor.AtEnd() && units_.size() < kMaxUnits && budget.Spend(1)) {
     uint64_t next = 0;
     const uint64_t begin = cursor.position();
     const std::optional<UnitHeader> header = ReadUnitHeader(cursor, &next);
     if (header && header->end <= parts_.info.size_bytes) {
-      if (ranges) AddRanges(*header, static_cast<uint32_t>(units_.size()), budget);
+      const auto unit = static_cast<uint32_t>(units_.size());
+      if (ranges && !AddRanges(*header, unit, budget)) unsure.push_back(unit);
       units_.push_back(header->offset);
     }
     if (next <= begin) break;
     cursor.Seek(next);
   }
   units_.shrink_to_fit();
+  if (!unsure.empty()) AddAddressSets(unsure, budget);
   MergeRanges();
 }
 
+void DebugInfo::AddRange(const AddressRange& range, uint32_t unit) {
+  const uint64_t size_bytes = range.end - range.begin;
+  if (ranges_.size() == kMaxRanges || size_bytes > std::numeric_limits<uint32_t>::max()) return;
+  ranges_.push_back({range.begin, static_cast<uint32_t>(size_bytes), unit});
+}
+
 // Only the first declaration of the abbreviations is read for it, which is the root's as a rule.
-void DebugInfo::AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget) {
-  if (header.type != kUnitCompile && header.type != kUnitSkeleton) return;
+bool DebugInfo::AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget) {
+  if (header.type != kUnitCompile && header.type != kUnitSkeleton) return true;
   const uint64_t code = SectionCursor(parts_.info, budget, header.first_entry).ReadUleb();
-  if (code == 0) return;
+  if (code == 0) return true;
   const SectionCursor declarations(parts_.abbrev, budget, header.abbrev_offset);
   auto abbreviations =
       std::make_shared<Abbreviations>(Abbreviations::Read(declarations, header.format, code));
   const Unit open = OpenUnit(parts_, header, std::move(abbreviations), nullptr, budget);
   for (const AddressRange& range :
-       RangesOf(open, open.root.low_pc, open.root.high_pc, open.root.ranges, budget)) {
-    const uint64_t size_bytes = range.end - range.begin;
-    if (ranges_.size() == kMaxRanges || size_bytes > std::numeric_limits<uint32_t>::max()) return;
-    ranges_.push_back({range.begin, static_cast<uint32_t>(size_bytes), unit});
-  }
+       RangesOf(open, open.root.low_pc, open.root.high_pc, open.root.ranges, budget))
+    AddRange(range, unit);
+  return !SaysFirstPieceOnly(open);
+}
+
+void DebugInfo::AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& budget) {
+  const auto offset_of = [&](uint32_t unit) { return units_[unit]; };
+  ReadAddressSets(parts_.aranges, budget, [&](uint64_t info_offset, const AddressRange& range) {
+    const auto unit = std::ranges::lower_bound(units, info_offset, {}, offset_of);
+    if (unit != units.end() && units_[*unit] == info_offset) AddRange(range, *unit);
+  });
 }
 
 // Ranges of one unit without another's between them are one: what lies in the gap is found in no

@@ -54,7 +54,10 @@ class DebugInfo {
     size_t bytes;
   };
 
-  void AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget);
+  void AddRange(const AddressRange& range, uint32_t unit);
+  // False: there may be more in .debug_aranges.
+  bool AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget);
+  void AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& budget);
   void MergeRanges();
   std::shared_ptr<const Abbreviations> AbbreviationsOf(const UnitHeader& header,
                                                        WorkBudget& budget);

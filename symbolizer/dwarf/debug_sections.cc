@@ -15,11 +15,12 @@ struct NamedPart {
   SectionPart SectionParts::*part;
 };
 constexpr NamedPart kNames[] = {
-    {"info", &SectionParts::info},         {"abbrev", &SectionParts::abbrev},
-    {"line", &SectionParts::line},         {"str", &SectionParts::str},
-    {"line_str", &SectionParts::line_str}, {"str_offsets", &SectionParts::str_offsets},
-    {"addr", &SectionParts::addr},         {"ranges", &SectionParts::ranges},
-    {"rnglists", &SectionParts::rnglists}, {"cu_index", &SectionParts::unit_index}};
+    {"info", &SectionParts::info},          {"abbrev", &SectionParts::abbrev},
+    {"line", &SectionParts::line},          {"str", &SectionParts::str},
+    {"line_str", &SectionParts::line_str},  {"str_offsets", &SectionParts::str_offsets},
+    {"addr", &SectionParts::addr},          {"ranges", &SectionParts::ranges},
+    {"rnglists", &SectionParts::rnglists},  {"aranges", &SectionParts::aranges},
+    {"cu_index", &SectionParts::unit_index}};
 
 // The member for a section's name, or nullptr. In a split file only .dwo names count, and the index.
 SectionPart SectionParts::*MemberFor(std::string_view name, bool split, bool* gnu_packed) {

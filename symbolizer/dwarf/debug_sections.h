@@ -19,7 +19,7 @@ namespace stackray::dwarf {
 
 // Of one file, or of one unit of a .dwp (whose units have slices of its sections).
 struct SectionParts {
-  SectionPart info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists;
+  SectionPart info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists, aranges;
   SectionPart unit_index;  // .debug_cu_index of a .dwp.
 };
 

@@ -73,11 +73,7 @@ std::string Join(std::string directory, const std::string& name) {
 std::optional<LineHeader> LineHeader::Read(const Unit& unit, uint64_t offset, WorkBudget& budget) {
   LineHeader header;
   SectionCursor cursor(unit.parts.line, budget, offset);
-  uint64_t length = cursor.Read<uint32_t>();
-  if (length == 0xffffffff) {
-    length = cursor.Read<uint64_t>();
-    header.format.offset_bytes = 8;
-  }
+  const uint64_t length = cursor.ReadInitialLength(&header.format.offset_bytes);
   if (!cursor.ok() || length > unit.parts.line.size_bytes - cursor.position()) return std::nullopt;
   header.end = cursor.position() + length;
   header.format.version = cursor.Read<uint16_t>();

@@ -85,6 +85,15 @@ uint64_t SectionCursor::ReadSized(unsigned bytes) {
   return value;
 }
 
+uint64_t SectionCursor::ReadInitialLength(uint8_t* offset_bytes) {
+  constexpr uint32_t kWideFormat = 0xffffffff, kFirstReserved = 0xfffffff0;
+  const auto length = Read<uint32_t>();
+  *offset_bytes = length == kWideFormat ? 8 : 4;
+  if (length == kWideFormat) return Read<uint64_t>();
+  if (length >= kFirstReserved) Fail();
+  return failed_ ? 0 : length;
+}
+
 uint64_t SectionCursor::ReadLeb(bool is_signed) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {

@@ -81,6 +81,9 @@ class SectionCursor {
     return ReadLeb(false);
   }
   int64_t ReadSleb() { return static_cast<int64_t>(ReadLeb(true)); }
+  // The length that a unit or a table begins with (DWARF 5 §7.4): 32 bits, or 64 behind an escape. `*offset_bytes` is
+  // then the size of its offsets. Other escapes are nobody's, and damage.
+  uint64_t ReadInitialLength(uint8_t* offset_bytes);
   // Text up to its NUL, of which at most `max_bytes` are kept.
   std::string ReadString(size_t max_bytes);
   void SkipString();

@@ -8,9 +8,6 @@
 namespace stackray::dwarf {
 namespace {
 
-constexpr uint32_t kWideFormat = 0xffffffff;  // Then comes a length of 64 bits.
-constexpr uint32_t kFirstReserved = 0xfffffff0;
-
 bool HasId(uint8_t type) { return type == kUnitSkeleton || type == kUnitSplitCompile; }
 bool HasSignature(uint8_t type) { return type == kUnitType || type == kUnitSplitType; }
 
@@ -62,13 +59,7 @@ std::optional<UnitHeader> ReadUnitHeader(SectionCursor& cursor, uint64_t* next) 
   *next = 0;
   UnitHeader header;
   header.offset = cursor.position();
-  uint64_t length = cursor.Read<uint32_t>();
-  if (length == kWideFormat) {
-    length = cursor.Read<uint64_t>();
-    header.format.offset_bytes = 8;
-  } else if (length >= kFirstReserved) {
-    return std::nullopt;
-  }
+  const uint64_t length = cursor.ReadInitialLength(&header.format.offset_bytes);
   if (!cursor.ok() || length > UINT64_MAX - cursor.position()) return std::nullopt;
   header.end = *next = cursor.position() + length;
   header.format.version = cursor.Read<uint16_t>();

@@ -77,6 +77,12 @@ struct TextPlace {
 std::optional<TextPlace> TextPlaceOf(const Unit& unit, const FormValue& value, WorkBudget& budget);
 std::string ReadText(const TextPlace& place, WorkBudget& budget);
 
+// DWARF 2 cannot say that code lies in several pieces. Compilers that keep to it name the first piece: of a unit, whose
+// others are in .debug_aranges alone, and of an inlined call, whose others are said by the calls in it at most.
+inline bool SaysFirstPieceOnly(const Unit& unit) {
+  return unit.header.format.version == 2 && unit.root.ranges.kind == ValueKind::kNone;
+}
+
 // Of an entry with low_pc and high_pc, or with ranges. At most 65,536; empty ones are left out.
 std::vector<AddressRange> RangesOf(const Unit& unit, const FormValue& low_pc,
                                    const FormValue& high_pc, const FormValue& ranges,

@@ -14,15 +14,34 @@ struct CodePlace {
     if (name == kAtHighPc) high_pc = value;
     if (name == kAtRanges) ranges = value;
   }
-  bool empty() const { return low_pc.kind == ValueKind::kNone && ranges.kind == ValueKind::kNone; }
 };
 
+CodePlace ReadPlace(EntryReader& reader) {
+  CodePlace place;
+  reader.ReadAttributes([&](uint16_t name, const FormValue& value) { place.Take(name, value); });
+  return place;
+}
+
+std::vector<AddressRange> PiecesOf(const Unit& unit, const CodePlace& place, WorkBudget& budget) {
+  return RangesOf(unit, place.low_pc, place.high_pc, place.ranges, budget);
+}
+
 bool Holds(const Unit& unit, const CodePlace& place, uint64_t address, WorkBudget& budget) {
-  if (place.empty()) return false;
-  for (const AddressRange& range :
-       RangesOf(unit, place.low_pc, place.high_pc, place.ranges, budget))
+  for (const AddressRange& range : PiecesOf(unit, place, budget))
     if (address >= range.begin && address < range.end) return true;
   return false;
+}
+
+InlinedCall ReadCall(EntryReader& reader, CodePlace* place) {
+  InlinedCall call;
+  reader.ReadAttributes([&](uint16_t name, const FormValue& value) {
+    place->Take(name, value);
+    if (name == kAtAbstractOrigin) call.origin = value;
+    if (name == kAtCallFile) call.call_file = value.number;
+    if (name == kAtCallLine) call.call_line = value.number;
+    if (name == kAtCallColumn) call.call_column = value.number;
+  });
+  return call;
 }
 
 }  // namespace
@@ -37,19 +56,44 @@ UnitFunctions UnitFunctions::Read(const Unit& unit, WorkBudget& budget) {
       reader.SkipAttributes();
       continue;
     }
-    CodePlace place;
-    reader.ReadAttributes([&](uint16_t name, const FormValue& value) { place.Take(name, value); });
-    if (place.empty()) continue;
-    for (const AddressRange& range :
-         RangesOf(unit, place.low_pc, place.high_pc, place.ranges, budget))
+    const CodePlace place = ReadPlace(reader);
+    for (const AddressRange& range : PiecesOf(unit, place, budget))
       table.functions_.push_back({range.begin, range.end, reader.entry_offset()});
   }
+  if (SaysFirstPieceOnly(unit)) table.AddCallsElsewhere(unit, budget);
   table.functions_.shrink_to_fit();
   std::stable_sort(table.functions_.begin(), table.functions_.end(),
                    [](const Function& a, const Function& b) {
                      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
                    });
   return table;
+}
+
+void UnitFunctions::AddCallsElsewhere(const Unit& unit, WorkBudget& budget) {
+  EntryReader reader(unit, budget);
+  Function function{};  // The last one; entries deeper than it are in it.
+  uint64_t depth = 0, function_depth = 0;
+  while (reader.ok() && functions_.size() < kMaxFunctions) {
+    const Abbreviation* entry = reader.Next();
+    if (entry == nullptr) {
+      if (depth > 0) --depth;
+      continue;
+    }
+    if (entry->tag != kTagSubprogram && entry->tag != kTagInlinedSubroutine) {
+      reader.SkipAttributes();
+    } else {
+      for (const AddressRange& range : PiecesOf(unit, ReadPlace(reader), budget)) {
+        if (entry->tag == kTagSubprogram) {
+          function = {range.begin, range.end, reader.entry_offset()};
+          function_depth = depth;
+        } else if (depth > function_depth &&
+                   (range.begin < function.begin || range.end > function.end)) {
+          functions_.push_back({range.begin, range.end, function.entry});
+        }
+      }
+    }
+    if (entry->has_children) ++depth;
+  }
 }
 
 std::optional<uint64_t> UnitFunctions::Find(uint64_t address) const {
@@ -65,11 +109,13 @@ std::optional<uint64_t> UnitFunctions::Find(uint64_t address) const {
 
 std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uint64_t address,
                                         WorkBudget& budget) {
-  struct Found {
+  struct OpenCall {
     InlinedCall call;
     uint64_t depth;
   };
-  std::vector<Found> chain;
+  std::vector<OpenCall> path,
+      found;  // The calls that the entry at hand is in; those that hold the address.
+  const bool children_hold_more = SaysFirstPieceOnly(unit);
   EntryReader reader(unit, budget);
   reader.Seek(function);
   uint64_t depth = 0;    // Of the entry at hand below the function, which is at 0.
@@ -81,6 +127,7 @@ std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uin
       --depth;
       continue;
     }
+    while (!path.empty() && path.back().depth >= depth) path.pop_back();
     if (skipped != 0 && depth <= skipped) skipped = 0;
     const bool is_call = entry->tag == kTagInlinedSubroutine && depth > 0 && skipped == 0;
     if (!is_call) {
@@ -88,26 +135,19 @@ std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uin
       if (entry->tag == kTagSubprogram && depth > 0 && skipped == 0) skipped = depth;
     } else {
       CodePlace place;
-      InlinedCall call;
-      reader.ReadAttributes([&](uint16_t name, const FormValue& value) {
-        place.Take(name, value);
-        if (name == kAtAbstractOrigin) call.origin = value;
-        if (name == kAtCallFile) call.call_file = value.number;
-        if (name == kAtCallLine) call.call_line = value.number;
-        if (name == kAtCallColumn) call.call_column = value.number;
-      });
+      const InlinedCall call = ReadCall(reader, &place);
+      if (path.size() < kMaxInlineDepth) path.push_back({call, depth});
       if (Holds(unit, place, address, budget)) {
-        while (!chain.empty() && chain.back().depth >= depth) chain.pop_back();
-        if (chain.size() < kMaxInlineDepth) chain.push_back({call, depth});
-      } else {
+        if (budget.Spend(path.size())) found = path;
+      } else if (!children_hold_more) {
         skipped = depth;
       }
     }
     if (entry->has_children) ++depth;
   } while (reader.ok() && depth > 0);
   std::vector<InlinedCall> calls;
-  calls.reserve(chain.size());
-  for (const Found& found : chain) calls.push_back(found.call);
+  calls.reserve(found.size());
+  for (const OpenCall& one : found) calls.push_back(one.call);
   return calls;
 }
 

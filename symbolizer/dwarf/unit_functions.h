@@ -25,6 +25,9 @@ class UnitFunctions {
   struct Function {
     uint64_t begin, end, entry;
   };
+  // Of a function in two sections DWARF 2 names the first piece; calls inlined into the other one are among its entries.
+  void AddCallsElsewhere(const Unit& unit, WorkBudget& budget);
+
   std::vector<Function> functions_;  // By begin, wider ones before narrower ones.
 };
 

@@ -71,6 +71,7 @@ GCC, CLANG = "g++", "clang++-16"
 # Name, kind, tools, script, what the oracle is asked about ("" for the file itself).
 BUILT = (
     ("gcc-dwarf2", "C++, gcc, DWARF 2", (GCC,), shared(GCC, "-gdwarf-2"), ""),
+    ("gcc-strict2", "C++, gcc, DWARF 2 and no more", (GCC,), shared(GCC, "-gdwarf-2 -gstrict-dwarf"), ""),
     ("gcc-dwarf3", "C++, gcc, DWARF 3", (GCC,), shared(GCC, "-gdwarf-3 -gstrict-dwarf"), ""),
     ("gcc-dwarf4", "C++, gcc, DWARF 4", (GCC,), shared(GCC, "-gdwarf-4"), ""),
     ("gcc-dwarf5", "C++, gcc, DWARF 5", (GCC,), shared(GCC, "-gdwarf-5"), ""),

@@ -47,6 +47,7 @@ TEST_P(DebugFileOf, SaysWhatLlvmSays) {
 INSTANTIATE_TEST_SUITE_P(
     Builds, DebugFileOf,
     testing::Values(Build{"gcc_dwarf2", "g++ -O2 -g -gdwarf-2 {} -o {}", ""},
+                    Build{"gcc_dwarf2_strict", "g++ -O2 -gdwarf-2 -gstrict-dwarf {} -o {}", ""},
                     Build{"gcc_dwarf3", "g++ -O2 -g -gdwarf-3 {} -o {}", ""},
                     Build{"gcc_dwarf4", "g++ -O2 -g -gdwarf-4 {} -o {}", ""},
                     Build{"gcc_dwarf5", "g++ -O2 -g -gdwarf-5 {} -o {}", ""},
