@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "symbolizer/dwarf/address_sets.h"
@@ -64,12 +65,20 @@ void DebugInfo::AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& b
   });
 }
 
+// Of a function in a header the linker keeps the first unit's code, and ld.bfd makes the entries of all others that compiled
+// it mean that code too: of units with equal ranges the first counts.
+//
 // Ranges of one unit without another's between them are one: what lies in the gap is found in no
 // function of the unit, and so nowhere, as before.
 void DebugInfo::MergeRanges() {
   std::sort(ranges_.begin(), ranges_.end(), [](const UnitRange& a, const UnitRange& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.unit < b.unit;
+    return std::tie(a.begin, a.size_bytes, a.unit) < std::tie(b.begin, b.size_bytes, b.unit);
   });
+  const auto equal =
+      std::unique(ranges_.begin(), ranges_.end(), [](const UnitRange& a, const UnitRange& b) {
+        return a.begin == b.begin && a.size_bytes == b.size_bytes;
+      });
+  ranges_.erase(equal, ranges_.end());
   size_t kept = 0;
   for (size_t i = 0; i < ranges_.size(); ++i) {
     UnitRange* const last = kept > 0 ? &ranges_[kept - 1] : nullptr;

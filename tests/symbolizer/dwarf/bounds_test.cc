@@ -149,6 +149,17 @@ TEST_F(DwarfBounds, UnitsThatAllClaimOneAddress) {
   ExpectBounded(uint64_t{512} << 20);
 }
 
+// As ld.bfd leaves the units that compiled one function of a header.
+TEST_F(DwarfBounds, OfUnitsThatClaimTheSameCodeTheFirstCounts) {
+  Bytes info;
+  for (const char* name : {"kept", "dropped", "dropped"})
+    info.Append(Unit(UnitEntry().Append(FunctionEntry(name)).U8(0).U8(0)));
+  Build(info, Abbreviations());
+  const auto lines = Resolve();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].function, "kept");
+}
+
 TEST_F(DwarfBounds, MoreAbbreviationsThanAreKept) {
   Bytes abbrevs;
   for (int i = 8; i < 1'000'000; ++i) Declare(i, 0x24, false, {}, &abbrevs);
