@@ -78,6 +78,8 @@ def function_class(names, address, expected, found):
         return STUB_BEHIND_LABEL
     if found in covered and expected in labels:
         return LABEL_INSIDE
+    if expected.replace("·", ".") == found:  # As Go's linker writes it in the symbol table.
+        return ALIAS
     mine, theirs = names.starts_of(found, address), names.starts_of(expected, address)
     if mine and theirs and mine[0][0] == theirs[0][0]:
         return ALIAS
