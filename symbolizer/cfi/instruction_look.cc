@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "symbolizer/cfi/return_ahead.h"
 #include "symbolizer/cfi/x86_instruction.h"
 
 namespace stackray::cfi {
@@ -98,7 +99,8 @@ void MoveRsp(int64_t amount, State* state) {
 void Apply(const X86Instruction& instruction, State* state) {
   const int64_t value = instruction.value;
   switch (instruction.stack) {
-    case StackEffect::kNone: return;
+    case StackEffect::kNone:
+    case StackEffect::kLoadReg: return;
     case StackEffect::kMoveRsp: return MoveRsp(value, state);
     case StackEffect::kPushRbp:
       MoveRsp(-8, state);
@@ -204,8 +206,8 @@ LookedFrame FrameOf(const State& state) {
 
 class Look {
  public:
-  Look(std::span<const uint8_t> code, uint64_t address, uint64_t entry)
-      : code_(code), address_(address), entry_(entry) {}
+  Look(std::span<const uint8_t> code, uint64_t address, const LookHints& hints)
+      : code_(code), address_(address), hints_(hints) {}
 
   std::vector<LookedRow> Rows() {
     Decode();
@@ -249,7 +251,7 @@ class Look {
 
   void MarkStarts() {
     if (!steps_.empty()) steps_.front().is_start = true;
-    if (Step* entry = entry_ == 0 ? nullptr : StepAt(entry_); entry != nullptr)
+    if (Step* entry = hints_.entry == 0 ? nullptr : StepAt(hints_.entry); entry != nullptr)
       entry->is_start = true;
     for (Step& step : steps_) {
       if (step.address % kFunctionAlignment != 0) continue;
@@ -268,20 +270,27 @@ class Look {
       if ((flow == FlowEffect::kBranch || flow == FlowEffect::kJump) && !is_tail_call)
         target->is_target = true;
     }
-    // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never returns. The heads of loops are aligned too, but something branches there.
-    bool behind_end = false, behind_call = false, behind_padding = false;
+    MarkLikelyStarts();
+  }
+
+  // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never returns. The heads of loops are aligned too, but something branches there.
+  // Where tables end it need not be aligned.
+  void MarkLikelyStarts() {
+    bool behind_end = false, behind_call = false, behind_padding = false, behind_tables = false;
     for (Step& step : steps_) {
+      behind_tables |= std::ranges::binary_search(hints_.table_ends, step.address);
       if (step.instruction.padding) {
         behind_padding = true;
         continue;
       }
-      const bool behind_last_call = behind_call && (behind_padding || LooksLikeStart(step));
+      const bool behind_last_call =
+          behind_call && (behind_padding || behind_tables || LooksLikeStart(step));
       if ((behind_end || behind_last_call) && !step.is_target &&
-          step.address % kFunctionAlignment == 0)
+          (behind_tables || step.address % kFunctionAlignment == 0))
         step.is_likely_start = true;
       behind_end = EndsFlow(step.instruction.flow);
       behind_call = step.instruction.flow == FlowEffect::kCall;
-      behind_padding = false;
+      behind_padding = behind_tables = false;
     }
   }
 
@@ -303,7 +312,9 @@ class Look {
     for (const Step* step = &first; step != end && step - &first < kMostLookedAt; ++step) {
       if (unmoved && step != &first && step->reached && !step->state.doubtful) return step->state;
       if (step->instruction.below_rbp) return kFrameRecord;
-      unmoved &= step->instruction.stack == StackEffect::kNone && !step->is_start;
+      const StackEffect effect = step->instruction.stack;
+      unmoved &=
+          (effect == StackEffect::kNone || effect == StackEffect::kLoadReg) && !step->is_start;
       if (EndsFlow(step->instruction.flow) || step->instruction.stack == StackEffect::kPushRbp ||
           step->instruction.stack == StackEffect::kSetRbp ||
           step->instruction.stack == StackEffect::kLoseRbp)
@@ -334,7 +345,7 @@ class Look {
       if (step.is_start || (step.is_likely_start && !is_case)) {
         current = Unreached(step);
         if (step.plt == PltEntry::kHeader) current->rsp = kPltHeaderRsp;
-        current->outermost = entry_ != 0 && step.address == entry_;
+        current->outermost = hints_.entry != 0 && step.address == hints_.entry;
         indirect.reset();
       } else if (step.reached && !(current && !current->doubtful && step.state.doubtful)) {
         current = step.state;
@@ -371,6 +382,17 @@ class Look {
     return 0;
   }
 
+  // What is on the stack from here on has nothing to do with what was.
+  static bool ChangesStacks(const Step& step) {
+    const StackEffect effect = step.instruction.stack;
+    const bool writes_rsp = effect == StackEffect::kLoseRsp || effect == StackEffect::kLoadRsp ||
+                            effect == StackEffect::kRspFromReg;
+    if (!writes_rsp || !step.reached) return false;
+    State behind = step.state;
+    Follow(step.instruction, &behind);
+    return !behind.rsp_known;
+  }
+
   std::vector<LookedRow> CollectRows() const {
     std::vector<LookedRow> rows;
     const auto append = [&rows](uint64_t address, const LookedFrame& frame) {
@@ -378,20 +400,29 @@ class Look {
       if (rows.empty() || !(rows.back().frame == frame)) rows.push_back({address, frame});
     };
     uint64_t signal_end = 0;
+    std::vector<LookedRow> ahead;  // Of the last change of stacks.
+    auto next_ahead = ahead.cbegin();
     for (const Step& step : steps_) {
       if (const size_t bytes = SigreturnBytes(step); bytes > 0) {
         // Returned to at its first byte, and looked up a byte before that.
         append(step.address - (step.address > address_ ? 1 : 0), {LookedFrame::Kind::kSignal});
         signal_end = step.address + bytes;
       }
-      if (step.address >= signal_end)
-        append(step.address, step.reached ? FrameOf(step.state) : LookedFrame{});
+      LookedFrame frame = step.reached ? FrameOf(step.state) : LookedFrame{};
+      if (next_ahead != ahead.cend() && next_ahead->address == step.address)
+        frame = (next_ahead++)->frame;
+      if (step.address >= signal_end) append(step.address, frame);
+      if (!ChangesStacks(step)) continue;
+      const uint64_t behind = step.address - address_ + step.instruction.length;
+      ahead = RowsUpToReturn(code_.subspan(behind), address_ + behind);
+      next_ahead = ahead.cbegin();
     }
     return rows;
   }
 
   const std::span<const uint8_t> code_;
-  const uint64_t address_, entry_;
+  const uint64_t address_;
+  const LookHints& hints_;
   std::vector<Step> steps_;
   std::vector<uint32_t> step_at_;  // By byte: number of the step that begins there, from 1.
 };
@@ -399,8 +430,8 @@ class Look {
 }  // namespace
 
 std::vector<LookedRow> LookAtInstructions(std::span<const uint8_t> code, uint64_t address,
-                                          uint64_t entry) {
-  return Look(code, address, entry).Rows();
+                                          const LookHints& hints) {
+  return Look(code, address, hints).Rows();
 }
 
 bool IsPadding(std::span<const uint8_t> code) {

@@ -1,6 +1,6 @@
 // Frames of code that has no call frame information, from its instructions: pushes, pops, moves of rsp, followed along
 // branches from where functions begin. Functions begin where calls lead, at 16-byte boundaries behind a jump or return
-// and padding, and, when nothing else leads there, behind a jump or return.
+// and padding, where tables end, and, when nothing else leads there, behind a jump or return.
 // What it finds is a guess and marked so: hand-written code can do anything.
 // Input:   code of a foreign file; any bytes at all are answered.
 // Cost:    at most five passes over the instructions; 25 bytes of memory for each byte of code during the call.
@@ -28,6 +28,8 @@ struct LookedFrame {
   int32_t rbp_below_cfa = 0;  // The caller's rbp is at CFA - this; 0: in rbp.
   int32_t slot_offset = 0;
   uint8_t reg = 0;  // As instructions number them (rax 0, rcx 1, rdx 2, …).
+  bool exact =
+      false;  // The caller goes on at a first instruction perhaps, which no call stands before.
   bool operator==(const LookedFrame&) const = default;
 };
 
@@ -37,10 +39,16 @@ struct LookedRow {
   LookedFrame frame;
 };
 
-// Rows of all of `code`, which begins at `address`; ascending, neighbours differ. `entry`: where the program begins,
-// which nobody called; 0: not in this file.
+// What is known of the file besides its code.
+struct LookHints {
+  uint64_t entry = 0;  // Where the program begins, which nobody called; 0: not in this file.
+  // Where tables end, ascending: behind a return or a call the code there is another function, aligned or not.
+  std::span<const uint64_t> table_ends;
+};
+
+// Rows of all of `code`, which begins at `address`; ascending, neighbours differ.
 std::vector<LookedRow> LookAtInstructions(std::span<const uint8_t> code, uint64_t address,
-                                          uint64_t entry = 0);
+                                          const LookHints& hints = {});
 
 // Nothing but padding: nops, int3, zeros.
 bool IsPadding(std::span<const uint8_t> code);

@@ -28,6 +28,15 @@ std::vector<Gap> FindGaps(std::span<const PageRow> rows, const GapPiece& piece) 
   return gaps;
 }
 
+// Where rules end and a gap begins. What was before a piece is not known here.
+std::vector<uint64_t> TableEnds(std::span<const Gap> gaps, const GapPiece& piece) {
+  std::vector<uint64_t> ends;
+  for (const Gap& gap : gaps)
+    if (gap.begin != piece.page_begin)
+      ends.push_back(piece.address + (gap.begin - piece.page_begin));
+  return ends;
+}
+
 absl::StatusOr<std::vector<uint8_t>> Read(const ByteSource& source, uint64_t begin, uint64_t end) {
   std::vector<uint8_t> bytes(end - begin);
   if (absl::Status status = source.ReadAt(begin, bytes); !status.ok()) return status;
@@ -71,6 +80,7 @@ u16 CodeOf(const LookedFrame& frame, RuleEncoder* encoder) {
   rule.rbp_offset = -frame.rbp_below_cfa;
   rule.ra_kind = VALUE_AT_CFA;
   rule.ra_offset = -8;
+  rule.signal_frame = frame.exact ? 1 : 0;
   rule.guessed = 1;
   return encoder->CodeOfRule(rule);
 }
@@ -106,8 +116,10 @@ absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEn
   const uint64_t end = std::min(piece.segment_file_end, piece_end + kBytesAfter);
   const absl::StatusOr<std::vector<uint8_t>> code = Read(source, begin, end);
   if (!code.ok()) return code.status();
+  const std::vector<uint64_t> table_ends = TableEnds(gaps, piece);
   const std::vector<LookedRow> looked =
-      LookAtInstructions(*code, piece.address - (piece.file_offset - begin), piece.entry);
+      LookAtInstructions(*code, piece.address - (piece.file_offset - begin),
+                         {.entry = piece.entry, .table_ends = table_ends});
   PageRows found;
   for (const Gap& gap : gaps) AppendGap(gap, piece, looked, encoder, &found);
   rows->FillFrom(found.rows());

@@ -361,6 +361,8 @@ class Decoder {
       case 2:
       case 3: return Flow(FlowEffect::kCall);
       case 4:
+        if (mod_ == 3) out_.reg = rm_;
+        return Flow(FlowEffect::kIndirectJump);
       case 5: return Flow(FlowEffect::kIndirectJump);
       case 6: return Stack(StackEffect::kMoveRsp, -8);
       default: return;
@@ -395,7 +397,8 @@ class Decoder {
     if (wide && to == kRbp && at_rsp) return Stack(StackEffect::kLoadRbp, displacement_);
     if (wide && to == kRbp && base_ == kRbp && !indexed_)
       return Stack(StackEffect::kFollowRbp, displacement_);
-    if (wide && to == kRsp && at_rsp) Stack(StackEffect::kLoadRsp, displacement_);
+    if (wide && at_rsp)
+      Stack(to == kRsp ? StackEffect::kLoadRsp : StackEffect::kLoadReg, displacement_);
     Written(to);
   }
 

@@ -24,6 +24,7 @@ enum class StackEffect : uint8_t {
   kCopyRsp,     // `reg` = rsp.
   kAlignRsp,    // rsp is rounded down.
   kStoreReg,    // `reg` is at rsp + value.
+  kLoadReg,     // `written` is from rsp + value.
   kRspFromReg,  // rsp = `reg`.
   kLoadRsp,     // rsp is from rsp + value.
   kLoseRsp,     // Something else is written to rsp,
@@ -50,7 +51,8 @@ struct X86Instruction {
   bool trap = false;       // int3.
   bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
   int64_t value = 0;       // See StackEffect.
-  uint8_t reg = kNoReg;  // See StackEffect; as instructions number them (rax 0, rcx 1, rdx 2, …).
+  // See StackEffect, or what an indirect jump leads to; as instructions number them (rax 0, rcx 1, rdx 2, …).
+  uint8_t reg = kNoReg;
   uint8_t written =
       kNoReg;  // The register that it writes; not all instructions of the vector units and of strings say it.
   uint64_t target = 0;

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (row.address <= last || row.address - kAddress >= code.size()) std::abort();
     last = row.address;
     const bool by_rsp = row.frame.kind == LookedFrame::Kind::kRsp;
-    if (by_rsp && row.frame.cfa_offset < 8) std::abort();
+    if (by_rsp && row.frame.cfa_offset < (row.frame.exact ? 0 : 8)) std::abort();
   }
   stackray::cfi::IsPadding(code);
   return 0;

@@ -67,6 +67,15 @@ bool LosesTheStack(const GalleryStop& stop) {
                      [&](const GalleryFrame& frame) { return frame.pc == stop.theirs[same].pc; });
 }
 
+// The same of a fiber that just begins: nobody called its function.
+bool LosesTheStackOrFiber(const GalleryStop& stop) {
+  GalleryStop called = stop;
+  for (GalleryFrame& frame : called.ours)
+    if (frame.name.starts_with("run_and_") || frame.name.find("::fiber_entry<") != frame.name.npos)
+      frame.is_return = true;
+  return LosesTheStack(called);
+}
+
 // An exception is about to be handed to its landing pad: what the unwinding library's frame has saved are that frame's
 // registers already, so both end above it.
 bool InstallsLandingPad(const GalleryStop& stop) {
@@ -110,6 +119,9 @@ constexpr const char* kUnbounded = "a record holds 2,080 words, the oracle has n
 
 constexpr std::array kErrors = {
     OracleError{"anonymous_code", "gdb", kNoRules, LosesTheStack},
+    OracleError{"asm_fiber_no_cfi", "gdb", kNoRules, LosesTheStackOrFiber},
+    OracleError{"asm_fiber_no_cfi", "dwfl", kNoRules, LosesTheStackOrFiber},
+    OracleError{"asm_fiber_no_cfi", "libunwind", kNoRules, LosesTheStackOrFiber},
     OracleError{"asm_leaf_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_leaf_no_cfi", "dwfl", kNoRules, LosesTheStack},
     OracleError{"asm_leaf_no_cfi", "libunwind", kNoRules, LosesTheStack},
@@ -119,8 +131,9 @@ constexpr std::array kErrors = {
     OracleError{"asm_realign_no_cfi", "gdb", kNoRules, LosesTheStack},
     OracleError{"asm_realign_no_cfi", "dwfl", kNoRules, LosesTheStack},
     OracleError{"asm_realign_no_cfi", "libunwind", kNoRules, LosesTheStack},
-    OracleError{"boost_fiber", "gdb", kNoRules, LosesTheStack},
-    OracleError{"boost_fiber", "dwfl", "it reads on behind the fiber's first frame", LosesTheStack},
+    OracleError{"boost_fiber", "gdb", kNoRules, LosesTheStackOrFiber},
+    OracleError{"boost_fiber", "dwfl", "it reads on behind the fiber's first frame",
+                LosesTheStackOrFiber},
     OracleError{
         "context_swap", "gdb",
         "it looks for a caller of __start_context, which makecontext() put there and nobody called",

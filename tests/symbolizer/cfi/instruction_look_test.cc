@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "symbolizer/cfi/return_ahead.h"
 #include "symbolizer/cfi/x86_instruction.h"
 #include "tests/symbolizer/cfi/frame_oracle.h"
 #include "tests/symbolizer/cfi/opened_tables.h"
@@ -102,9 +103,9 @@ TEST(InstructionLook, FindsTheRulesOfTheCLibraryWithoutItsTables) {
             0.06);  // Padding inside functions, which nothing runs.
 }
 
-std::string Describe(const std::vector<uint8_t>& code) {
+std::string Describe(const std::vector<uint8_t>& code, const LookHints& hints = {}) {
   std::string text;
-  for (const LookedRow& row : LookAtInstructions(code, 0x1000)) {
+  for (const LookedRow& row : LookAtInstructions(code, 0x1000, hints)) {
     constexpr const char* kKinds[] = {"unknown", "rsp",  "rbp",   "outermost",
                                       "reg",     "slot", "signal"};
     text += fmt::format("{}:{}", row.address - 0x1000, kKinds[static_cast<int>(row.frame.kind)]);
@@ -113,6 +114,7 @@ std::string Describe(const std::vector<uint8_t>& code) {
       text += fmt::format("({})", row.frame.slot_offset);
     if (row.frame.cfa_offset != 0) text += fmt::format("+{}", row.frame.cfa_offset);
     if (row.frame.rbp_below_cfa != 0) text += fmt::format(",rbp-{}", row.frame.rbp_below_cfa);
+    if (row.frame.exact) text += "!";
     text += " ";
   }
   return text;
@@ -174,6 +176,23 @@ TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
             "0:rsp+8 1:rsp+16 4:rsp+8 5:rsp+16 6:rsp+8 ");
 }
 
+TEST(InstructionLook, WhereTablesEndAnotherFunctionBegins) {
+  // push rbx; call +0 (abort(), say); push r12; pop r12; ret: the last three are what a call leads to, or not.
+  const std::vector<uint8_t> code = {0x53, 0xe8, 0x10, 0, 0, 0, 0x41, 0x54, 0x41, 0x5c, 0xc3};
+  EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 8:rsp+24 10:rsp+16 ");
+  const uint64_t end[] = {0x1006};
+  EXPECT_EQ(Describe(code, {.table_ends = end}), "0:rsp+8 1:rsp+16 6:rsp+8 8:rsp+16 10:rsp+8 ");
+  // Padding may come first: push rbx; call; nop; pop rbx; ret.
+  EXPECT_EQ(Describe({0x53, 0xe8, 0x10, 0, 0, 0, 0x90, 0x41, 0x54, 0xc3}, {.table_ends = end}),
+            "0:rsp+8 1:rsp+16 7:rsp+8 9:rsp+16 ");
+  // Nothing ends there, or a branch leads there: it goes on.
+  const uint64_t early[] = {0x1001};
+  EXPECT_EQ(Describe(code, {.table_ends = early}), Describe(code));
+  // push rbx; je 6; nop; nop; ret; pop rbx; ret
+  const std::vector<uint8_t> branch = {0x53, 0x74, 0x03, 0x90, 0x90, 0xc3, 0x5b, 0xc3};
+  EXPECT_EQ(Describe(branch, {.table_ends = end}), Describe(branch));
+}
+
 TEST(InstructionLook, KnowsWhereAThreadBeginsAndASignalEnds) {
   // xor ebp, ebp; pop rdi; call r9
   EXPECT_EQ(Describe({0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1}), "0:outermost ");
@@ -186,7 +205,7 @@ TEST(InstructionLook, KnowsWhereAThreadBeginsAndASignalEnds) {
 TEST(InstructionLook, TheEntryPointHasNoCaller) {
   // mov rdi, rsp; call +0; mov r12, rax: the dynamic loader's begin, which does not clear rbp first.
   const std::vector<uint8_t> code = {0x48, 0x89, 0xe7, 0xe8, 0, 0, 0, 0, 0x49, 0x89, 0xc4};
-  const std::vector<LookedRow> rows = LookAtInstructions(code, 0x1000, 0x1000);
+  const std::vector<LookedRow> rows = LookAtInstructions(code, 0x1000, {.entry = 0x1000});
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0].frame.kind, LookedFrame::Kind::kOutermost);
   EXPECT_EQ(LookAtInstructions(code, 0x1000)[0].frame.kind, LookedFrame::Kind::kRsp);
@@ -207,6 +226,64 @@ TEST(InstructionLook, FollowsACopyOfRspWhereItIsAligned) {
   // mov rax, rsp; and rsp, -32; mov eax, 1; nop: the copy is gone.
   EXPECT_EQ(Describe({0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0xb8, 1, 0, 0, 0, 0x90}),
             "0:rsp+8 7:reg0+8 12:unknown ");
+}
+
+TEST(InstructionLook, BehindAChangeOfStacksTheWayToTheReturnCounts) {
+  // push rbp; push rbx; mov [rdi], rsp; mov rsp, [rsi]; pop rbx; pop rbp; mov rax, rdi; ret: Ruby's fibers to 3.3.
+  EXPECT_EQ(Describe({0x55, 0x53, 0x48, 0x89, 0x27, 0x48, 0x8b, 0x26, 0x5b, 0x5d, 0x48, 0x89, 0xf8,
+                      0xc3}),
+            "0:rsp+8 1:rsp+16,rbp-16 2:rsp+24,rbp-16 8:rsp+24,rbp-16! 9:rsp+16,rbp-16! "
+            "10:rsp+8! ");
+  // sub rsp, 16; mov [rsp + 8], rbp; mov [rsp], rbx; mov [rdi], rsp; mov rsp, [rsi]; mov rbp, [rsp + 8]; mov rbx, [rsp];
+  // add rsp, 16; ret: Ruby's from 3.4 on.
+  EXPECT_EQ(Describe({0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x6c, 0x24, 0x08, 0x48, 0x89,
+                      0x1c, 0x24, 0x48, 0x89, 0x27, 0x48, 0x8b, 0x26, 0x48, 0x8b, 0x6c,
+                      0x24, 0x08, 0x48, 0x8b, 0x1c, 0x24, 0x48, 0x83, 0xc4, 0x10, 0xc3}),
+            "0:rsp+8 4:rsp+24 9:rsp+24,rbp-16 19:rsp+24,rbp-16! 24:rsp+24! 32:rsp+8! ");
+}
+
+TEST(InstructionLook, AnAddressFromTheNewStackIsGoneToByAJump) {
+  // lea rsp, [rsp - 8]; mov [rsp], rbp; mov rsp, rdi; mov r8, [rsp + 8]; mov rbp, [rsp]; lea rsp, [rsp + 16]; jmp r8:
+  // boost's jump_fcontext().
+  const std::vector<uint8_t> jump = {0x48, 0x8d, 0x64, 0x24, 0xf8, 0x48, 0x89, 0x2c, 0x24,
+                                     0x48, 0x89, 0xfc, 0x4c, 0x8b, 0x44, 0x24, 0x08, 0x48,
+                                     0x8b, 0x2c, 0x24, 0x48, 0x8d, 0x64, 0x24, 0x10};
+  std::vector<uint8_t> code = jump;
+  for (const uint8_t byte : {0x41, 0xff, 0xe0}) code.push_back(byte);
+  EXPECT_EQ(Describe(code),
+            "0:rsp+8 5:rsp+16 9:rsp+16,rbp-16 12:rsp+16,rbp-16! 21:rsp+16! 26:rsp! ");
+  // jmp r9, which was set before: to a function that then returns (ontop_fcontext()).
+  code.back() = 0xe1;
+  EXPECT_EQ(Describe(code),
+            "0:rsp+8 5:rsp+16 9:rsp+16,rbp-16 12:rsp+24,rbp-24! 21:rsp+24! 26:rsp+8! ");
+}
+
+TEST(InstructionLook, WhatIsNoWayToAReturnSaysNothingOfANewStack) {
+  // mov rsp, [rdi + 48]; jmp [rdi + 56]: musl's longjmp().
+  EXPECT_EQ(Describe({0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, 0x38}), "0:rsp+8 4:unknown ");
+  // mov rsp, [rdi + 48]; mov rdx, [rdi + 56]; jmp rdx
+  EXPECT_EQ(Describe({0x48, 0x8b, 0x67, 0x30, 0x48, 0x8b, 0x57, 0x38, 0xff, 0xe2}),
+            "0:rsp+8 4:unknown ");
+  // mov rsp, [rsi]; then before pop rbx; ret: jne, call, push rax, mov rbp, [rdi], sub rsp, rax, an invalid byte.
+  for (const std::vector<uint8_t>& between : {std::vector<uint8_t>{0x75, 0x01},
+                                              {0xe8, 0, 0, 0, 0},
+                                              {0x50},
+                                              {0x48, 0x8b, 0x2f},
+                                              {0x48, 0x29, 0xc4},
+                                              {0x06}}) {
+    std::vector<uint8_t> code = {0x48, 0x8b, 0x26};
+    code.insert(code.end(), between.begin(), between.end());
+    code.push_back(0x5b);
+    code.push_back(0xc3);
+    EXPECT_EQ(RowsUpToReturn(std::span(code).subspan(3), 0x1003).size(), 0u)
+        << "with " << static_cast<int>(between[0]);
+  }
+  // Cut off before the return, and 64 instructions without one.
+  EXPECT_TRUE(RowsUpToReturn(std::vector<uint8_t>{0x5b}, 0).empty());
+  std::vector<uint8_t> nops(64, 0x90);
+  nops.push_back(0xc3);
+  EXPECT_TRUE(RowsUpToReturn(nops, 0).empty());
+  EXPECT_EQ(RowsUpToReturn(std::span(nops).subspan(1), 0).size(), 64u);
 }
 
 TEST(InstructionLook, StubsOfAProcedureLinkageTableBeginAnew) {

@@ -69,10 +69,10 @@ TEST_P(RecordedUnwind, MatchesExpected) {
 // the rules that the live test holds it to).
 bool GdbLosesTheStack(const std::string& name) {
   static const std::set<std::string> kNames = {
-      "anonymous_code", "asm_loop_no_cfi", "asm_realign_no_cfi", "dlopened",    "go_cgo",
-      "go_nested_cgo",  "go_pie",          "go_profiled",        "go_stripped", "go_systemstack",
-      "musl_dynamic",   "musl_signal",     "musl_static",        "no_tables",   "plt_no_cfi",
-      "rust_abort"};
+      "anonymous_code", "asm_fiber_no_cfi", "asm_loop_no_cfi", "asm_realign_no_cfi", "dlopened",
+      "go_cgo",         "go_nested_cgo",    "go_pie",          "go_profiled",        "go_stripped",
+      "go_systemstack", "musl_dynamic",     "musl_signal",     "musl_static",        "no_tables",
+      "plt_no_cfi",     "rust_abort"};
   return kNames.contains(name);
 }
 
