@@ -24,6 +24,7 @@ bool ReadAttributes(SectionCursor& cursor, const UnitFormat& format, Abbreviatio
     if (form == kFormImplicitConst) attribute.implicit = cursor.ReadSleb();
     if (++abbreviation->attribute_count > Abbreviations::kMaxAttributes) return false;
     attributes->push_back(attribute);
+    if (attribute.name == kAtLowPc || attribute.name == kAtRanges) abbreviation->says_place = true;
     const int bytes = FixedFormBytes(attribute.form, format);
     if (bytes == kVariable || abbreviation->fixed_bytes == kVariable) {
       abbreviation->fixed_bytes = kVariable;

@@ -24,6 +24,7 @@ struct AttributeForm {
 struct Abbreviation {
   uint16_t tag = 0;
   bool has_children = false;
+  bool says_place = false;  // Of code: it has DW_AT_low_pc or DW_AT_ranges.
   uint16_t attribute_count = 0;
   uint32_t first_attribute = 0;
   int32_t fixed_bytes = 0;  // All attributes together, or kVariable.

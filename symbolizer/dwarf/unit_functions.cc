@@ -52,7 +52,7 @@ UnitFunctions UnitFunctions::Read(const Unit& unit, WorkBudget& budget) {
   while (reader.ok() && table.functions_.size() < kMaxFunctions) {
     const Abbreviation* entry = reader.Next();
     if (entry == nullptr) continue;
-    if (entry->tag != kTagSubprogram) {
+    if (entry->tag != kTagSubprogram || !entry->says_place) {
       reader.SkipAttributes();
       continue;
     }
@@ -79,11 +79,12 @@ void UnitFunctions::AddCallsElsewhere(const Unit& unit, WorkBudget& budget) {
       if (depth > 0) --depth;
       continue;
     }
-    if (entry->tag != kTagSubprogram && entry->tag != kTagInlinedSubroutine) {
+    const bool is_function = entry->tag == kTagSubprogram;
+    if (!entry->says_place || (!is_function && entry->tag != kTagInlinedSubroutine)) {
       reader.SkipAttributes();
     } else {
       for (const AddressRange& range : PiecesOf(unit, ReadPlace(reader), budget)) {
-        if (entry->tag == kTagSubprogram) {
+        if (is_function) {
           function = {range.begin, range.end, reader.entry_offset()};
           function_depth = depth;
         } else if (depth > function_depth &&
