@@ -28,6 +28,7 @@ OF_LABELS = (LABEL_FAR, LABEL_EXPORTED, LABEL_INSIDE, LABEL_OF_DATA, LABEL_OF_OT
 SPELLING = "the path is spelled otherwise"
 LINE_ZERO = "line 0: the oracle has no file, stackray the unit's"
 NO_LINES = "the oracle knows no lines here"
+SECOND_SECTION = "gcc's second entry of a function in two sections, for which the oracle forgets the calls that begin there"
 NAMELESS = "an inlined function's name is in dwz's common file, which the oracle does not read"
 
 
@@ -97,12 +98,14 @@ def label_class(labels, address):
     return LABEL_FAR if address - labels[0].address >= LABEL_REACH else WRONG
 
 
-def stack_class(expected, found):
+def stack_class(names, address, expected, found):
     """Why two stacks of frames differ, whose outermost functions are compared apart."""
     if is_symbol_only(expected) and not expected[0].file:
         return NO_LINES
     if len(expected) != len(found):
-        return WRONG
+        same_place = (found[0].file, found[0].line) == (expected[0].file, expected[0].line)
+        cold = any(s.name.endswith(".cold") for s in names.covering(address))
+        return SECOND_SECTION if names.second_sections and len(expected) == 1 and same_place and cold else WRONG
     kinds = set()
     for mine, theirs in zip(found[:-1], expected[:-1]):
         if mine.function != theirs.function:
@@ -155,7 +158,7 @@ def compare_one(result, names, address, expected, found):
     if same_stack(expected, found):
         result.stacks_equal += 1
     else:
-        result.note(result.stacks, stack_class(expected, found), address, expected, found)
+        result.note(result.stacks, stack_class(names, address, expected, found), address, expected, found)
 
 
 def compare(names, addresses, expected, found):

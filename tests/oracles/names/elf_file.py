@@ -87,6 +87,8 @@ class Names:
 
     def __init__(self, elf):
         self.symbols, self.elsewhere = elf.symbols()
+        # What gcc calls the second entry of a function in DWARF 2, which cannot say two ranges.
+        self.second_sections = elf.bytes.find(b"__second_sect_of_") >= 0
         self.starts = [s.address for s in self.symbols]
         self.furthest = []  # The largest end of what begins up to here.
         for symbol in self.symbols:
