@@ -134,7 +134,7 @@ static __always_inline int step_rule(struct scratch *s)
 	u32 rbx_bit = 1u << 3, known = 0;
 	int end;
 
-	if (rule->ra_kind == VALUE_UNDEFINED)
+	if (rule->ra_kind == VALUE_UNDEFINED || (rule->guessed && is_made_by_hand(s)))
 		return END_UNDEFINED_RA;
 	if (rule->cfa_kind >= CFA_GO_GOROUTINE) {
 		end = env_find_go_stack(s);

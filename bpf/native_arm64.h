@@ -9,6 +9,11 @@
 #ifndef STACKRAY_BPF_NATIVE_ARM64_H
 #define STACKRAY_BPF_NATIVE_ARM64_H
 
+static __always_inline int is_made_by_hand(const struct scratch *s)
+{
+	return 0;
+}
+
 static __always_inline int is_compact(u32 base)
 {
 	return base <= ARM64_BASE_FP || base == ARM64_BASE_LR_ALONE;

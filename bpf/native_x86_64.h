@@ -136,6 +136,15 @@ static __always_inline int is_behind_call(struct scratch *s, u64 pc)
 	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);
 }
 
+/* A return address that no call left there is the begin of a stack that was made by hand (makecontext()). */
+static __always_inline int is_made_by_hand(struct scratch *s)
+{
+	u32 i = s->current_range;
+
+	return !s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
+	       s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc);
+}
+
 /* Is there a frame record at `fp`, above `from`: an address, and one that a call returns to? */
 static __always_inline int is_frame_record(struct scratch *s, u64 fp, u64 from)
 {
@@ -263,8 +272,7 @@ static __always_inline int step_by_scan(struct scratch *s, int end)
 	return env_scan_word(s, s->scan.first) ? END_NONE : end;
 }
 
-/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. A return
- * address that no call left there is the begin of a stack that was made by hand (makecontext()). */
+/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. */
 static __always_inline int step_without_rules(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;
@@ -273,8 +281,7 @@ static __always_inline int step_without_rules(struct scratch *s)
 	if (i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && !env_leave_made_code(s))
 		return END_NONE;
 	bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0;
-	if (!s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
-	    s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc))
+	if (is_made_by_hand(s))
 		return END_UNDEFINED_RA;
 	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && begin_scan(s))
 		return END_SCANS_STACK;

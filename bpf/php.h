@@ -11,6 +11,10 @@
  * the one that was asked. They are linked from the outermost inwards, so they are counted first and then staged
  * the other way round, each in a step of its own.
  *
+ * A fiber has a C stack of its own. Its chain begins with an internal function without a name (zend_fibers.c,
+ * zend_fiber_function), which is not shown, and goes on with the frames of who has resumed it, whose native frames are on
+ * another stack (RUN_OF_OTHER_STACK).
+ *
  * Compiles for BPF and for the host; trusts nothing that it reads, as bpf/python.h. */
 #ifndef STACKRAY_BPF_PHP_H
 #define STACKRAY_BPF_PHP_H
@@ -91,6 +95,7 @@ static __always_inline int begin_php(struct scratch *s)
 	run->frame = frame;
 	run->owner = 0;
 	run->php.delegations = 0;
+	run->php.is_other_stack = 0;
 	find_live_instruction(s);
 	run->entry = NO_ENTRY;
 	run->is_staging = 1;
@@ -215,6 +220,11 @@ static __always_inline int stage_php_function(struct scratch *s, u64 frame, u64 
 		instruction |= PHP_EVALUATED;
 	name = php_word(run->code_bytes, l->function_name);
 	scope = php_word(run->code_bytes, l->function_scope);
+	if (type == PHP_INTERNAL_FUNCTION && !name) {
+		run->php.is_other_stack = 1;
+		*is_top = 1;
+		return END_NONE;
+	}
 	if ((flags & (l->closure_flag | l->trampoline_flag)) || !name)
 		return stage_php_closure(s, flags, instruction);
 	check = php_function_check(line, name, scope, file, code);
@@ -303,7 +313,7 @@ static __always_inline int stage_php_frame(struct scratch *s)
 	u64 frame = run->frame, function, previous;
 	int is_top = 0, end;
 
-	run->entry = RUN_OF_ONE_LOOP;
+	run->entry = run->php.is_other_stack ? RUN_OF_OTHER_STACK : RUN_OF_ONE_LOOP;
 	if (run->php.delegations)
 		return step_php_delegation(s);
 	if (!frame) {

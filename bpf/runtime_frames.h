@@ -15,6 +15,8 @@
 #include "bpf/scratch.h"
 
 #define NO_ENTRY (~0ULL)
+/* The place of a run whose native frames are on a stack that the sampled one was switched from: an address that no walk reaches. */
+#define RUN_OF_OTHER_STACK FRAME_OFFSET_MASK
 
 /* The chain cannot be followed any further. */
 static __always_inline void cut_chain(struct runtime_walk *run)

@@ -113,6 +113,7 @@ struct php_walk {
 	u32 left;                         /* not staged yet */
 	u32 first_word;                   /* of theirs */
 	u32 is_counting;
+	u32 is_other_stack;               /* the frame's native frames are not on the sampled stack */
 };
 struct perl_walk {
 	u64 next_stack;           /* the context stack below the one that is walked; 0: none */

@@ -1,9 +1,9 @@
 <?php
 // All the ways in which PHP's frames come about, over and over, until the process is killed.
 //
-//     many_shapes.php [deep]
+//     many_shapes.php [deep|fibers]
 //
-// Runs on PHP 7.3 and later. tests/live/programs/php/backtrace.cc, loaded beside it, answers SIGUSR1 with PHP's own backtrace.
+// Runs on PHP 7.3 and later; with fibers on 8.1 and later. tests/live/programs/php/backtrace.cc, loaded beside it, answers SIGUSR1 with PHP's own backtrace.
 
 function work($rounds)
 {
@@ -235,7 +235,34 @@ function deep($depth)
     return deep($depth - 1);
 }
 
+// A fiber that is suspended within a callback and a generator, with another one inside of it.
+function resumed($depth)
+{
+    $fiber = new Fiber(function ($depth) {
+        foreach (twice_delegating(2) as $value) {
+            Fiber::suspend(work(20));
+        }
+        array_map(function ($value) {
+            return Fiber::suspend(work(20) + $value);
+        }, [1, 2]);
+        if ($depth) {
+            resumed($depth - 1);
+        }
+        one_round($depth);
+    });
+    $fiber->start($depth);
+    while (!$fiber->isTerminated()) {
+        work(10);
+        $fiber->resume();
+    }
+}
+
 $nested = [1, [2, [3]]];
+if (($argv[1] ?? '') === 'fibers') {
+    while (true) {
+        resumed(2);
+    }
+}
 if (($argv[1] ?? '') === 'deep') {
     deep(900);
 }
