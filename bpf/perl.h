@@ -17,6 +17,7 @@
 #define STACKRAY_BPF_PERL_H
 
 #include "bpf/runtime_frames.h"
+#include "bpf/thread_variable.h"
 
 /* run->frame, where it is no context's address. */
 #define PERL_AT_MAIN 1       /* what is left is the main program */
@@ -26,12 +27,6 @@
 #define PERL_TYPE_GLOB 9
 #define PERL_GLOB_SUB 16     /* in what a glob leads to */
 #define PERL_REFERENCE 0x800 /* of a value's flags */
-
-/* glibc's struct pthread (nptl/descr.h; the same in 2.17 to 2.41): 32 keys' values, then pointers to 32 blocks of 32. */
-#define PTHREAD_KEY_BLOCK 32
-#define PTHREAD_FIRST_VALUES 0x310
-#define PTHREAD_BLOCKS 0x510
-#define PTHREAD_MOST_KEYS 1024
 
 static __always_inline u64 perl_word(const u8 *bytes, u32 offset)
 {
@@ -47,20 +42,12 @@ static __always_inline u32 perl_half(const u8 *bytes, u32 offset)
 static __always_inline u64 perl_interpreter_of(struct scratch *s)
 {
 	const struct runtime_walk *run = &s->run;
-	u64 values = run->thread_pointer + PTHREAD_FIRST_VALUES, interpreter = 0;
-	u32 key = 0;
+	u64 at, interpreter = 0;
 
 	if (run->layout.perl.interpreter == PERL_INTERPRETER_ONE)
 		return run->base;
-	if (env_read(s, &key, sizeof(key), run->base + run->layout.perl.key_at) || key >= PTHREAD_MOST_KEYS)
-		return 0;
-	if (key >= PTHREAD_KEY_BLOCK &&
-	    (env_read(s, &values, sizeof(values),
-		      run->thread_pointer + PTHREAD_BLOCKS + key / PTHREAD_KEY_BLOCK * 8) ||
-	     !values))
-		return 0;
-	/* A value's number of use, then the value. */
-	if (env_read(s, &interpreter, sizeof(interpreter), values + key % PTHREAD_KEY_BLOCK * 16 + 8))
+	at = thread_specific_at(s, run->layout.perl.key_at);
+	if (!at || env_read(s, &interpreter, sizeof(interpreter), at))
 		return 0;
 	return interpreter;
 }

@@ -14,6 +14,8 @@ Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function) {
   constexpr uint8_t kLoadFromRax[] = {0x48, 0x8b, 0x80};            // mov disp32(%rax), %rax
   constexpr uint8_t kLoad[] = {0x48, 0x8b, 0x05};                   // mov disp32(%rip), %rax
   constexpr uint8_t kTlsFromRax[] = {0x64, 0x48, 0x8b, 0x00};       // mov %fs:(%rax), %rax
+  constexpr uint8_t kLoadKey[] = {0x8b, 0x3d};                      // mov disp32(%rip), %edi
+  constexpr uint8_t kJump = 0xe9;                                   // jmp disp32
   constexpr size_t kLooked = 16;
   const auto is_at = [&](size_t at, std::span<const uint8_t> pattern) {
     return at + pattern.size() + 4 <= code.size() &&
@@ -34,6 +36,11 @@ Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function) {
       return {.tls_kind = PYTHON_TLS_MODULE,
               .address = target(end),
               .tls_offset = is_local ? NumberAt<int32_t>(code, end + 5 + sizeof(kLoadFromRax)) : 0};
+    }
+    if (is_at(at, kLoadKey)) {
+      const size_t end = at + sizeof(kLoadKey) + 4;
+      if (end < code.size() && (code[end] == kJump || code[end] == kCall))
+        return {.tls_kind = PYTHON_TLS_KEY, .address = target(end)};
     }
     if (is_at(at, kLoad)) {
       const size_t end = at + sizeof(kLoad) + 4;

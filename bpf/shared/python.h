@@ -25,6 +25,7 @@ enum python_tls {
 	PYTHON_TLS_STATIC = 1, /* at the thread pointer + tls_offset */
 	PYTHON_TLS_MODULE = 2, /* tls_at: a tls_index (module, offset); there, + tls_offset */
 	PYTHON_TLS_SLOT = 3,   /* at the thread pointer + the number at tls_at */
+	PYTHON_TLS_KEY = 4,    /* what pthread_getspecific() answers for the key (u32) at tls_at */
 };
 
 struct python_layout {

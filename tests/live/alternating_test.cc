@@ -77,8 +77,7 @@ std::vector<Program> ProgramsHere(bool all_versions) {
   std::vector<PhpRelease> phps = PhpReleases();
   std::reverse(phps.begin(), phps.end());
   for (const PhpRelease& release : phps)
-    Add(fmt::format("php {}.{}", release.major, release.minor), "php", FindPhp(release),
-        Source("php", "php"), &all);
+    Add("php " + release.Name(), "php", FindPhp(release), Source("php", "php"), &all);
   std::vector<int> perls = PerlReleases();
   std::reverse(perls.begin(), perls.end());
   for (int minor : perls)

@@ -99,8 +99,7 @@ struct Case {
 };
 
 std::string NameOf(const Case& c) {
-  return fmt::format("php{}_{}_{}", c.release.major, c.release.minor,
-                     *c.kind == '\0' ? "shapes" : c.kind);
+  return fmt::format("php{}_{}", c.release.Word(), *c.kind == '\0' ? "shapes" : c.kind);
 }
 
 class PhpAgreement : public testing::TestWithParam<Case> {};
@@ -109,15 +108,15 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
   const auto& [release, kind_name] = GetParam();
   const std::string kind = kind_name;
   const std::vector<std::string> interpreter = FindPhp(release);
-  if (interpreter.empty())
-    GTEST_SKIP() << "no PHP " << release.major << "." << release.minor << " here";
+  if (interpreter.empty()) GTEST_SKIP() << "no PHP " << release.Name() << " here";
   const bool is_jit = kind == "function" || kind == "tracing";
   if (is_jit && release.major < 8) GTEST_SKIP() << "PHP 7 has no JIT";
+  if (kind == "fibers" && !release.HasFibers()) GTEST_SKIP() << "fibers are new in PHP 8.1";
   if (is_jit && std::getenv("STACKRAY_PHP_STOPS") == nullptr)
     GTEST_SKIP() << "a long proof: STACKRAY_PHP_STOPS is not set";
   const auto run =
       PhpRun::Start(release, interpreter, JitOptions(is_jit || kind == "opcache" ? kind : ""),
-                    kind == "deep" ? kind : "");
+                    kind == "deep" || kind == "fibers" || kind == "threads" ? kind : "");
   ASSERT_NE(run, nullptr) << interpreter.back() << " did not start its program";
   auto stacks = RawStacks::Start(kFrequencyHz, run->pid());
   if (!stacks.ok()) GTEST_SKIP() << "no BPF here: " << stacks.status();
@@ -129,7 +128,7 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
     usleep(static_cast<useconds_t>(random() % 30'000));
     const std::optional<RawStack> ours = (*stacks)->StopAtSample(kStopTimeoutMs);
     ASSERT_TRUE(ours.has_value()) << "the program did not stop at a sample, stop " << i;
-    const auto theirs = run->ContinueAndAsk();
+    const auto theirs = run->ContinueAndAsk(ours->tid);
     if (!theirs.has_value()) {
       ++sum.unanswered;
       sum.problems += fmt::format("try {}: no answer; ours\n{}", i, Text(PhpFramesOf(*ours)));
@@ -162,9 +161,11 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const PhpRelease& release : PhpReleases())
-    for (const char* kind : {"", "deep", "opcache", "function", "tracing"})
+  for (const PhpRelease& release : PhpReleases()) {
+    for (const char* kind : {"", "deep", "fibers", "opcache", "function", "tracing"})
       cases.push_back({release, kind});
+    if (release.is_thread_safe) cases.push_back({release, "threads"});
+  }
   return cases;
 }
 

@@ -48,12 +48,9 @@ class PhpLoad : public testing::TestWithParam<PhpRelease> {
  protected:
   void SetUp() override {
     interpreter_ = FindPhp(GetParam());
-    if (interpreter_.empty())
-      GTEST_SKIP() << "no PHP " << GetParam().major << "." << GetParam().minor << " here";
+    if (interpreter_.empty()) GTEST_SKIP() << "no PHP " << GetParam().Name() << " here";
   }
-  std::string Version() const {
-    return fmt::format("php {}.{}", GetParam().major, GetParam().minor);
-  }
+  std::string Version() const { return "php " + GetParam().Name(); }
   std::vector<std::string> Command(const std::string& script) const {
     std::vector<std::string> command = interpreter_;
     command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/php/" + script);
@@ -104,10 +101,7 @@ TEST_P(PhpLoad, FunctionsThatComeAndGo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, PhpLoad, testing::ValuesIn(PhpReleases()),
-                         [](const auto& instance) {
-                           return fmt::format("php{}_{}", instance.param.major,
-                                              instance.param.minor);
-                         });
+                         [](const auto& instance) { return "php" + instance.param.Word(); });
 
 }  // namespace
 }  // namespace stackray::test

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -63,25 +64,46 @@ std::vector<PhpFrame> FramesOfCalls(const std::vector<Call>& calls) {
   return frames;
 }
 
+// What runs many_shapes.php in several threads, with the library that the build of `php` has beside it; nothing without one.
+std::vector<std::string> ThreadsCommand(const std::vector<std::string>& php) {
+  const std::filesystem::path folder = std::filesystem::path(php.back()).parent_path();
+  std::vector<std::string> command(php.begin(), php.end() - 1);
+  command.push_back(ProgramPath("php_threads"));
+  command.push_back((folder.parent_path() / "lib/libphp.so").string());
+  return command;
+}
+
 }  // namespace
+
+std::string PhpRelease::Name() const {
+  return fmt::format("{}.{}{}", major, minor, is_thread_safe ? " zts" : "");
+}
+
+std::string PhpRelease::Word() const {
+  return fmt::format("{}_{}{}", major, minor, is_thread_safe ? "_zts" : "");
+}
 
 std::vector<PhpRelease> PhpReleases() {
   constexpr PhpRelease kAll[] = {{7, 3}, {7, 4}, {8, 0}, {8, 1}, {8, 2},
                                  {8, 3}, {8, 4}, {8, 5}, {8, 6}};
   std::vector<PhpRelease> releases;
-  for (const PhpRelease& release : kAll) {
+  for (PhpRelease release : kAll) {
     const bool is_debians = release.major == 8 && release.minor == 2;
     if (is_debians || !FindPhp(release).empty()) releases.push_back(release);
+    release.is_thread_safe = true;
+    if (!FindPhp(release).empty()) releases.push_back(release);
   }
   return releases;
 }
 
 std::vector<std::string> FindPhp(const PhpRelease& release) {
-  const std::string variable = fmt::format("STACKRAY_PHP_{}_{}", release.major, release.minor);
+  const std::string variable = fmt::format("STACKRAY_PHP_{}_{}{}", release.major, release.minor,
+                                           release.is_thread_safe ? "_ZTS" : "");
   if (const char* asked = std::getenv(variable.c_str())) {
     std::istringstream words(asked);
     return {std::istream_iterator<std::string>(words), {}};
   }
+  if (release.is_thread_safe) return {};
   const std::string path = fmt::format("/usr/bin/php{}.{}", release.major, release.minor);
   return access(path.c_str(), X_OK) == 0 ? std::vector<std::string>{path}
                                          : std::vector<std::string>{};
@@ -108,7 +130,14 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
   close(fd);
   const PhpLayoutRow* row =
       FindPhpLayout(static_cast<uint32_t>(release.major), static_cast<uint32_t>(release.minor));
-  std::vector<std::string> command = {"env", "LD_PRELOAD=" + ProgramPath("libphp_backtrace.so"),
+  const bool has_threads = kind == "threads";
+  std::vector<std::string> program = has_threads ? ThreadsCommand(interpreter) : interpreter;
+  std::string libraries = ProgramPath("libphp_backtrace.so");
+  if (has_threads) {
+    libraries += ":" + program.back();
+    program.pop_back();
+  }
+  std::vector<std::string> command = {"env", "LD_PRELOAD=" + libraries,
                                       std::string("PHP_BACKTRACE=") + answers};
   // What the JIT's code leaves in the loop's registers is no instruction.
   if (options.size() <= 2 && row != nullptr)
@@ -116,10 +145,10 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
                                   row->fields.frame_function, row->fields.function_instructions,
                                   row->fields.function_instruction_count,
                                   row->fields.instruction_bytes));
-  command.insert(command.end(), interpreter.begin(), interpreter.end());
-  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), program.begin(), program.end());
+  if (!has_threads) command.insert(command.end(), options.begin(), options.end());
   command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/php/many_shapes.php");
-  if (!kind.empty()) command.push_back(kind);
+  if (!kind.empty() && !has_threads) command.push_back(kind);
   std::unique_ptr<PhpRun> run(new PhpRun(TargetProgram::Start(command), answers));
   // Until then the signal may find nothing that can answer.
   const uint64_t end = BootTimeNs() + kStartTimeoutNs;
@@ -129,7 +158,10 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
     const size_t at = text.find("SigCgt:");
     if (at != std::string::npos &&
         (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
-      if (const auto frames = run->ContinueAndAsk(); frames && frames->size() > 1) return run;
+      // Of several threads the main one only waits.
+      if (const auto frames = run->ContinueAndAsk(run->pid());
+          frames && (has_threads || frames->size() > 1))
+        return run;
     usleep(10'000);
   }
   return nullptr;
@@ -137,9 +169,9 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
 
 PhpRun::~PhpRun() { unlink(answers_.c_str()); }
 
-std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk() {
+std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk(uint32_t tid) {
   const size_t before = ReadFile(answers_).size();
-  if (kill(static_cast<pid_t>(pid()), SIGUSR1) != 0) return std::nullopt;
+  if (syscall(SYS_tgkill, pid(), tid, SIGUSR1) != 0) return std::nullopt;
   const uint64_t end = BootTimeNs() + kAskTimeoutNs;
   std::string text;
   for (;;) {

@@ -2,8 +2,10 @@
 //
 // A recording is text, one fact a line, numbers in hex:
 //   version MAJOR MINOR
-//   variables GLOBALS_AT GENERATOR_CLASS_AT    struct PhpVariables of a build that is not thread-safe
-//   base ADDRESS                               where byte 0 of the text mapping would be
+//   variables GLOBALS_AT GENERATOR_CLASS_AT    struct PhpVariables
+//   base ADDRESS THREAD_POINTER                where byte 0 of the text mapping would be
+//   threads GLOBALS TLS_KIND                   struct PhpVariables of a thread-safe build
+//   block TLS_AT TLS_OFFSET                    the same
 //   word ADDRESS VALUE                         a word of its memory, 8-byte aligned
 // Input:   fixtures of this tree; ParsePhp() still checks what it reads.
 #ifndef STACKRAY_TESTS_RECORDER_PHP_CHAIN_H_
@@ -26,12 +28,13 @@ struct PhpChain {
   bool is_cut = false;
 };
 // Ends after a bounded number of frames, whatever the memory says.
-PhpChain WalkPhpChain(ProcessMemory& memory, const php_layout& layout, uint64_t base);
+PhpChain WalkPhpChain(ProcessMemory& memory, const php_layout& layout, uint64_t base,
+                      uint64_t thread_pointer);
 
 struct RecordedPhp {
   PhpVersion version;
   PhpVariables variables;
-  uint64_t base = 0;
+  uint64_t base = 0, thread_pointer = 0;
   MemoryWords words;
 };
 std::string FormatPhp(const RecordedPhp& recorded);

@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +51,16 @@ Found FindPhpOf(pid_t pid) {
   return {};
 }
 
+// Of a program that has stopped itself; 0: not known. From then on it is traced.
+uint64_t ThreadPointerOf(pid_t pid) {
+  user_regs_struct registers = {};
+  int status = 0;
+  const bool is_known = ptrace(PTRACE_ATTACH, pid, nullptr, nullptr) == 0 &&
+                        waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) &&
+                        ptrace(PTRACE_GETREGS, pid, nullptr, &registers) == 0;
+  return is_known ? registers.fs_base : 0;
+}
+
 int Record(const std::filesystem::path& folder, char** command) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -68,10 +80,15 @@ int Record(const std::filesystem::path& folder, char** command) {
     const php_layout& layout = found.data->layout();
     RecordedPhp recorded{.version = found.data->version(),
                          .variables = {.globals_at = layout.globals_at,
-                                       .generator_class_at = layout.generator_class_at},
+                                       .generator_class_at = layout.generator_class_at,
+                                       .globals = layout.globals,
+                                       .tls_kind = layout.tls_kind,
+                                       .tls_at = layout.tls_at,
+                                       .tls_offset = layout.tls_offset},
                          .base = found.base};
+    if (layout.globals != PHP_GLOBALS_ONE) recorded.thread_pointer = ThreadPointerOf(pid);
     RecordingMemory memory(pid, &recorded.words);
-    const PhpChain chain = WalkPhpChain(memory, layout, found.base);
+    const PhpChain chain = WalkPhpChain(memory, layout, found.base, recorded.thread_pointer);
     const std::string frames = DescribePhp(*found.data, chain, memory);
     result = KeepChain(folder, FormatPhp(recorded), frames) ? 0 : 1;
   }

@@ -24,7 +24,8 @@ class RecordedPhpChain : public testing::TestWithParam<std::string> {
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PhpChain chain = WalkPhpChain(memory, data_->layout(), recorded_.base);
+    const PhpChain chain =
+        WalkPhpChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
     EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
     return DescribePhp(*data_, chain, memory);
   }

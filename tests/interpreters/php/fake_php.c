@@ -13,10 +13,15 @@ int executor_globals_id;
 char executor_globals[4096];
 #endif
 #ifdef THREAD_SAFE
-__thread void *_tsrm_ls_cache;
+#include <pthread.h>
+static pthread_key_t tls_key; /* As in TSRM.c. */
+void make_key(void)
+{
+	pthread_key_create(&tls_key, 0);
+}
 void *tsrm_get_ls_cache(void)
 {
-	return _tsrm_ls_cache;
+	return pthread_getspecific(tls_key);
 }
 #endif
 __attribute__((noinline)) int step(volatile long *red_zone)

@@ -114,7 +114,8 @@ TEST(PhpLoader, ThreadSafeBuildsHaveABlockForEachThread) {
   const php_layout& layout = php.data->layout();
   EXPECT_EQ(layout.globals, PHP_GLOBALS_OFFSET);
   EXPECT_EQ(layout.globals_at, php.PlaceOf("executor_globals_offset"));
-  EXPECT_NE(layout.tls_kind, PYTHON_TLS_NONE);
+  EXPECT_EQ(layout.tls_kind, PYTHON_TLS_KEY);
+  EXPECT_NE(layout.tls_at, 0u);
   EXPECT_EQ(layout.globals_current, 512u);
   EXPECT_EQ(layout.closures_are_named, 1u);
 }

@@ -21,6 +21,9 @@
 extern "C" __attribute__((weak)) int zend_eval_string(const char* code, void* value,
                                                       const char* name);
 extern "C" __attribute__((weak)) char executor_globals[];
+// Of a thread-safe build: where a thread has its globals.
+extern "C" __attribute__((weak)) unsigned long executor_globals_offset;
+extern "C" __attribute__((weak)) void* tsrm_get_ls_cache(void);
 extern "C" __attribute__((weak)) void execute_ex(void* frame);
 
 namespace {
@@ -72,18 +75,25 @@ bool HasInstruction(const Live& live) {
   return live.instruction - At<unsigned long>(function + places.instructions) < bytes;
 }
 
+// Of this thread; 0: it runs no PHP.
+unsigned long Globals() {
+  if (executor_globals != nullptr) return reinterpret_cast<unsigned long>(executor_globals);
+  void* const block = tsrm_get_ls_cache();
+  return block == nullptr ? 0 : reinterpret_cast<unsigned long>(block) + executor_globals_offset;
+}
+
 void Answer(int) {
   Live live;
   if (has_live_instruction) _Unwind_Backtrace(TakeLoop, &live);
   if (fork() != 0) return;
   alarm(5);
   if (live.frame != 0 && HasInstruction(live) &&
-      live.frame ==
-          At<unsigned long>(reinterpret_cast<unsigned long>(executor_globals) + places.current))
+      live.frame == At<unsigned long>(Globals() + places.current))
     *reinterpret_cast<unsigned long*>(live.frame) = live.instruction;
   const int answers = open(getenv("PHP_BACKTRACE"), O_WRONLY | O_APPEND);
   const off_t before = lseek(answers, 0, SEEK_END);
-  zend_eval_string(kCode, nullptr, "backtrace");
+  const bool has_globals = executor_globals != nullptr || tsrm_get_ls_cache == nullptr;
+  if (has_globals || tsrm_get_ls_cache() != nullptr) zend_eval_string(kCode, nullptr, "backtrace");
   // While an exception is on its way PHP runs nothing.
   if (lseek(answers, 0, SEEK_END) == before) (void)!write(answers, "!\n", 2);
   _exit(0);
@@ -92,7 +102,9 @@ void Answer(int) {
 __attribute__((constructor)) void Begin() {
   if (zend_eval_string == nullptr || getenv("PHP_BACKTRACE") == nullptr) return;
   const char* numbers = getenv("PHP_PLACES");
-  if (numbers != nullptr && executor_globals != nullptr && execute_ex != nullptr) {
+  const bool has_globals = executor_globals != nullptr ||
+                           (&executor_globals_offset != nullptr && tsrm_get_ls_cache != nullptr);
+  if (numbers != nullptr && has_globals && execute_ex != nullptr) {
     char* next = const_cast<char*>(numbers);
     for (unsigned long* place : {&places.current, &places.function, &places.instructions,
                                  &places.instruction_count, &places.instruction_bytes})
