@@ -175,6 +175,7 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
       "frames among {} native ones; {} stops with code of no file",
       GetParam().version.Name(), GetParam().kind, sum.equal, sum.stops, sum.whole, sum.unanswered,
       sum.frames, sum.native, sum.made));
+  if (!sum.first_problem.empty()) Measured("the first other: " + sum.first_problem);
   if (with_jit) {
     EXPECT_GT(sum.made, 0) << "its JIT has made nothing";
   }
