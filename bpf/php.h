@@ -313,7 +313,7 @@ static __always_inline int stage_php_frame(struct scratch *s)
 	u64 frame = run->frame, function, previous;
 	int is_top = 0, end;
 
-	run->entry = run->php.is_other_stack ? RUN_OF_OTHER_STACK : RUN_OF_ONE_LOOP;
+	run->entry = run->php.is_other_stack ? (u64)RUN_OF_OTHER_STACK : (u64)RUN_OF_ONE_LOOP;
 	if (run->php.delegations)
 		return step_php_delegation(s);
 	if (!frame) {

@@ -261,7 +261,7 @@ struct scratch {
 	u8 window[WINDOW_BYTES];
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
-	struct made_code made_code;   /* BPF only */
+	struct made_code made_code;
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
 	u8 code_memory[8 * CODE_PIECE_MAX_BYTES];

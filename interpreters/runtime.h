@@ -83,6 +83,8 @@ class RuntimeData {
 
   // Does it make code in memory of no file (a JIT)? A frame there that the loop has called is the loop's (LoopPart::kMade).
   virtual bool makes_code() const { return false; }
+  // Where that is called from; nullopt: it makes none, or nothing is known of it.
+  virtual std::optional<made_code_callers> CallersOfMadeCode() const { return std::nullopt; }
 
   virtual LoopPart PartOfLoop(uint64_t file_offset) const {
     const auto contains = [&](const FileRange& range) { return range.Contains(file_offset); };

@@ -77,6 +77,11 @@ LoopPart Runtimes::PartOfMadeCode(const FileIdentity& file, uint64_t file_offset
   return is_called ? LoopPart::kMade : LoopPart::kLoop;
 }
 
+std::optional<made_code_callers> Runtimes::CallersOfMadeCode(uint32_t runtime) const {
+  const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
+  return data == nullptr ? std::nullopt : data->CallersOfMadeCode();
+}
+
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {
   absl::MutexLock lock(&mutex_);
   return runtime < data_.size() ? data_[runtime] : nullptr;

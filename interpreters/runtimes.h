@@ -58,6 +58,8 @@ class Runtimes {
                                                  std::span<const uint8_t> first_page);
   // What a frame at this place of such a file is; kNone: it is no such file.
   LoopPart PartOfMadeCode(const FileIdentity& file, uint64_t file_offset) const;
+  // Where the runtime calls code from that it has made in memory of no file; nullopt: it makes none.
+  std::optional<made_code_callers> CallersOfMadeCode(uint32_t runtime) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 

@@ -62,7 +62,10 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
                                             uint64_t offset, std::span<const uint8_t> first_page) {
         return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
       });
-  session->walk_ = std::make_unique<SampleWalk>(*session->loader_, memory);
+  session->walk_ = std::make_unique<SampleWalk>(
+      *session->loader_, memory, [runtimes = session->runtimes_.get()](uint32_t runtime) {
+        return runtimes->CallersOfMadeCode(runtime);
+      });
   session->resolver_ =
       std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes,
                                       s.native, session->runtimes_.get());

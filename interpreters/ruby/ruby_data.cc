@@ -122,19 +122,26 @@ std::shared_ptr<const RubyData> RubyData::MakeUnsupported(const RubyVersion& ver
   return data;
 }
 
+std::optional<made_code_callers> RubyData::CallersOfMadeCode() const {
+  if (!makes_code()) return std::nullopt;
+  made_code_callers callers{};
+  size_t count = 0;
+  for (const auto* ranges : {&code_.loop, &code_.entry})
+    for (const FileRange& range : *ranges) {
+      if (count == MADE_CODE_CALLERS) break;
+      callers.begin[count] = range.begin;
+      callers.bytes[count++] = range.end - range.begin;
+    }
+  return count > 0 ? std::optional(callers) : std::nullopt;
+}
+
 absl::Status RubyData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
   runtime_layout layout{};
   layout.kind = supported() ? RUNTIME_RUBY : RUNTIME_NONE;
   layout.ruby = layout_;
-  if (makes_code()) {
-    size_t count = 0;
-    for (const auto* ranges : {&code_.loop, &code_.entry})
-      for (const FileRange& range : *ranges) {
-        if (count == MADE_CODE_CALLERS) break;
-        layout.made_code_callers.begin[count] = range.begin;
-        layout.made_code_callers.bytes[count++] = range.end - range.begin;
-      }
-    layout.makes_code = count > 0 ? 1 : 0;
+  if (const std::optional<made_code_callers> callers = CallersOfMadeCode()) {
+    layout.made_code_callers = *callers;
+    layout.makes_code = 1;
   }
   return memory.Put(runtime, layout);
 }

@@ -52,6 +52,7 @@ class RubyData : public RuntimeData {
   const std::vector<FileRange>& loop_code() const override { return code_.loop; }
   const std::vector<FileRange>& loop_entry_code() const override { return code_.entry; }
   bool makes_code() const override { return supported() && version_.major >= kFirstMajorWithJit; }
+  std::optional<made_code_callers> CallersOfMadeCode() const override;
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const override;

@@ -26,7 +26,9 @@ int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
-[[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
+#ifndef STACKRAY_ARM64
+int env_leave_made_code(scratch* s);
+#endif
 int env_find_go_stack(scratch* s);
 
 #define CODE_IS_READABLE 0
@@ -49,6 +51,16 @@ int env_find_range(scratch* s, u64 pc) {
   s->current_range = s->range_count++;
   return END_NONE;
 }
+
+#ifndef STACKRAY_ARM64
+int env_leave_made_code(scratch* s) {
+  if (s->made_code.is_known == 0) {
+    s->made_code.is_known = 1;
+    s->made_code.is_there = EnvironmentOf(s).FindMadeCode(&s->made_code) ? 1 : 0;
+  }
+  return s->made_code.is_there != 0 ? leave_made_frame(s) : int{END_UNSUPPORTED_RULE};
+}
+#endif
 
 bool IsMiss(int end) { return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE; }
 
@@ -129,6 +141,7 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
   s->flags = 0;
   s->run.thread_pointer = environment.ThreadPointer();
   s->go_callback_sp = 0;
+  s->made_code = {};
   int end = END_NONE;
   u64 file_offset = 0;
   while (end == END_NONE) {

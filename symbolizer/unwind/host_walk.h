@@ -27,6 +27,8 @@ class WalkEnvironment {
   // Loads what the last step missed; false: it cannot be had, guess by frame pointers.
   virtual bool Load(const code_range& range, uint64_t file_offset) = 0;
   virtual uint8_t* Chunk(uint32_t index) = 0;
+  // Where code that a runtime of the process has made is called from; false: it makes none, or it is not known.
+  virtual bool FindMadeCode(made_code* /*found*/) { return false; }
   // Of the thread; 0: not known, and Go's stacks are not followed from one to the other.
   virtual uint64_t ThreadPointer() { return 0; }
 };

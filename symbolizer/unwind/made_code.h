@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "bpf/shared/runtime.h"
 #include "profile/executable.h"
 #include "symbolizer/cfi/page_encode.h"
 
@@ -24,6 +25,9 @@ struct MadeCodeRules {
 using RecogniseMadeCode = std::function<std::optional<MadeCodeRules>(
     const FileIdentity& file, uint32_t runtime, uint64_t offset,
     std::span<const uint8_t> first_page)>;
+
+// Of a runtime whose code lies in memory of no file: where that is called from (bpf/made_code.h); nullopt: it makes none.
+using MadeCodeCallersOf = std::function<std::optional<made_code_callers>(uint32_t runtime)>;
 
 }  // namespace stackray
 

@@ -35,12 +35,13 @@ struct Stretch {
 class RecordEnvironment : public WalkEnvironment {
  public:
   RecordEnvironment(const RawSample& sample, const StackAbove& above, TableLoader& loader,
-                    RowMemory& memory)
+                    RowMemory& memory, const MadeCodeCallersOf& made_code_callers)
       : sample_(sample),
         stretches_{Stretch{sample.record->resume.r[UNWIND_SP], sample.raw_stack},
                    Stretch{above.address, above.bytes}},
         loader_(loader),
-        memory_(memory) {}
+        memory_(memory),
+        made_code_callers_(made_code_callers) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
     while (!to.empty()) {
@@ -76,6 +77,22 @@ class RecordEnvironment : public WalkEnvironment {
     return loader_.LoadPageLocked(sample_.record->process.pid, range, file_offset).ok();
   }
 
+  bool FindMadeCode(made_code* found) override {
+    if (!made_code_callers_) return false;
+    for (const code_range& range : sample_.ranges) {
+      // It may have become known since.
+      const file_entry* const entry =
+          range.kind == RANGE_FILE ? loader_.store().FindFile(IdentityOf(range)) : nullptr;
+      if (entry == nullptr || entry->runtime == 0) continue;
+      const std::optional<made_code_callers> callers = made_code_callers_(entry->runtime);
+      if (!callers) continue;
+      found->base = range.start - range.file_offset;
+      found->callers = *callers;
+      return true;
+    }
+    return false;
+  }
+
   uint8_t* Chunk(uint32_t index) override { return memory_.Chunk(index); }
 
  private:
@@ -83,13 +100,14 @@ class RecordEnvironment : public WalkEnvironment {
   const std::array<Stretch, 2> stretches_;
   TableLoader& loader_;
   RowMemory& memory_;
+  const MadeCodeCallersOf& made_code_callers_;
 };
 
 }  // namespace
 
 WalkResult SampleWalk::Finish(const RawSample& sample, const StackAbove& above) {
   absl::MutexLock lock(&loader_.mutex());
-  RecordEnvironment environment(sample, above, loader_, memory_);
+  RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_);
   return walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
 }
 

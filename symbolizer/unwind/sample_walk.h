@@ -3,9 +3,12 @@
 #ifndef STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 #define STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 
+#include <utility>
+
 #include "kernel/raw_sample.h"
 #include "kernel/row_memory.h"
 #include "symbolizer/unwind/host_walk.h"
+#include "symbolizer/unwind/made_code.h"
 #include "symbolizer/unwind/stack_pieces.h"
 #include "symbolizer/unwind/table_loader.h"
 
@@ -14,8 +17,9 @@ namespace stackray {
 // Threads: one at a time; takes the loader's lock for the length of one walk.
 class SampleWalk {
  public:
-  // Both outlive this.
-  SampleWalk(TableLoader& loader, RowMemory& memory) : loader_(loader), memory_(memory) {}
+  // Both outlive this. Without `made_code_callers` code that a runtime has made ends a stack.
+  SampleWalk(TableLoader& loader, RowMemory& memory, MadeCodeCallersOf made_code_callers = {})
+      : loader_(loader), memory_(memory), made_code_callers_(std::move(made_code_callers)) {}
 
   // `sample` has SAMPLE_HAS_RAW; `above`: what of its stack came behind the slice. The stack in the result is
   // whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both were too short.
@@ -24,6 +28,7 @@ class SampleWalk {
  private:
   TableLoader& loader_;
   RowMemory& memory_;
+  const MadeCodeCallersOf made_code_callers_;
   HostWalk walk_;
 };
 

@@ -3,9 +3,12 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "bpf/scratch.h"
+#include "symbolizer/unwind/host_walk.h"
 
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -93,6 +96,49 @@ TEST(MadeCode, AStackThatEndsIsNotReadBeyond) {
   stack = {1, 2};
   const auto s = MadeFrame(0);
   EXPECT_EQ(step_without_rules(s.get()), END_NULL_FP);
+}
+
+// A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has no table.
+class MadeCodeEnvironment : public WalkEnvironment {
+ public:
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    return env_read(nullptr, to.data(), static_cast<u32>(to.size()), address) == END_NONE;
+  }
+  std::optional<code_range> FindRange(uint64_t pc) override {
+    const bool is_file = pc >= kBase && pc < kBase + 0x10000;
+    code_range range{};
+    range.start = is_file ? kBase : 0x12340000;
+    range.end = range.start + 0x10000;
+    range.kind = is_file ? RANGE_FILE : RANGE_ANON;
+    return pc >= range.start && pc < range.end ? std::optional(range) : std::nullopt;
+  }
+  range_table DescribeTable(const code_range&) override { return {.state = RANGE_NO_TABLE}; }
+  bool Load(const code_range&, uint64_t) override { return false; }
+  uint8_t* Chunk(uint32_t) override { return nullptr; }
+  bool FindMadeCode(made_code* found) override {
+    ++asked;
+    found->base = kBase;
+    found->callers = {.begin = {0x1000}, .bytes = {0x1000}};
+    return is_there;
+  }
+  bool is_there = true;
+  int asked = 0;
+};
+
+TEST(MadeCode, IsLeftInUserSpaceToo) {
+  stack = {1, 2, 3, kBase + 0x1234, 0, 0};
+  unwind_registers leaf{};
+  leaf.pc = 0x12345678;
+  leaf.exact_pc = 1;
+  leaf.r[UNWIND_SP] = kStack;
+  MadeCodeEnvironment environment;
+  HostWalk walk;
+  EXPECT_EQ(walk.Walk(environment, leaf).words.size(), 2u);
+  EXPECT_EQ(environment.asked, 1);
+  // Not of the walk before.
+  environment.is_there = false;
+  EXPECT_EQ(walk.Walk(environment, leaf).words.size(), 1u);
+  EXPECT_EQ(environment.asked, 2);
 }
 
 }  // namespace

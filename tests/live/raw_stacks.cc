@@ -45,7 +45,10 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
                                            uint64_t offset, std::span<const uint8_t> first_page) {
         return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
       });
-  stacks->walk_ = std::make_unique<SampleWalk>(*stacks->loader_, memory);
+  stacks->walk_ = std::make_unique<SampleWalk>(
+      *stacks->loader_, memory, [runtimes = stacks->runtimes_.get()](uint32_t runtime) {
+        return runtimes->CallersOfMadeCode(runtime);
+      });
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
   stacks->table_thread_ = std::thread([at = stacks.get()] { at->AnswerMisses(); });
   if (absl::Status status = stacks->sampler_->Start(); !status.ok()) return status;
