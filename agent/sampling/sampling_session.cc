@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/sampling/runtime_tables.h"
 #include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
 #include "kernel/process_files.h"
@@ -53,19 +54,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   session->rows_ = std::make_unique<RowStore>(memory, s.unwind_table_bytes);
   session->runtimes_ =
       std::make_unique<Runtimes>(session->sampler_->runtime_memory(), s.runtime_name_bytes);
-  session->loader_ = std::make_unique<TableLoader>(
-      *session->files_, *session->rows_, s.open_table_bytes,
-      [runtimes = session->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
-        return runtimes->Recognise(file, image);
-      },
-      [runtimes = session->runtimes_.get()](const FileIdentity& file, uint32_t runtime,
-                                            uint64_t offset, std::span<const uint8_t> first_page) {
-        return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
-      });
-  session->walk_ = std::make_unique<SampleWalk>(
-      *session->loader_, memory, [runtimes = session->runtimes_.get()](uint32_t runtime) {
-        return runtimes->CallersOfMadeCode(runtime);
-      });
+  session->loader_ =
+      MakeTableLoader(*session->files_, *session->rows_, s.open_table_bytes, *session->runtimes_);
+  session->walk_ = MakeSampleWalk(*session->loader_, memory, *session->runtimes_);
   session->resolver_ =
       std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes,
                                       s.native, session->runtimes_.get());

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "agent/sampling/markers.h"
+#include "agent/sampling/runtime_tables.h"
 #include "interpreters/mixed_stack.h"
 #include "kernel/raw_sample.h"
 #include "kernel/wall_clock.h"
@@ -36,19 +37,8 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
   stacks->files_ = std::make_unique<ExecutableFiles>(1024);
   stacks->rows_ = std::make_unique<RowStore>(memory, 16 << 20);
   stacks->runtimes_ = std::make_unique<Runtimes>(stacks->sampler_->runtime_memory(), 4 << 20);
-  stacks->loader_ = std::make_unique<TableLoader>(
-      *stacks->files_, *stacks->rows_, 2 << 20,
-      [runtimes = stacks->runtimes_.get()](const ExecutableFile& file, const ElfImage& image) {
-        return runtimes->Recognise(file, image);
-      },
-      [runtimes = stacks->runtimes_.get()](const FileIdentity& file, uint32_t runtime,
-                                           uint64_t offset, std::span<const uint8_t> first_page) {
-        return runtimes->RecogniseMadeCode(file, runtime, offset, first_page);
-      });
-  stacks->walk_ = std::make_unique<SampleWalk>(
-      *stacks->loader_, memory, [runtimes = stacks->runtimes_.get()](uint32_t runtime) {
-        return runtimes->CallersOfMadeCode(runtime);
-      });
+  stacks->loader_ = MakeTableLoader(*stacks->files_, *stacks->rows_, 2 << 20, *stacks->runtimes_);
+  stacks->walk_ = MakeSampleWalk(*stacks->loader_, memory, *stacks->runtimes_);
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
   stacks->table_thread_ = std::thread([at = stacks.get()] { at->AnswerMisses(); });
   if (absl::Status status = stacks->sampler_->Start(); !status.ok()) return status;

@@ -1,0 +1,28 @@
+#include "agent/sampling/runtime_tables.h"
+
+#include <cstdint>
+#include <span>
+
+namespace stackray {
+
+std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& rows,
+                                             size_t open_table_bytes, Runtimes& runtimes) {
+  return std::make_unique<TableLoader>(
+      files, rows, open_table_bytes,
+      [&runtimes](const ExecutableFile& file, const ElfImage& image) {
+        return runtimes.Recognise(file, image);
+      },
+      [&runtimes](const FileIdentity& file, uint32_t runtime, uint64_t offset,
+                  std::span<const uint8_t> first_page) {
+        return runtimes.RecogniseMadeCode(file, runtime, offset, first_page);
+      });
+}
+
+std::unique_ptr<SampleWalk> MakeSampleWalk(TableLoader& loader, RowMemory& memory,
+                                           Runtimes& runtimes) {
+  return std::make_unique<SampleWalk>(loader, memory, [&runtimes](uint32_t runtime) {
+    return runtimes.CallersOfMadeCode(runtime);
+  });
+}
+
+}  // namespace stackray
