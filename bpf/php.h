@@ -19,7 +19,7 @@
 #ifndef STACKRAY_BPF_PHP_H
 #define STACKRAY_BPF_PHP_H
 
-#include "bpf/runtime_frames.h"
+#include "bpf/runtime_memory.h"
 #include "bpf/thread_variable.h"
 
 #define PHP_TYPE_MASK 0xffU
@@ -94,6 +94,7 @@ static __always_inline int begin_php(struct scratch *s)
 	run->thread_state = globals;
 	run->frame = frame;
 	run->owner = 0;
+	forget_frames(run);
 	run->php.delegations = 0;
 	run->php.is_other_stack = 0;
 	find_live_instruction(s);
@@ -104,12 +105,12 @@ static __always_inline int begin_php(struct scratch *s)
 
 /* The line of the instruction that a frame is at. The instruction of a frame is known where it has called something; the
  * loop keeps the innermost one in a register while it runs (run->php.live_instruction, if it was the leaf). */
-static __always_inline u32 php_line(struct scratch *s, u64 frame, u64 instruction)
+static __always_inline u32 php_line(struct scratch *s, struct code_copy *function, u64 frame, u64 instruction)
 {
 	struct runtime_walk *run = &s->run;
 	const struct php_layout *l = &run->layout.php;
-	u64 begin = php_word(run->code_bytes, l->function_instructions);
-	u64 bytes = (u64)php_half(run->code_bytes, l->function_instruction_count) * l->instruction_bytes;
+	u64 begin = php_word(function->bytes, l->function_instructions);
+	u64 bytes = (u64)php_half(function->bytes, l->function_instruction_count) * l->instruction_bytes;
 	u32 line = 0;
 
 	if (frame == run->php.live_frame && run->php.live_instruction - begin < bytes)
@@ -121,9 +122,13 @@ static __always_inline u32 php_line(struct scratch *s, u64 frame, u64 instructio
 	/* It has none yet: it has just begun. */
 	if (instruction - begin >= bytes)
 		instruction = begin;
+	if (instruction == function->instruction)
+		return function->line;
 	if (env_read(s, &line, sizeof(line), instruction + l->instruction_line))
 		return 0;
-	return line > PHP_LINE_MASK ? PHP_LINE_MASK : line;
+	function->instruction = instruction;
+	function->line = line > PHP_LINE_MASK ? PHP_LINE_MASK : line;
+	return function->line;
 }
 
 /* Sends what names a function, behind the pieces that s->code_record has already. */
@@ -144,16 +149,16 @@ static __always_inline void send_php_names(struct scratch *s, u64 name, u64 scop
 }
 
 /* A function that is gone as soon as it has returned (a closure's; the code of an included file): by what outlives it. */
-static __always_inline int stage_php_closure(struct scratch *s, u32 flags, u32 instruction)
+static __always_inline int stage_php_closure(struct scratch *s, const u8 *function, u32 flags, u32 instruction)
 {
 	struct runtime_walk *run = &s->run;
 	const struct php_layout *l = &run->layout.php;
-	u64 name = php_word(run->code_bytes, l->function_name);
-	u64 scope = php_word(run->code_bytes, l->function_scope);
-	u64 file = php_word(run->code_bytes, l->function_filename);
+	u64 name = php_word(function, l->function_name);
+	u64 scope = php_word(function, l->function_scope);
+	u64 file = php_word(function, l->function_filename);
 	u64 form = PHP_BY_NAME, first = name, second, hash = 0, text = name, word, code;
 
-	if (run->code_bytes[l->function_type & 7] == PHP_INTERNAL_FUNCTION)
+	if (function[l->function_type & 7] == PHP_INTERNAL_FUNCTION)
 		file = 0;
 	second = file;
 	if (scope && (flags & l->closure_flag) && !(flags & l->fake_closure_flag)) {
@@ -192,41 +197,42 @@ static __always_inline int stage_php_function(struct scratch *s, u64 frame, u64 
 	const struct php_layout *l = &run->layout.php;
 	u32 bytes = l->function_bytes, type, flags, line = 0, instruction, check;
 	u64 file = 0, code = 0, name, scope;
+	struct code_copy *copy;
 
 	barrier_var(bytes);
 	if (bytes > PHP_FUNCTION_BYTES)
 		return END_BAD_TABLE;
 	/* An internal function is shorter: what follows it may be no memory. */
-	if (env_read(s, run->code_bytes, bytes, function) &&
-	    env_read(s, run->code_bytes, PHP_COMMON_BYTES, function)) {
+	copy = code_copy_of(s, function, bytes, PHP_COMMON_BYTES);
+	if (!copy) {
 		cut_chain(run);
 		return END_NONE;
 	}
-	type = run->code_bytes[l->function_type & 7];
-	flags = php_half(run->code_bytes, l->function_flags);
+	type = copy->bytes[l->function_type & 7];
+	flags = php_half(copy->bytes, l->function_flags);
 	if (type != PHP_INTERNAL_FUNCTION) {
-		line = php_half(run->code_bytes, l->function_first_line);
-		file = php_word(run->code_bytes, l->function_filename);
-		code = php_word(run->code_bytes, l->function_instructions);
+		line = php_half(copy->bytes, l->function_first_line);
+		file = php_word(copy->bytes, l->function_filename);
+		code = php_word(copy->bytes, l->function_instructions);
 		*is_top = (*(const u32 *)(run->frame_bytes + (l->frame_call_info & (PHP_FRAME_BYTES - 4))) &
 			   l->top_call) != 0;
 	}
 	instruction = type == PHP_INTERNAL_FUNCTION ?
 			      0 :
-			      php_line(s, frame, php_frame_word(run->frame_bytes, l->frame_instruction));
+			      php_line(s, copy, frame, php_frame_word(run->frame_bytes, l->frame_instruction));
 	if (!previous)
 		instruction |= PHP_OUTERMOST;
 	if (type == PHP_EVAL_CODE)
 		instruction |= PHP_EVALUATED;
-	name = php_word(run->code_bytes, l->function_name);
-	scope = php_word(run->code_bytes, l->function_scope);
+	name = php_word(copy->bytes, l->function_name);
+	scope = php_word(copy->bytes, l->function_scope);
 	if (type == PHP_INTERNAL_FUNCTION && !name) {
 		run->php.is_other_stack = 1;
 		*is_top = 1;
 		return END_NONE;
 	}
 	if ((flags & (l->closure_flag | l->trampoline_flag)) || !name)
-		return stage_php_closure(s, flags, instruction);
+		return stage_php_closure(s, copy->bytes, flags, instruction);
 	check = php_function_check(line, name, scope, file, code);
 	if (stage_code(s, function, check, instruction))
 		return END_TOO_DEEP;
@@ -322,7 +328,7 @@ static __always_inline int stage_php_frame(struct scratch *s)
 	}
 	/* All frames of PHP may be one run: what does not fit are the outermost ones. */
 	if (run->word_count > STAGED_WORDS - 2 ||
-	    env_read(s, run->frame_bytes, PHP_FRAME_BYTES - 8, frame)) {
+	    read_stacked_frame(s, frame, PHP_FRAME_BYTES - 8, PHP_FRAME_BYTES)) {
 		cut_chain(run);
 		return END_NONE;
 	}

@@ -15,7 +15,7 @@
 #ifndef STACKRAY_BPF_PYTHON_H
 #define STACKRAY_BPF_PYTHON_H
 
-#include "bpf/runtime_frames.h"
+#include "bpf/runtime_memory.h"
 #include "bpf/thread_variable.h"
 
 #define PYTHON_TAG_MASK 7ULL /* 3.14: references carry tag bits */
@@ -44,6 +44,7 @@ static __always_inline void begin_python_chain(struct scratch *s)
 
 	p->entry = NO_ENTRY;
 	p->is_staging = 1;
+	forget_frames(p);
 	if (env_read(s, &first, sizeof(first), p->thread_state + p->layout.python.tstate_frame)) {
 		cut_chain(p);
 		return;
@@ -68,11 +69,10 @@ static __always_inline void end_python_run(struct runtime_walk *p, u64 entry, u6
 
 /* What interpreters/python/code_object.cc reads: the object itself, its name and file, and its line table as far as
  * that fits. */
-static __always_inline void send_python_code(struct scratch *s, u64 code, u32 check)
+static __always_inline void send_python_code(struct scratch *s, u64 code, u32 check, const u8 *bytes)
 {
-	struct runtime_walk *p = &s->run;
-	const struct python_layout *l = &p->layout.python;
-	u64 lines = python_word(p->code_bytes, l->check_words[PYTHON_CHECK_LINES]), size = 0;
+	const struct python_layout *l = &s->run.layout.python;
+	u64 lines = python_word(bytes, l->check_words[PYTHON_CHECK_LINES]), size = 0;
 
 	env_read(s, &size, sizeof(size), lines + l->bytes_size);
 	size += l->bytes_data;
@@ -80,8 +80,8 @@ static __always_inline void send_python_code(struct scratch *s, u64 code, u32 ch
 		size = CODE_PIECE_MAX_BYTES;
 	begin_code_record(s, code, check);
 	add_code_piece(s, code + l->code_check, PYTHON_CODE_BYTES);
-	add_code_piece(s, python_word(p->code_bytes, l->check_words[PYTHON_CHECK_NAME]), PYTHON_NAME_BYTES);
-	add_code_piece(s, python_word(p->code_bytes, l->check_words[PYTHON_CHECK_FILE]), PYTHON_FILE_BYTES);
+	add_code_piece(s, python_word(bytes, l->check_words[PYTHON_CHECK_NAME]), PYTHON_NAME_BYTES);
+	add_code_piece(s, python_word(bytes, l->check_words[PYTHON_CHECK_FILE]), PYTHON_FILE_BYTES);
 	add_code_piece(s, lines, size);
 	env_send_code(s);
 }
@@ -89,20 +89,21 @@ static __always_inline void send_python_code(struct scratch *s, u64 code, u32 ch
 /* Says which code it is and what it was then. */
 static __always_inline int stage_python_code(struct scratch *s, u64 code, u32 instruction)
 {
-	struct runtime_walk *p = &s->run;
-	const struct python_layout *l = &p->layout.python;
+	const struct python_layout *l = &s->run.layout.python;
+	const struct code_copy *copy =
+		code ? code_copy_of(s, code + l->code_check, PYTHON_CODE_BYTES, PYTHON_CODE_BYTES) : 0;
 	u32 check = 0;
 
-	if (code && !env_read(s, p->code_bytes, PYTHON_CODE_BYTES, code + l->code_check))
-		check = python_code_check(python_half(p->code_bytes, l->check_line),
-					  python_word(p->code_bytes, l->check_words[0]),
-					  python_word(p->code_bytes, l->check_words[1]),
-					  python_word(p->code_bytes, l->check_words[2]),
-					  python_word(p->code_bytes, l->check_words[3]));
+	if (copy)
+		check = python_code_check(python_half(copy->bytes, l->check_line),
+					  python_word(copy->bytes, l->check_words[0]),
+					  python_word(copy->bytes, l->check_words[1]),
+					  python_word(copy->bytes, l->check_words[2]),
+					  python_word(copy->bytes, l->check_words[3]));
 	if (stage_code(s, code, check, instruction))
 		return END_TOO_DEEP;
-	if (env_is_new_code(s, code, check))
-		send_python_code(s, code, check);
+	if (copy && env_is_new_code(s, code, check))
+		send_python_code(s, code, check, copy->bytes);
 	return END_NONE;
 }
 
@@ -151,13 +152,19 @@ static __always_inline int stage_python_frame(struct scratch *s)
 {
 	struct runtime_walk *p = &s->run;
 	u32 bytes = p->layout.python.frame_bytes;
+	int end;
 
 	if (!p->frame) {
 		p->is_staging = 0;
 		return END_NONE;
 	}
-	barrier_var(bytes);
-	if (bytes > PYTHON_FRAME_BYTES || env_read(s, p->frame_bytes, bytes, p->frame)) {
+	if (p->layout.python.chain == PYTHON_FRAME_OBJECTS) {
+		barrier_var(bytes);
+		end = bytes > PYTHON_FRAME_BYTES ? END_READ_FAULT : env_read(s, p->frame_bytes, bytes, p->frame);
+	} else {
+		end = read_stacked_frame(s, p->frame, bytes, PYTHON_FRAME_BYTES);
+	}
+	if (end) {
 		cut_chain(p);
 		return END_NONE;
 	}

@@ -106,6 +106,17 @@ struct met_runtime {
 #define STAGED_WORDS 2304 /* 1,152 frames of one run */
 #define RUNTIME_FRAME_BYTES 128 /* what is read of a frame, and of its code */
 #define RUNTIME_CODE_BYTES 256
+#define FRAME_PIECE_BYTES 1016 /* of a stack of frames that is read at once */
+/* What was read of a code object in this sample (bpf/runtime_memory.h). */
+#define CODE_COPIES_BITS 4
+#define CODE_COPIES (1 << CODE_COPIES_BITS)
+struct code_copy {
+	u64 code;        /* its address; 0: none */
+	u64 sample_ns;   /* of which sample: its time */
+	u64 instruction; /* PHP: whose line is known; 0: none */
+	u32 line, reserved;
+	u8 bytes[RUNTIME_CODE_BYTES];
+};
 struct php_walk {
 	u64 live_frame, live_instruction; /* the leaf's, from the registers of the loop; 0: it was not in the loop */
 	u64 generator, first_generator;   /* of those between a running generator and the one that was asked */
@@ -158,12 +169,15 @@ struct runtime_walk {
 	u64 sent_iseq; /* whose names are to be sent; 0: a C function's */
 	/* Ruby: pieces of the VM stack, whose two ends hold control frames and environments. */
 	u64 stack_begin;
-	u64 frames_at, environments_at; /* addresses of the pieces; 0: none was read */
-	u32 frames_bytes, environments_bytes;
-	u8 frames[RUBY_WINDOW_BYTES]; /* Perl: contexts */
+	u64 frames_at, environments_at; /* addresses of the pieces */
+	u32 frames_bytes, environments_bytes; /* 0: none was read */
+	u64 lone_frame;                 /* Python, PHP: the last frame that was read by itself */
+	/* Perl: contexts; Python and PHP: frames, up to FRAME_PIECE_BYTES. What is behind that is never read, only copied. */
+	u8 frames[FRAME_PIECE_BYTES + 8 + RUNTIME_FRAME_BYTES];
 	u8 environments[RUBY_WINDOW_BYTES];
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
 	u8 code_bytes[RUNTIME_CODE_BYTES];
+	struct code_copy code_copies[CODE_COPIES]; /* Python, PHP */
 	u64 words[STAGED_WORDS];
 };
 

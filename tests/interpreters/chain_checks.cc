@@ -37,6 +37,15 @@ CapturedMemory Capture(const code_record& record, ProcessMemory& memory) {
   return CapturedMemory(code);
 }
 
+MemoryWords WithWholePages(const MemoryWords& words) {
+  constexpr uint64_t kPageBytes = 4096, kFiller = 0xa5a5a5a5a5a5a5a5;
+  MemoryWords whole = words;
+  for (const auto& [address, value] : words)
+    for (uint64_t at = 0; at < kPageBytes; at += 8)
+      whole.emplace((address & ~(kPageBytes - 1)) + at, kFiller);
+  return whole;
+}
+
 void CheckMissingWords(const MemoryWords& all, const std::string& expected,
                        const FramesOf& frames) {
   size_t different = 0;

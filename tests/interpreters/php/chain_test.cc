@@ -22,10 +22,13 @@ class RecordedPhpChain : public testing::TestWithParam<std::string> {
     data_ = PhpData::Make(recorded_.version, recorded_.variables, {});
     ASSERT_TRUE(data_->supported());
   }
+  PhpChain Walk(const MemoryWords& words) const {
+    RecordedMemory memory(words);
+    return WalkPhpChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+  }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PhpChain chain =
-        WalkPhpChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+    const PhpChain chain = Walk(words);
     EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
     return DescribePhp(*data_, chain, memory);
   }
@@ -38,6 +41,10 @@ TEST_P(RecordedPhpChain, FramesAreAsTheyWere) {
   const std::string expected = ReadText(kFolder / GetParam() / "expected.txt");
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(Frames(recorded_.words), expected);
+}
+
+TEST_P(RecordedPhpChain, FramesAreTheSameAmongOtherMemory) {
+  EXPECT_EQ(Walk(WithWholePages(recorded_.words)).words, Walk(recorded_.words).words);
 }
 
 TEST_P(RecordedPhpChain, EachMissingWordCostsFramesAndNoMore) {

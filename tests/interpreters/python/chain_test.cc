@@ -25,10 +25,13 @@ class RecordedChain : public testing::TestWithParam<std::string> {
     data_ = DataOf(recorded_);
     ASSERT_NE(data_, nullptr);
   }
+  PythonChain Walk(const MemoryWords& words) const {
+    RecordedMemory memory(words);
+    return WalkPythonChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+  }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PythonChain chain =
-        WalkPythonChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
+    const PythonChain chain = Walk(words);
     EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
     return DescribePython(*data_, chain, memory);
   }
@@ -46,6 +49,10 @@ TEST_P(RecordedChain, FramesAreAsTheyWere) {
 TEST_P(RecordedChain, AnotherThreadHasNone) {
   recorded_.thread_pointer += 8;
   EXPECT_EQ(Frames(recorded_.words), "");
+}
+
+TEST_P(RecordedChain, FramesAreTheSameAmongOtherMemory) {
+  EXPECT_EQ(Walk(WithWholePages(recorded_.words)).words, Walk(recorded_.words).words);
 }
 
 TEST_P(RecordedChain, EachMissingWordCostsFramesAndNoMore) {
