@@ -102,13 +102,17 @@ void AppendGap(const Gap& gap, const GapPiece& piece, std::span<const LookedRow>
 
 absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEncoder* encoder,
                          PageRows* rows) {
-  std::vector<Gap> gaps;
-  for (const Gap& gap : FindGaps(rows->rows(), piece)) {
-    const uint64_t at = piece.file_offset + (gap.begin - piece.page_begin);
-    const absl::StatusOr<std::vector<uint8_t>> bytes = Read(source, at, at + (gap.end - gap.begin));
-    if (!bytes.ok()) return bytes.status();
-    if (!IsPadding(*bytes)) gaps.push_back(gap);
-  }
+  std::vector<Gap> gaps = FindGaps(rows->rows(), piece);
+  if (gaps.empty()) return absl::OkStatus();
+  // Most are padding between functions; a page has dozens of them, so one read has them all.
+  const uint32_t gaps_begin = gaps.front().begin;
+  const uint64_t gaps_at = piece.file_offset + (gaps_begin - piece.page_begin);
+  const absl::StatusOr<std::vector<uint8_t>> bytes =
+      Read(source, gaps_at, gaps_at + (gaps.back().end - gaps_begin));
+  if (!bytes.ok()) return bytes.status();
+  std::erase_if(gaps, [&](const Gap& gap) {
+    return IsPadding(std::span(*bytes).subspan(gap.begin - gaps_begin, gap.end - gap.begin));
+  });
   if (gaps.empty()) return absl::OkStatus();
   const uint64_t piece_end = piece.file_offset + (piece.page_end - piece.page_begin);
   const uint64_t begin = std::max(piece.segment_file_begin,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "symbolizer/dwarf/address_sets.h"
+#include "symbolizer/dwarf/windowed_parts.h"
 
 namespace stackray::dwarf {
 namespace {
@@ -17,15 +18,17 @@ constexpr size_t kUnitOverheadBytes = 256;
 }  // namespace
 
 void DebugInfo::Scan(bool ranges, WorkBudget& budget) {
-  SectionCursor cursor(parts_.info, budget);
+  const WindowedParts windowed(parts_);
+  const SectionParts& parts = windowed.parts();
+  SectionCursor cursor(parts.info, budget);
   std::vector<uint32_t> unsure;  // Units that may have more ranges than they say.
   while (!cursor.AtEnd() && units_.size() < kMaxUnits && budget.Spend(1)) {
     uint64_t next = 0;
     const uint64_t begin = cursor.position();
     const std::optional<UnitHeader> header = ReadUnitHeader(cursor, &next);
-    if (header && header->end <= parts_.info.size_bytes) {
+    if (header && header->end <= parts.info.size_bytes) {
       const auto unit = static_cast<uint32_t>(units_.size());
-      if (ranges && !AddRanges(*header, unit, budget)) unsure.push_back(unit);
+      if (ranges && !AddRanges(parts, *header, unit, budget)) unsure.push_back(unit);
       units_.push_back(header->offset);
     }
     if (next <= begin) break;
@@ -43,14 +46,15 @@ void DebugInfo::AddRange(const AddressRange& range, uint32_t unit) {
 }
 
 // Only the first declaration of the abbreviations is read for it, which is the root's as a rule.
-bool DebugInfo::AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget) {
+bool DebugInfo::AddRanges(const SectionParts& parts, const UnitHeader& header, uint32_t unit,
+                          WorkBudget& budget) {
   if (header.type != kUnitCompile && header.type != kUnitSkeleton) return true;
-  const uint64_t code = SectionCursor(parts_.info, budget, header.first_entry).ReadUleb();
+  const uint64_t code = SectionCursor(parts.info, budget, header.first_entry).ReadUleb();
   if (code == 0) return true;
-  const SectionCursor declarations(parts_.abbrev, budget, header.abbrev_offset);
+  const SectionCursor declarations(parts.abbrev, budget, header.abbrev_offset);
   auto abbreviations =
       std::make_shared<Abbreviations>(Abbreviations::Read(declarations, header.format, code));
-  const Unit open = OpenUnit(parts_, header, std::move(abbreviations), nullptr, budget);
+  const Unit open = OpenUnit(parts, header, std::move(abbreviations), nullptr, budget);
   for (const AddressRange& range :
        RangesOf(open, open.root.low_pc, open.root.high_pc, open.root.ranges, budget))
     AddRange(range, unit);

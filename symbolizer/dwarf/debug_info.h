@@ -56,7 +56,8 @@ class DebugInfo {
 
   void AddRange(const AddressRange& range, uint32_t unit);
   // False: there may be more in .debug_aranges.
-  bool AddRanges(const UnitHeader& header, uint32_t unit, WorkBudget& budget);
+  bool AddRanges(const SectionParts& parts, const UnitHeader& header, uint32_t unit,
+                 WorkBudget& budget);
   void AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& budget);
   void MergeRanges();
   std::shared_ptr<const Abbreviations> AbbreviationsOf(const UnitHeader& header,
