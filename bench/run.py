@@ -9,6 +9,7 @@ by name. The load of the machine is printed too: a busy machine makes everything
 import argparse
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,10 @@ COMPILER = (("bpf_whole_ns_a_frame", 350, "ns"), ("bpf_steady_ns_a_frame", None,
             ("agent_steady_us_a_sample", None, "us"), ("complete_percent", None, "%"),
             ("batch_bytes_a_sample", None, "B"), ("peak_resident_mb", 50, "MB"),
             ("anonymous_and_maps_mb", 25, "MB"))
+# Beside another agent a sample may cost half of its BPF time and a third of its CPU time: bench/beside.py.
+SCRIPT = (("bpf_steady_ns_a_sample", None, "ns"), ("bpf_steady_frames_a_sample", None, ""),
+          ("agent_steady_us_a_sample", 40, "us"), ("complete_percent", None, "%"))
+SCRIPTS = (("python3", "recursion.py"), ("php", "recursion.php"), ("perl", "recursion.pl"), ("ruby", "recursion.rb"))
 IDLE = (("agent_steady_cpu_percent", 0.2, "%"), ("bpf_ns_a_tick_of_others", None, "ns"))
 
 
@@ -106,6 +111,11 @@ def main():
         # The whole run, which takes some 20 s: what is looked at for the first time is a part of it, as in life.
         measure("clang++ -O2 of 15,000 lines", args.build, args.runs, COMPILER, ["-d", "60"],
                 ["clang++", "-std=c++17", "-O2", "-c", source, "-o", "/dev/null"])
+    for program, script in SCRIPTS:
+        if not shutil.which(program):
+            print(f"{script}: skipped, {program} is not here")
+            continue
+        measure(f"{script}, 50 frames", args.build, 3, SCRIPT, ["-d", "6"], [program, f"{HERE}/loads/{script}", "7"])
     idle = str(args.idle_seconds)
     measure("idle", args.build, 1, IDLE, ["-d", idle, "-w", "1"], ["sleep", idle])
     print(f"machine: load {os.getloadavg()[0]:.1f} at the end")
