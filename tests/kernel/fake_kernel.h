@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/kernel_symbols.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray::test {
 
@@ -24,8 +25,6 @@ inline constexpr uint64_t kBpf = 0xffffffffc0900000;
 class FakeKernel {
  public:
   FakeKernel() {
-    std::string name = (std::filesystem::temp_directory_path() / "stackray-kernel-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) root_ = name;
     Symbol(kText, 'T', "srso_untrain");
     Symbol(kText, 'T', "_stext");
     Symbol(kText, 'T', "_text");
@@ -44,10 +43,6 @@ class FakeKernel {
     Symbol(kBpf, 't', "bpf_prog_6deef7357e7b4530_hello", "bpf");
     Symbol(kBpf + 0x100, 't', "bpf_prog_0123456789abcdef", "bpf");
     Notes(files().kernel_notes, {0xde, 0xad, 0xbe, 0xef});
-  }
-  ~FakeKernel() {
-    std::error_code ignored;
-    if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
   }
 
   void Symbol(uint64_t address, char type, const std::string& name,
@@ -98,7 +93,9 @@ class FakeKernel {
     note.append(build_id.begin(), build_id.end());
     std::ofstream(path, std::ios::binary) << note;
   }
-  std::string root_, symbols_, modules_;
+  const TemporaryDirectory directory_;
+  const std::string& root_ = directory_.path();
+  std::string symbols_, modules_;
 };
 
 }  // namespace stackray::test

@@ -19,6 +19,7 @@
 
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray::test {
 
@@ -61,29 +62,6 @@ inline bool HasTool(const std::string& name) { return !RunLines("command -v " + 
 
 // This test's own file: a program of C++ with symbols, under a name that other programs can open.
 inline std::string OwnFile() { return std::filesystem::canonical("/proc/self/exe").string(); }
-
-// A directory that goes away with the test.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "stackray-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-  std::string Write(const std::string& name, const std::string& text) const {
-    std::ofstream(File(name), std::ios::binary) << text;
-    return File(name);
-  }
-
- private:
-  std::string path_;
-};
 
 // Files of many makers: C, C++, Rust, Go, stripped and not. Those a machine lacks are skipped by
 // name.

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "agent/daemon/state_directory.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -75,12 +76,8 @@ TEST(Heartbeat, AStopInOrderIsNoGap) {
 
 class StateDirectoryTest : public testing::Test {
  protected:
-  StateDirectoryTest() {
-    std::string name = testing::TempDir() + "/stackray-state-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~StateDirectoryTest() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const test::TemporaryDirectory directory_;
+  const std::string& folder_ = directory_.path();
 };
 
 TEST_F(StateDirectoryTest, KeepsTheHeartbeatForTheNextOne) {

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "agent/settings/command_line.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -28,9 +29,8 @@ std::string Error(const Words& words, const Environment& environment = {}) {
   return plans.ok() ? "no error" : std::string(plans.status().message());
 }
 std::string File(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
+  static const test::TemporaryDirectory directory;
+  return directory.Write(name, text);
 }
 
 TEST(ReceiverPlan, ErrorsNameTheFlagTheVariableOrTheFilesKey) {

@@ -14,6 +14,7 @@
 #include "tests/reporter/export/http_receiver.h"
 #include "tests/reporter/export/test_batches.h"
 #include "tests/reporter/export/test_ports.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -38,11 +39,7 @@ struct Server {
 
 class Receivers : public testing::Test {
  protected:
-  Receivers() {
-    std::string name = testing::TempDir() + "/stackray-receivers-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~Receivers() override { std::filesystem::remove_all(folder_); }
+  const test::TemporaryDirectory directory_;
 
   ReceiverPlan PlanFor(const std::string& name, uint16_t port, bool spool = false) const {
     AgentSettings settings;
@@ -67,7 +64,7 @@ class Receivers : public testing::Test {
     EXPECT_TRUE(AddsUp(counts)) << name;
     EXPECT_EQ(counts.produced.samples - counts.recovered.samples, added) << name;
   }
-  std::string folder_;
+  const std::string& folder_ = directory_.path();
   ReceiverSet set_;
 };
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "agent/daemon/state_directory.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -20,12 +21,8 @@ using testing::HasSubstr;
 
 class Status : public testing::Test {
  protected:
-  Status() {
-    std::string name = testing::TempDir() + "/stackray-status-XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~Status() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const test::TemporaryDirectory directory_;
+  const std::string& folder_ = directory_.path();
 };
 
 TEST_F(Status, AnswersEveryConnectionWithTheWholeText) {

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/temporary_directory.h"
+
 namespace stackray {
 namespace {
 
@@ -65,8 +67,9 @@ std::vector<int64_t> NumbersIn(History& history, int64_t from_ms, int64_t to_ms)
 }
 
 std::string FreshDirectory() {
-  std::string path = testing::TempDir() + "/history-XXXXXX";
-  return mkdtemp(path.data()) == nullptr ? "" : path;
+  static std::vector<std::unique_ptr<test::TemporaryDirectory>> directories;
+  directories.push_back(std::make_unique<test::TemporaryDirectory>());
+  return directories.back()->path();
 }
 
 std::vector<std::string> SegmentNames(const std::string& state_dir) {

@@ -13,6 +13,7 @@
 #include "agent/settings/command_line.h"
 #include "agent/settings/help_text.h"
 #include "agent/settings/setting_table.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -120,6 +121,7 @@ class BadValue : public testing::TestWithParam<std::string_view> {
   }
   const SettingRow& row_ = *FindSetting(GetParam());
   const Words values_ = BadValues().at(GetParam());
+  const test::TemporaryDirectory directory_;
 };
 
 TEST_P(BadValue, IsRefusedWithItsPlaceAndWhatIsAllowed) {
@@ -135,8 +137,8 @@ TEST_P(BadValue, IsRefusedWithItsPlaceAndWhatIsAllowed) {
       ExpectClear(Refusal(Arguments(verb.verb), {{variable, value}}), variable + ": ");
       if (std::ranges::any_of(value, [](unsigned char c) { return c < 0x20 || c >= 0x7f; }))
         continue;
-      const std::string path = fmt::format("{}/bad-{}.yaml", testing::TempDir(), row_.key);
-      std::ofstream(path) << row_.key << ": \"" << value << "\"\n";
+      const std::string path =
+          directory_.Write("bad.yaml", fmt::format("{}: \"{}\"\n", row_.key, value));
       ExpectClear(Refusal(Arguments(verb.verb), {{"STACKRAY_CONFIG", path}}),
                   fmt::format("{}:1: {}: ", path, row_.key));
     }

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "tests/temporary_directory.h"
+
 namespace stackray {
 namespace {
 
@@ -35,9 +37,8 @@ std::string Error(const Words& words, const Environment& environment = {}) {
   return line.ok() ? "no error" : std::string(line.status().message());
 }
 std::string File(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
+  static const test::TemporaryDirectory directory;
+  return directory.Write(name, text);
 }
 
 TEST(CommandLine, RecordWithoutAnythingIsTheWholeHostAt99) {

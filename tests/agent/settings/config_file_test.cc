@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "tests/temporary_directory.h"
+
 namespace stackray {
 namespace {
 
@@ -113,8 +115,8 @@ TEST(ConfigFile, Files) {
   EXPECT_THAT(ReadConfigFile("/nonexistent.yaml").status().message(),
               HasSubstr("cannot open the configuration /nonexistent.yaml: No such file"));
   EXPECT_THAT(ReadConfigFile("/").status().message(), HasSubstr("cannot read"));
-  const std::string path = testing::TempDir() + "/large.yaml";
-  std::ofstream(path) << std::string(1024 * 1024 + 1, '#');
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.Write("large.yaml", std::string(1024 * 1024 + 1, '#'));
   EXPECT_THAT(ReadConfigFile(path).status().message(), HasSubstr("larger than 1 MiB"));
 }
 

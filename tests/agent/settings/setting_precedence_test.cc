@@ -11,6 +11,7 @@
 #include "agent/settings/help_text.h"
 #include "agent/settings/setting_table.h"
 #include "tests/agent/settings/setting_cases.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 namespace {
@@ -35,9 +36,7 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
     return arguments;
   }
   std::string ConfigPath(const std::string& text) const {
-    const std::string path = fmt::format("{}/{}.yaml", testing::TempDir(), row_.key);
-    std::ofstream(path) << row_.key << ": \"" << text << "\"\n";
-    return path;
+    return directory_.Write("setting.yaml", fmt::format("{}: \"{}\"\n", row_.key, text));
   }
   std::string Read(const std::vector<std::string>& arguments, const Environment& environment) {
     const auto line = ParseCommandLine(arguments, environment);
@@ -46,6 +45,7 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
   }
   const SettingRow& row_ = *FindSetting(GetParam());
   const Case case_ = Cases().at(GetParam());
+  const test::TemporaryDirectory directory_;
   const std::string variable_ = VariableName(row_);
 };
 

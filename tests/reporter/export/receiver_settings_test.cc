@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "tests/temporary_directory.h"
+
 namespace stackray {
 namespace {
 
@@ -158,26 +160,17 @@ TEST(ReceiverSettings, HeaderErrorsNeverShowAValue) {
 
 class TlsSettings : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stackray-tls-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-  std::string File(const char* name, const char* text) {
-    const std::string path = directory_ / name;
-    std::ofstream(path) << text;
-    return path;
-  }
-  std::filesystem::path directory_;
+  std::string File(const char* name, const char* text) { return directory_.Write(name, text); }
+  const test::TemporaryDirectory directory_;
 };
 
 TEST_F(TlsSettings, FilesMustBeReadablePem) {
-  const std::string missing = directory_ / "missing.pem";
+  const std::string missing = directory_.File("missing.pem");
   EXPECT_THAT(ErrorOf({{"OTEL_EXPORTER_OTLP_CERTIFICATE", missing}}),
               AllOf(HasSubstr("OTEL_EXPORTER_OTLP_CERTIFICATE"), HasSubstr(missing),
                     HasSubstr("No such file")));
-  EXPECT_THAT(ErrorOf({{"OTEL_EXPORTER_OTLP_CERTIFICATE", directory_}}), HasSubstr("not PEM"));
+  EXPECT_THAT(ErrorOf({{"OTEL_EXPORTER_OTLP_CERTIFICATE", directory_.path()}}),
+              HasSubstr("not PEM"));
   EXPECT_THAT(ErrorOf({{"OTEL_EXPORTER_OTLP_CERTIFICATE", File("der", "\x30\x82")}}),
               HasSubstr("not PEM"));
   const std::string good = File("ca.pem", "-----BEGIN CERTIFICATE-----\n");

@@ -11,22 +11,14 @@ namespace stackray {
 constexpr char kNewKey[] = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes ";
 
 TestCertificates::TestCertificates() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "stackray-certs-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) return;
-  directory_ = pattern;
   made_ = MakeAuthority("ca") && MakeAuthority("other_ca") &&
           MakeSigned("server", "subjectAltName=IP:127.0.0.1,DNS:localhost") &&
           MakeSigned("client", "extendedKeyUsage=clientAuth");
 }
 
-TestCertificates::~TestCertificates() {
-  std::error_code ignored;
-  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
-}
-
 bool TestCertificates::Run(const std::string& arguments) const {
   const std::string command =
-      "cd '" + directory_.string() + "' && openssl " + arguments + " 2>>openssl.log";
+      "cd '" + directory_.path() + "' && openssl " + arguments + " 2>>openssl.log";
   return system(command.c_str()) == 0;
 }
 

@@ -3,8 +3,9 @@
 #ifndef STACKRAY_TESTS_REPORTER_EXPORT_TEST_CERTIFICATES_H_
 #define STACKRAY_TESTS_REPORTER_EXPORT_TEST_CERTIFICATES_H_
 
-#include <filesystem>
 #include <string>
+
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 
@@ -13,12 +14,9 @@ namespace stackray {
 class TestCertificates {
  public:
   TestCertificates();
-  ~TestCertificates();
-  TestCertificates(const TestCertificates&) = delete;
-  TestCertificates& operator=(const TestCertificates&) = delete;
 
   bool made() const { return made_; }  // False: openssl is missing or failed.
-  std::string Path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string Path(const std::string& name) const { return directory_.File(name); }
   std::string Read(const std::string& name) const;
 
  private:
@@ -26,7 +24,7 @@ class TestCertificates {
   bool MakeAuthority(const std::string& name) const;
   bool MakeSigned(const std::string& name, const std::string& extension) const;
 
-  std::filesystem::path directory_;
+  const test::TemporaryDirectory directory_;
   bool made_ = false;
 };
 

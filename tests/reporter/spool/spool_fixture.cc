@@ -13,17 +13,6 @@
 
 namespace stackray {
 
-ScratchDirectory::ScratchDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "stackray-spool-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) std::abort();
-  path_ = pattern;
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::unique_ptr<Spool> MustOpen(SpoolSettings settings) {
   absl::StatusOr<OpenedSpool> opened = Spool::Open(std::move(settings));
   if (!opened.ok()) {

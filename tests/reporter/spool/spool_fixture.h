@@ -10,21 +10,11 @@
 #include "reporter/export/export_queue.h"
 #include "reporter/spool/spool.h"
 #include "tests/reporter/export/fake_transport.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray {
 
-// A fresh directory, removed with all in it at the end.
-class ScratchDirectory {
- public:
-  ScratchDirectory();
-  ~ScratchDirectory();
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using ScratchDirectory = test::TemporaryDirectory;
 
 inline constexpr char kReceiver[] = "grpc://receiver:4317";
 
