@@ -220,6 +220,25 @@ __noinline int copy_raw_page(u32 slot)
 	return 0;
 }
 
+/* The first address above the stack that sp is on, as far as a mapping as large as `end` - sp can be a stack.
+ *
+ * Goroutines' stacks lie in mappings that hold many of them. But each thread's g, the word below the thread pointer in programs
+ * that Go links itself on x86-64, begins with its stack's bounds (runtime/runtime2.go, type stack, Go 1.4 to 1.26).
+ * Whatever else is found there counts if it has sp between two words. */
+static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
+{
+	u64 g = 0, bounds[2] = {};
+
+	if (end - sp <= STACK_MAX_BYTES)
+		return end;
+#ifndef STACKRAY_ARM64
+	if (!env_read(s, &g, sizeof(g), thread_pointer_of(current_task()) - sizeof(g)) &&
+	    !env_read(s, bounds, sizeof(bounds), g) && sp >= bounds[0] && sp < bounds[1] && bounds[1] < end)
+		return bounds[1];
+#endif
+	return end;
+}
+
 /* The stack from the frame that could not be left, for user space to go on with. Page by page: the
  * kernel leaves a random gap below a process's argument strings, often with a page that nobody has
  * touched, a large frame may have such pages inside, and a read across them would fail as a whole. */
@@ -227,26 +246,27 @@ __noinline int attach_raw_stack(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 	struct raw_copy *raw;
-	u32 i;
+	u32 i, taken;
 
 	if (!s)
 		return 0;
 	raw = &s->raw;
 	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP] };
 	raw->wanted = RAW_STACK_MAX_BYTES - (raw->sp & 4095); /* ends with a page */
-	if (!take_raw_budget(RAW_STACK_MAX_BYTES)) {
-		env_count(COUNT_RAW_NO_BUDGET);
-		return 0;
-	}
 	if (!find_mapping(slot, raw->sp)) {
-		u64 room = (s->found.end - raw->sp) & ~7ULL;
+		u64 end = stack_end_of(s, raw->sp, s->found.end), room = (end - raw->sp) & ~7ULL;
 
 		if (room < raw->wanted) {
 			raw->wanted = room;
 		} else if (room <= STACK_MAX_BYTES) {
 			raw->above = raw->sp + raw->wanted;
-			raw->stack_end = s->found.end;
+			raw->stack_end = end;
 		}
+	}
+	taken = raw->wanted;
+	if (!take_raw_budget(taken)) {
+		env_count(COUNT_RAW_NO_BUDGET);
+		return 0;
 	}
 	add_extra_ranges(s, slot);
 	ship_all_runtimes(slot);
@@ -255,7 +275,7 @@ __noinline int attach_raw_stack(u32 slot)
 		if (copy_raw_page(slot))
 			break;
 	raw->end &= ~7u;
-	give_back_raw_budget(RAW_STACK_MAX_BYTES - raw->end);
+	give_back_raw_budget(taken - raw->end);
 	s->record.raw_bytes = raw->end;
 	send_stack_above(slot);
 	return raw->end;

@@ -49,6 +49,21 @@ TEST_P(DeepStack, IsWholeInTheFirstSample) {
   }
 }
 
+// As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
+TEST(SliceOfASmallStack, EndsWithIt) {
+  constexpr uint32_t kMostBytes = 1024;  // It is one call deep.
+  const TargetProgram program = TargetProgram::Start({ProgramPath("arena_stack")});
+  ASSERT_NE(program.pid(), 0u);
+  usleep(100'000);  // It has come to its work.
+  const auto stacks = RawStacks::Start(kFrequencyHz, program.pid());
+  if (!stacks.ok()) GTEST_SKIP() << stacks.status();
+  const std::optional<RawStack> first = (*stacks)->StopAtSample(kStopTimeoutMs);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->finished_here);
+  EXPECT_GT(first->slice_bytes, 0u);
+  EXPECT_LE(first->slice_bytes, kMostBytes);
+}
+
 // What is new each time: copies, whose inodes nobody has seen.
 class NeverSeen : public testing::Test {
  protected:

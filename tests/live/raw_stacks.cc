@@ -122,6 +122,7 @@ RawStack RawStacks::Finish(const RawSample& sample, const StackAbove& above) {
   if ((sample.record->flags & SAMPLE_HAS_RAW) != 0) {
     walk = walk_->Finish(sample, above);
     stack.finished_here = true;
+    stack.slice_bytes = sample.record->raw_bytes;
   }
   stack.end = walk.end;
   stack.tid = sample.record->tid;

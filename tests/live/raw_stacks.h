@@ -38,6 +38,7 @@ struct RawStack {
   std::vector<RawFrame> frames;  // Leaf first.
   uint32_t end = END_NONE;
   bool finished_here = false;  // Not by BPF alone.
+  uint32_t slice_bytes = 0;    // Of the stack that it brought along for that.
   uint32_t tid = 0;
 };
 
