@@ -12,7 +12,7 @@
  *
  * Compiles for BPF and for the host. The includer provides
  *   int env_read(struct scratch *s, void *to, u32 bytes, u64 from)   0 or an error; the target's memory
- *   CODE_IS_READABLE   0: env_read() knows the stack alone
+ *   CODE_IS_READABLE   0: env_read() may know the stack alone
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for

@@ -130,7 +130,7 @@ static __always_inline int is_behind_call(struct scratch *s, u64 pc)
 {
 	u64 code = 0;
 
-	/* Code that is not in memory did not run, so nothing called from there. A walk in user space has no code. */
+	/* Code that is not in memory did not run, so nothing called from there. A walk in user space may lack it. */
 	if (env_read(s, &code, sizeof(code), pc - 8))
 		return !CODE_IS_READABLE;
 	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);

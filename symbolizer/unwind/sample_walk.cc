@@ -44,16 +44,7 @@ class RecordEnvironment : public WalkEnvironment {
         made_code_callers_(made_code_callers) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    while (!to.empty()) {
-      const auto in = std::find_if(stretches_.begin(), stretches_.end(),
-                                   [&](const Stretch& stretch) { return stretch.Has(address); });
-      if (in == stretches_.end() || in->IsAbsent(address)) return false;
-      const size_t bytes = std::min(in->Left(address), to.size());
-      std::memcpy(to.data(), in->bytes.data() + (address - in->address), bytes);
-      to = to.subspan(bytes);
-      address += bytes;
-    }
-    return true;
+    return ReadStack(address, to) || ReadCode(address, to);
   }
 
   // The record holds the executable mappings that its process had.
@@ -96,6 +87,27 @@ class RecordEnvironment : public WalkEnvironment {
   uint8_t* Chunk(uint32_t index) override { return memory_.Chunk(index); }
 
  private:
+  bool ReadStack(uint64_t address, std::span<uint8_t> to) {
+    while (!to.empty()) {
+      const auto in = std::find_if(stretches_.begin(), stretches_.end(),
+                                   [&](const Stretch& stretch) { return stretch.Has(address); });
+      if (in == stretches_.end() || in->IsAbsent(address)) return false;
+      const size_t bytes = std::min(in->Left(address), to.size());
+      std::memcpy(to.data(), in->bytes.data() + (address - in->address), bytes);
+      to = to.subspan(bytes);
+      address += bytes;
+    }
+    return true;
+  }
+
+  // Of code there are questions only about what is before a return address: did a call leave it?
+  bool ReadCode(uint64_t address, std::span<uint8_t> to) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const std::optional<code_range> range = FindRange(address);
+    return range && range->kind == RANGE_FILE && range->end - address >= to.size() &&
+           loader_.ReadCodeLocked(sample_.record->process.pid, *range,
+                                  address - range->start + range->file_offset, to);
+  }
+
   const RawSample& sample_;
   const std::array<Stretch, 2> stretches_;
   TableLoader& loader_;

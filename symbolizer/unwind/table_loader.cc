@@ -195,6 +195,12 @@ absl::Status TableLoader::LoadPageLocked(uint32_t pid, const code_range& range,
   return LoadOne(**tables, PageOf(file_offset));
 }
 
+bool TableLoader::ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
+                                 std::span<uint8_t> to) {
+  const absl::StatusOr<OpenTables*> tables = Open(pid, range);
+  return tables.ok() && (*tables)->file->source->ReadAt(file_offset, to).ok();
+}
+
 absl::Status TableLoader::LoadFile(uint32_t pid, const code_range& range) {
   absl::MutexLock lock(&mutex_);
   return LoadFileLocked(pid, range);

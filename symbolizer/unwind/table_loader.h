@@ -54,6 +54,9 @@ class TableLoader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadPageLocked(uint32_t pid, const code_range& range, uint64_t file_offset)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All of `to` from the range's file; false: that cannot be had.
+  bool ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
+                      std::span<uint8_t> to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const RowStore& store() const { return store_; }
 
   // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do with less.
