@@ -1,8 +1,10 @@
 #include "tests/live/raw_stacks.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <variant>
 
@@ -26,6 +28,13 @@ bool ProcessIsStopped(uint32_t pid) {
 }
 
 }  // namespace
+
+std::string NativeText(const RawStack& stack) {
+  std::string text;
+  for (const RawFrame& frame : stack.frames)
+    text += frame.is_runtime ? "* " : fmt::format("{}+0x{:x} ", frame.name, frame.pc);
+  return text;
+}
 
 absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz, uint32_t pid) {
   std::unique_ptr<RawStacks> stacks(new RawStacks(pid));
@@ -150,6 +159,16 @@ RawStack RawStacks::Finish(const RawSample& sample, const StackAbove& above) {
   return stack;
 }
 
+bool RawStacks::IsWhereItStopped(const RawStack& stack) const {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid_, stack.tid));
+  int64_t call = 0;
+  std::string stack_pointer, pc;
+  if (!(file >> call >> stack_pointer >> pc) || call != -1) return false;
+  const auto leaf = std::find_if(stack.frames.begin(), stack.frames.end(),
+                                 [](const RawFrame& frame) { return !frame.is_runtime; });
+  return leaf != stack.frames.end() && leaf->pc == std::strtoull(pc.c_str(), nullptr, 16);
+}
+
 // The process is stopped by a sample of user code; a tick that meets it while the kernel stops it
 // is a sample in kernel mode, and comes later.
 std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
@@ -176,7 +195,9 @@ std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
   while (sampler_->ReadSamples(0, keep_last) > 0) continue;
   const absl::StatusOr<Record> record = DecodeRecord(last);
   if (!record.ok()) return std::nullopt;
-  return Finish(std::get<RawSample>(*record), above_last);
+  RawStack stack = Finish(std::get<RawSample>(*record), above_last);
+  stack.is_where_it_stopped = IsWhereItStopped(stack);
+  return stack;
 }
 
 }  // namespace stackray::test

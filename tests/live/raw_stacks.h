@@ -40,7 +40,13 @@ struct RawStack {
   bool finished_here = false;  // Not by BPF alone.
   uint32_t slice_bytes = 0;    // Of the stack that it brought along for that.
   uint32_t tid = 0;
+  // The thread has not run on since. Where several threads run at once, one may have been sampled right before another one's
+  // sample stopped them all.
+  bool is_where_it_stopped = false;
 };
+
+// The native frames' names and places, leaf first; * for a runtime's frame.
+std::string NativeText(const RawStack& stack);
 
 class RawStacks {
  public:
@@ -64,6 +70,7 @@ class RawStacks {
   LoopPart PartOfLoop(const WalkResult& walk, uint64_t word, uint32_t of);
   FrameSymbols Symbols(const ProcessId& process, const WalkResult& walk, const MixedFrame& frame);
   bool WaitUntilStopped(int timeout_ms);
+  bool IsWhereItStopped(const RawStack& stack) const;
   std::string NameOf(const code_range& range, uint64_t file_offset);
 
   uint32_t pid_;

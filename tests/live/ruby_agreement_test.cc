@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string>
 
@@ -99,18 +98,6 @@ bool HasCollector(const RawStack& stack) {
   });
 }
 
-// Is the stopped thread where this sample was taken? Where several threads run at once, one may have been sampled right before
-// another one's sample stopped them all.
-bool IsWhereItStopped(const RawStack& stack, uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, stack.tid));
-  int64_t call = 0;
-  std::string stack_pointer, pc;
-  if (!(file >> call >> stack_pointer >> pc) || call != -1) return false;
-  for (const RawFrame& frame : stack.frames)
-    if (!frame.is_runtime) return frame.pc == std::stoull(pc, nullptr, 16);
-  return false;
-}
-
 struct Agreement {
   int stops = 0, equal = 0, whole = 0, unanswered = 0, elsewhere = 0, out_of_order = 0,
       misnamed = 0;
@@ -189,9 +176,8 @@ TEST_P(RubyAgreement, EveryFrameIsTheSame) {
       kill(static_cast<pid_t>(run->pid()), SIGCONT);
       continue;
     }
-    const bool is_there = IsWhereItStopped(*ours, run->pid());
     const auto answer = run->ContinueAndAsk(ours->tid);
-    if (!is_there) {
+    if (!ours->is_where_it_stopped) {
       ++sum.elsewhere;
       continue;
     }
