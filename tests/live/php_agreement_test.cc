@@ -53,23 +53,38 @@ bool AreSame(const std::vector<PhpFrame>& ours, const std::vector<PhpFrame>& the
   return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), IsSameFrame);
 }
 
+// From 8.4 on a call of some internal functions, compiled, makes no frame; debug_backtrace() then puts one in by the instruction.
+// Of such functions many_shapes.php calls this one.
+bool IsFramelessCall(const PhpRelease& release, const std::vector<PhpFrame>& ours,
+                     const std::vector<PhpFrame>& theirs) {
+  const bool has_such_calls = release.major > 8 || (release.major == 8 && release.minor >= 4);
+  return has_such_calls && !theirs.empty() && theirs.front().function == "max" &&
+         theirs.front().line == 0 && AreSame(ours, {theirs.begin() + 1, theirs.end()});
+}
+
 struct Agreement {
-  int stops = 0, equal = 0, whole = 0, unanswered = 0, out_of_order = 0;
+  int stops = 0, equal = 0, frameless = 0, whole = 0, unanswered = 0, gone_on = 0, out_of_order = 0;
   uint64_t frames = 0, native = 0;
   std::string problems, order_problem;
 };
 
 // The JIT's code tells nobody the instruction that it is at: with it, the innermost line is not compared.
-void Compare(int number, bool is_jit, const RawStack& ours, std::vector<PhpFrame> theirs,
-             Agreement* sum) {
+void Compare(int number, const PhpRelease& release, bool is_jit, const RawStack& ours,
+             std::vector<PhpFrame> theirs, Agreement* sum) {
   ++sum->stops;
   std::vector<PhpFrame> frames = PhpFramesOf(ours);
   if (is_jit && !frames.empty() && !theirs.empty()) frames[0].line = theirs[0].line = 0;
   sum->frames += frames.size();
   sum->native += ours.frames.size() - frames.size();
-  sum->whole += IsCompleteEnd(ours.end) ? 1 : 0;
+  const bool whole = IsCompleteEnd(ours.end);
+  sum->whole += whole ? 1 : 0;
+  if (!whole)
+    sum->problems +=
+        fmt::format("stop {}, end {}: {}\n", number, EndName(ours.end), NativeText(ours));
   if (AreSame(frames, theirs)) {
     ++sum->equal;
+  } else if (IsFramelessCall(release, frames, theirs)) {
+    ++sum->frameless;
   } else {
     sum->problems += fmt::format("stop {}, end {}: ours\n{}debug_backtrace's\n{}", number,
                                  EndName(ours.end), Text(frames), Text(theirs));
@@ -77,15 +92,21 @@ void Compare(int number, bool is_jit, const RawStack& ours, std::vector<PhpFrame
 }
 
 // PHP's frames come right before the native frame of the loop that runs them, and every such native frame but the
-// innermost, which may have begun or ended just now, has some.
+// innermost, which may have begun or ended just now, has some. Of the innermost run it may be what is missing: PHP links a frame
+// before it begins to run it. Then the loop that comes next is not the innermost any more.
 std::string ProblemOfOrder(const RawStack& stack) {
+  const bool has_loop = std::any_of(stack.frames.begin(), stack.frames.end(),
+                                    [](const RawFrame& frame) { return frame.is_loop; });
   bool first = true;
-  for (size_t i = 0; i < stack.frames.size(); ++i) {
+  size_t top = 0;
+  while (top < stack.frames.size() && stack.frames[top].is_runtime) ++top;
+  for (size_t i = top; i < stack.frames.size(); ++i) {
     const RawFrame& frame = stack.frames[i];
     const bool after_php = i > 0 && stack.frames[i - 1].is_runtime;
     if (frame.is_runtime) continue;
-    if (after_php && !frame.is_loop)
+    if (after_php && !frame.is_loop && (i != top || !has_loop))
       return fmt::format("frame {}, {}, follows PHP's frames", i, frame.name);
+    if (after_php && !frame.is_loop) first = false;
     if (!frame.is_loop && frame.name != "execute_ex") continue;
     if (!after_php && !first) return fmt::format("loop at {} without PHP's frames", i);
     first = false;
@@ -129,32 +150,37 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
     const std::optional<RawStack> ours = (*stacks)->StopAtSample(kStopTimeoutMs);
     ASSERT_TRUE(ours.has_value()) << "the program did not stop at a sample, stop " << i;
     const auto theirs = run->ContinueAndAsk(ours->tid);
+    if (!ours->is_where_it_stopped) {
+      ++sum.gone_on;
+      continue;
+    }
     if (!theirs.has_value()) {
       ++sum.unanswered;
       sum.problems += fmt::format("try {}: no answer; ours\n{}", i, Text(PhpFramesOf(*ours)));
       continue;
     }
-    Compare(i, is_jit, *ours, *theirs, &sum);
+    Compare(i, release, is_jit, *ours, *theirs, &sum);
     if (const std::string problem = ProblemOfOrder(*ours); !problem.empty()) {
       ++sum.out_of_order;
-      sum.order_problem = problem;
+      sum.order_problem = problem + " of " + NativeText(*ours);
     }
     if (kind == "deep") {
       EXPECT_GE(PhpFramesOf(*ours).size(), kDeepFrames);
     }
   }
-  Measured(fmt::format(
-      "{}: {} of {} stops agree with debug_backtrace, {} whole, {} out of order, {} unanswered; {} "
-      "PHP frames among {} native ones",
-      NameOf(GetParam()), sum.equal, sum.stops, sum.whole, sum.out_of_order, sum.unanswered,
-      sum.frames, sum.native));
+  Measured(
+      fmt::format("{}: {} of {} stops agree with debug_backtrace, {} in a frameless call, {} "
+                  "whole, {} out of order, {} unanswered, "
+                  "{} gone on; {} PHP frames among {} native ones",
+                  NameOf(GetParam()), sum.equal, sum.stops, sum.frameless, sum.whole,
+                  sum.out_of_order, sum.unanswered, sum.gone_on, sum.frames, sum.native));
   if (!sum.problems.empty()) Measured("the others: " + sum.problems);
   if (!sum.order_problem.empty()) Measured("order: " + sum.order_problem);
   // Where the JIT's code is at work, PHP does not know its own instruction and may crash when it is asked.
-  EXPECT_LE(sum.unanswered, Stops() / (is_jit ? 2 : 3));
+  EXPECT_LE(sum.unanswered + sum.gone_on, Stops() / (is_jit ? 2 : 3));
   // A stop may fall between two instructions that link a frame: neither side is wrong then. A few stops allow no percentage.
   const int most_between = std::max(2, sum.stops / 50);
-  EXPECT_GE(sum.equal, sum.stops - most_between) << sum.problems;
+  EXPECT_GE(sum.equal + sum.frameless, sum.stops - most_between) << sum.problems;
   EXPECT_GE(sum.whole, sum.stops - most_between);
   EXPECT_LE(sum.out_of_order, most_between) << sum.order_problem;
 }
