@@ -51,7 +51,7 @@ std::unique_ptr<DebugFile> DebugFile::Open(const ByteSource& source, DebugFileSe
   WorkBudget budget{kStepsOfOpening};
   file->info_ = std::make_unique<DebugInfo>(file->sections_.parts(), nullptr,
                                             file->settings_.cache_bytes / 4);
-  file->info_->Scan(true, budget);
+  file->info_->Scan([&] { return file->sections_.AddressSets(); }, budget);
   file->OpenAlternate(*image, budget);
   return file;
 }
@@ -67,7 +67,7 @@ void DebugFile::OpenAlternate(const ElfImage& image, WorkBudget& budget) {
   if (alternate_sections_.parts().info.empty()) return;
   alternate_ =
       std::make_unique<DebugInfo>(alternate_sections_.parts(), nullptr, settings_.cache_bytes / 4);
-  alternate_->Scan(false, budget);
+  alternate_->Scan(nullptr, budget);
   info_->set_alternate(alternate_.get());
 }
 

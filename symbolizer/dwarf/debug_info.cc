@@ -17,7 +17,7 @@ constexpr size_t kUnitOverheadBytes = 256;
 
 }  // namespace
 
-void DebugInfo::Scan(bool ranges, WorkBudget& budget) {
+void DebugInfo::Scan(const std::function<SectionPart()>& address_sets, WorkBudget& budget) {
   const WindowedParts windowed(parts_);
   const SectionParts& parts = windowed.parts();
   SectionCursor cursor(parts.info, budget);
@@ -28,14 +28,14 @@ void DebugInfo::Scan(bool ranges, WorkBudget& budget) {
     const std::optional<UnitHeader> header = ReadUnitHeader(cursor, &next);
     if (header && header->end <= parts.info.size_bytes) {
       const auto unit = static_cast<uint32_t>(units_.size());
-      if (ranges && !AddRanges(parts, *header, unit, budget)) unsure.push_back(unit);
+      if (address_sets && !AddRanges(parts, *header, unit, budget)) unsure.push_back(unit);
       units_.push_back(header->offset);
     }
     if (next <= begin) break;
     cursor.Seek(next);
   }
   units_.shrink_to_fit();
-  if (!unsure.empty()) AddAddressSets(unsure, budget);
+  if (!unsure.empty()) AddAddressSets(address_sets(), unsure, budget);
   MergeRanges();
 }
 
@@ -61,9 +61,10 @@ bool DebugInfo::AddRanges(const SectionParts& parts, const UnitHeader& header, u
   return !SaysFirstPieceOnly(open);
 }
 
-void DebugInfo::AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& budget) {
+void DebugInfo::AddAddressSets(const SectionPart& sets, const std::vector<uint32_t>& units,
+                               WorkBudget& budget) {
   const auto offset_of = [&](uint32_t unit) { return units_[unit]; };
-  ReadAddressSets(parts_.aranges, budget, [&](uint64_t info_offset, const AddressRange& range) {
+  ReadAddressSets(sets, budget, [&](uint64_t info_offset, const AddressRange& range) {
     const auto unit = std::ranges::lower_bound(units, info_offset, {}, offset_of);
     if (unit != units.end() && units_[*unit] == info_offset) AddRange(range, *unit);
   });

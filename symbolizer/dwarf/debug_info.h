@@ -7,6 +7,7 @@
 #define STACKRAY_SYMBOLIZER_DWARF_DEBUG_INFO_H_
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <vector>
@@ -26,9 +27,9 @@ class DebugInfo {
   DebugInfo(const SectionParts& parts, UnitPtr skeleton, size_t open_bytes)
       : parts_(parts), skeleton_(std::move(skeleton)), open_limit_bytes_(open_bytes) {}
 
-  // Finds the units; with `ranges`, also the code of each. Once, before anything else. What the budget
-  // does not reach is left out.
-  void Scan(bool ranges, WorkBudget& budget);
+  // Finds the units; with `address_sets`, also the code of each. It is called for .debug_aranges, where units are not sure to
+  // say themselves what they have. Once, before anything else. What the budget does not reach is left out.
+  void Scan(const std::function<SectionPart()>& address_sets, WorkBudget& budget);
 
   // Offsets of units whose ranges hold the address, the narrowest first; at most 8.
   std::vector<uint64_t> UnitsAt(uint64_t address) const;
@@ -58,7 +59,8 @@ class DebugInfo {
   // False: there may be more in .debug_aranges.
   bool AddRanges(const SectionParts& parts, const UnitHeader& header, uint32_t unit,
                  WorkBudget& budget);
-  void AddAddressSets(const std::vector<uint32_t>& units, WorkBudget& budget);
+  void AddAddressSets(const SectionPart& sets, const std::vector<uint32_t>& units,
+                      WorkBudget& budget);
   void MergeRanges();
   std::shared_ptr<const Abbreviations> AbbreviationsOf(const UnitHeader& header,
                                                        WorkBudget& budget);

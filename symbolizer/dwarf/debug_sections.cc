@@ -41,7 +41,8 @@ SectionPart SectionParts::*MemberFor(std::string_view name, bool split, bool* gn
 DebugSections DebugSections::Open(const ElfImage& image, const ByteSource& source, bool split,
                                   const ScratchSettings& scratch) {
   DebugSections sections;
-  uint64_t left_bytes = scratch.max_unpacked_bytes;
+  sections.directory_ = scratch.directory;
+  sections.left_bytes_ = scratch.max_unpacked_bytes;
   for (const ElfSection& section : image.sections()) {
     bool gnu_packed = false;
     SectionPart SectionParts::*const member = MemberFor(section.name, split, &gnu_packed);
@@ -53,19 +54,32 @@ DebugSections DebugSections::Open(const ElfImage& image, const ByteSource& sourc
     const SectionPart stored{&source, section.file_offset, section.size_bytes};
     if (!gnu_packed && (section.flags & SHF_COMPRESSED) == 0) {
       part = stored;
-      continue;
+    } else if (member == &SectionParts::aranges) {
+      sections.packed_address_sets_ = Packed{stored, gnu_packed};
+    } else {
+      part = sections.Unpack({stored, gnu_packed});
     }
-    absl::StatusOr<std::unique_ptr<ScratchFile>> file =
-        ScratchFile::Create(scratch.directory, left_bytes);
-    if (!file.ok()) continue;
-    const absl::Status status =
-        gnu_packed ? InflateGnuSection(stored, **file) : InflateSection(stored, **file);
-    left_bytes -= (*file)->size_bytes();
-    if (!status.ok()) continue;
-    part = {file->get(), 0, (*file)->size_bytes()};
-    sections.unpacked_.push_back(*std::move(file));
   }
   return sections;
+}
+
+SectionPart DebugSections::AddressSets() {
+  if (packed_address_sets_ && parts_.aranges.empty())
+    parts_.aranges = Unpack(*packed_address_sets_);
+  packed_address_sets_.reset();
+  return parts_.aranges;
+}
+
+SectionPart DebugSections::Unpack(const Packed& packed) {
+  absl::StatusOr<std::unique_ptr<ScratchFile>> file = ScratchFile::Create(directory_, left_bytes_);
+  if (!file.ok()) return {};
+  const absl::Status status = packed.is_gnu ? InflateGnuSection(packed.stored, **file)
+                                            : InflateSection(packed.stored, **file);
+  left_bytes_ -= (*file)->size_bytes();
+  if (!status.ok()) return {};
+  const SectionPart part{file->get(), 0, (*file)->size_bytes()};
+  unpacked_.push_back(*std::move(file));
+  return part;
 }
 
 }  // namespace stackray::dwarf

@@ -1,12 +1,13 @@
 // Where the sections of debug information lie in one file, ready to be read; compressed ones are
-// unpacked into scratch files first.
+// unpacked into scratch files first, .debug_aranges only when it is asked for.
 // Input:   a foreign file, so nothing in it is trusted.
 // Memory:  some hundred bytes; what is unpacked is on disk, at most `max_unpacked_bytes` together.
-// Threads: immutable after Open().
+// Threads: one; immutable after Open() but for AddressSets().
 #ifndef STACKRAY_SYMBOLIZER_DWARF_DEBUG_SECTIONS_H_
 #define STACKRAY_SYMBOLIZER_DWARF_DEBUG_SECTIONS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace stackray::dwarf {
 
 // Of one file, or of one unit of a .dwp (whose units have slices of its sections).
 struct SectionParts {
-  SectionPart info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists, aranges;
+  SectionPart info, abbrev, line, str, line_str, str_offsets, addr, ranges, rnglists;
+  SectionPart aranges;     // Empty while it is packed: AddressSets() unpacks it.
   SectionPart unit_index;  // .debug_cu_index of a .dwp.
 };
 
@@ -35,9 +37,22 @@ class DebugSections {
   static DebugSections Open(const ElfImage& image, const ByteSource& source, bool split,
                             const ScratchSettings& scratch);
   const SectionParts& parts() const { return parts_; }
+  // .debug_aranges, which hardly a file is asked for: the first call unpacks it. Empty: there is none.
+  SectionPart AddressSets();
 
  private:
+  struct Packed {
+    SectionPart stored;
+    bool is_gnu;  // "ZLIB" and the size stand before it, not an Elf64_Chdr.
+  };
+
+  // What is left of the scratch files' bound goes down by it. Empty: it cannot be unpacked.
+  SectionPart Unpack(const Packed& packed);
+
   SectionParts parts_;
+  std::optional<Packed> packed_address_sets_;
+  std::string directory_;
+  uint64_t left_bytes_ = 0;
   std::vector<std::unique_ptr<ScratchFile>> unpacked_;
 };
 

@@ -102,7 +102,7 @@ std::optional<SplitUnit> FindSplitUnit(std::shared_ptr<const SplitFile> file,
     parts = *slices;
   }
   auto info = std::make_unique<DebugInfo>(parts, skeleton, kOpenUnitBytes);
-  info->Scan(false, budget);
+  info->Scan(nullptr, budget);
   for (const uint64_t offset : info->units()) {
     UnitPtr unit = info->UnitOf(offset, budget);
     if (unit == nullptr || unit->root.tag != kTagCompileUnit) continue;

@@ -1,7 +1,9 @@
 // .debug_aranges: sets in both formats and sizes of addresses, damaged ones, and the units of DWARF 2 that need them.
 #include "symbolizer/dwarf/address_sets.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "symbolizer/dwarf/debug_file.h"
 #include "tests/symbolizer/made_elf.h"
@@ -112,14 +114,14 @@ Bytes UnitInPieces() {
 }
 
 // The functions at an offset in the text, innermost first.
-std::vector<std::string> FunctionsAt(uint64_t offset, const Bytes& sets) {
+std::vector<std::string> FunctionsAt(uint64_t offset, const Bytes& sets, uint64_t flags = 0) {
   Bytes text;
   for (int i = 0; i < 1024; ++i) text.U8(0x90);
   const std::vector<uint8_t> elf =
       MakeElf({{.name = ".text", .bytes = text, .flags = SHF_ALLOC | SHF_EXECINSTR},
                {.name = ".debug_info", .bytes = UnitInPieces(), .flags = 0},
                {.name = ".debug_abbrev", .bytes = Abbreviations(), .flags = 0},
-               {.name = ".debug_aranges", .bytes = sets, .flags = 0}});
+               {.name = ".debug_aranges", .bytes = sets, .flags = flags}});
   const MemorySource source(elf);
   const auto file = dwarf::DebugFile::Open(source, {});
   std::vector<std::string> names;
@@ -143,6 +145,37 @@ TEST(UnitsOfDwarf2, HaveThePiecesThatTheyCannotName) {
 TEST(UnitsOfDwarf2, AreFoundByWhatTheySayAlone) {
   EXPECT_EQ(FunctionsAt(40, Set(1, {{kText + 256, 256}})), (Names{"inner", "middle", "outer"}));
   EXPECT_EQ(FunctionsAt(260, Set(1, {{kText + 256, 256}})), Names()) << "another unit's set";
+}
+
+// As a linker packs a section.
+Bytes Packed(const Bytes& plain) {
+  std::vector<uint8_t> packed(compressBound(plain.size()));
+  uLongf size_bytes = packed.size();
+  EXPECT_EQ(compress(packed.data(), &size_bytes, plain.bytes().data(), plain.size()), Z_OK);
+  Bytes section;
+  section.U32(ELFCOMPRESS_ZLIB).U32(0).U64(plain.size()).U64(1);
+  for (size_t i = 0; i < size_bytes; ++i) section.U8(packed[i]);
+  return section;
+}
+
+TEST(UnitsOfDwarf2, HaveTheirSetsUnpacked) {
+  const Bytes sets = Packed(Set(0, {{kText, 64}, {kText + 256, 256}}));
+  EXPECT_EQ(FunctionsAt(260, sets, SHF_COMPRESSED), (Names{"cold", "outer"}));
+  EXPECT_EQ(FunctionsAt(260, Bytes().U32(ELFCOMPRESS_ZLIB), SHF_COMPRESSED), Names()) << "damaged";
+}
+
+TEST(PackedSets, AreUnpackedWhenTheyAreAskedFor) {
+  const std::vector<uint8_t> elf = MakeElf(
+      {{.name = ".debug_info", .bytes = Packed(UnitInPieces()), .flags = SHF_COMPRESSED},
+       {.name = ".debug_aranges", .bytes = Packed(Set(0, {{1, 2}})), .flags = SHF_COMPRESSED}});
+  const MemorySource source(elf);
+  const auto image = ElfImage::Create(source);
+  ASSERT_TRUE(image.ok()) << image.status();
+  dwarf::DebugSections sections = dwarf::DebugSections::Open(*image, source, false, {});
+  EXPECT_EQ(sections.parts().info.size_bytes, UnitInPieces().size());
+  EXPECT_TRUE(sections.parts().aranges.empty());
+  for (int time = 0; time < 2; ++time)
+    EXPECT_EQ(sections.AddressSets().size_bytes, Set(0, {{1, 2}}).size());
 }
 
 }  // namespace
