@@ -156,16 +156,23 @@ def built_binary(entry, folder):
     return binary
 
 
+OURS = "stackray"
+
+
+def every_name():
+    return [name for name, *_ in FOUND] + [entry[0] for entry in BUILT] + [OURS]
+
+
 def available(folder, root, only):
-    """Every binary, in turn: those that are not here with their reason. Building happens on the way."""
+    """The binaries of these names, in turn: those that are not here with their reason. Building happens on the way."""
     for name, kind, pattern in FOUND:
-        if only is None or name in only:
+        if name in only:
             yield found_binary(name, kind, pattern, root)
     for entry in BUILT:
-        if only is None or entry[0] in only:
+        if entry[0] in only:
             yield built_binary(entry, folder)
-    own = Binary("stackray", "C++20, gcc, " + OWN, "/", os.path.join(SOURCE, "build", "stackray"))
-    if only is None or own.name in only:
+    own = Binary(OURS, "C++20, gcc, " + OWN, "/", os.path.join(SOURCE, "build", "stackray"))
+    if own.name in only:
         if not os.path.exists(own.file()):
             own.reason = "not built"
         yield own

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 """Names of random addresses, against llvm-symbolizer: functions, inlined functions, files and lines.
 
-    names.py ANSWERS [--addresses N] [--folder DIR] [--root DIR] [--only NAME,NAME] [--examples FILE] [--list]
+    names.py ANSWERS [--addresses N] [--folder DIR] [--root DIR] [--only NAME,NAME | --without NAME,NAME]
+             [--examples FILE] [--list]
 
 ANSWERS is the program name_answers. The binaries are in binaries.py: those that this machine has, and those that are
-built here into --folder (a temporary one if none is given; what is there already is taken as it is). --root: a folder of
-unpacked packages, looked at before "/". Prints a row of a table for each, then every class of differences with its count.
+built here into --folder (STACKRAY_NAMES_FOLDER, or a temporary one if none is given; what is there already is taken as it
+is, which saves the most of the time). --root (STACKRAY_NAMES_ROOT): a folder of unpacked packages, looked at before "/". Prints a row of a table for each, then every class of differences with its count.
 Exit: 1 when a function in 10,000 or a stack in 1,000 differs without an explanation, 77 when nothing could be compared.
 """
 
 import argparse
 import collections
 import os
+import signal
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
-from binaries import available
+from binaries import available, every_name
 from compare import ALIAS, compare
 from elf_file import ElfFile, Names
 from oracle_answers import OLDEST, Frame, ask_go, ask_llvm, ask_stackray, llvm_symbolizer
@@ -69,12 +71,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("answers")
     parser.add_argument("--addresses", type=int, default=10_000)
-    parser.add_argument("--folder")
-    parser.add_argument("--root", default="/")
+    parser.add_argument("--folder", default=os.environ.get("STACKRAY_NAMES_FOLDER"))
+    parser.add_argument("--root", default=os.environ.get("STACKRAY_NAMES_ROOT", "/"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--without", default="")
     parser.add_argument("--examples", default=os.devnull)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The temporary folder goes, too.
     if llvm_symbolizer() is None:
         print(f"no llvm-symbolizer here that is at least of version {OLDEST}")
         return SKIPPED
@@ -89,7 +93,9 @@ def run(arguments, folder, examples):
                "given to a far label", "with lines (inlined)", "stacks equal %", "explained stacks", "unexplained", "cost")
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
     compared = 0
-    for binary in available(folder, arguments.root, arguments.only.split(",") if arguments.only else None):
+    without = arguments.without.split(",")
+    wanted = arguments.only.split(",") if arguments.only else [name for name in every_name() if name not in without]
+    for binary in available(folder, arguments.root, wanted):
         if binary.reason or arguments.list:
             print(f"({binary.name}: {binary.reason or binary.file()})", flush=True)
             continue
