@@ -114,6 +114,21 @@ void CutAdvice(const std::string& name, const CodeFacts* facts,
          .helps = WaysToWholeStacks(marker, facts)});
 }
 
+// Of stacks that end in code made at run time.
+void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
+  const bool is_java = std::ranges::any_of(explanation.code.files, [](const CodeFacts& facts) {
+    return BaseName(facts.path) == "libjvm.so";
+  });
+  for (const auto& [marker, stacks] : explanation.sampled.unknown_code_cuts)
+    advice->push_back(
+        {.weight = stacks,
+         .is_cut = true,
+         .reason = fmt::format("code made at run time (JIT): {} stacks end early there: {}", stacks,
+                               marker),
+         .helps = {is_java ? "start java with -XX:+PreserveFramePointer"
+                           : "a compiler at run time whose code keeps frame pointers"}});
+}
+
 void FileAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
   for (const CodeFacts& facts : explanation.code.files) {
     const auto found = explanation.sampled.by_executable.find(facts.path);
@@ -149,6 +164,7 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
                       .reason = fmt::format("{} frames are in code made at run time (JIT), whose "
                                             "names are not read yet",
                                             sampled.unknown_code)});
+  UnknownCodeCutAdvice(explanation, &advice);
   for (const auto& [kind, code] : sampled.by_kind)
     CutAdvice(kind == "native" ? "files that are gone" : kind, nullptr, code.cuts, &advice);
   CutAdvice("where no frame is known", nullptr, sampled.other_cuts, &advice);

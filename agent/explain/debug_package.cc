@@ -16,6 +16,7 @@ constexpr size_t kMaxListFiles =
     1 << 17;  // Debian's archive has half as many packages, with some files each.
 constexpr uint64_t kMaxReleaseBytes = 64 << 10;
 constexpr std::string_view kLists = "/var/lib/dpkg/info";
+constexpr std::string_view kJava = "openjdk-";
 
 std::string ReadText(const RootedFiles& root, const std::string& path, uint64_t limit_bytes) {
   const std::unique_ptr<FileSource> file = root.Open(path);
@@ -98,6 +99,10 @@ std::string DebugSymbolsCommand(const std::string& distribution, const std::stri
     if (package.empty()) return {};
     // The C library's symbols come in the main archive, all others in the archive of debug symbols.
     if (package == "libc6") return "apt-get install libc6-dbg";
+    // So do Java's, of all its packages together.
+    if (const size_t end = package.find('-', kJava.size());
+        package.starts_with(kJava) && end != std::string::npos)
+      return fmt::format("apt-get install {}-dbg", package.substr(0, end));
     return fmt::format("apt-get install {}-dbgsym (from the archive of debug symbols)", package);
   }
   if (IsOneOf(distribution, {"fedora", "rhel", "centos", "rocky", "almalinux", "amzn"}))

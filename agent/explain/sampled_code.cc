@@ -31,7 +31,8 @@ void CountFrame(const DecodedFrame& frame, int64_t count, SampledCode* code) {
 
 void SampledProcess::Add(const DecodedBatch& batch) {
   for (const DecodedSample& sample : batch.samples) {
-    SampledCode* last = nullptr;  // Of the frame that is nearest to the root so far.
+    // Of the frame that is nearest to the root so far.
+    absl::btree_map<std::string, int64_t>* cuts = &other_cuts;
     bool has_user = false, is_cut = false, is_lost = false;
     for (const int32_t index : sample.frames) {
       const DecodedFrame& frame = batch.frames[static_cast<size_t>(index)];
@@ -42,10 +43,11 @@ void SampledProcess::Add(const DecodedBatch& batch) {
           has_user = true;
           unknown_code += sample.count;
           user_frames += sample.count;
+          cuts = &unknown_code_cuts;
         }
         if (!IsCut(name)) continue;
         has_user = is_cut = true;
-        (last != nullptr ? last->cuts : other_cuts)[name] += sample.count;
+        (*cuts)[name] += sample.count;
         continue;
       }
       if (frame.type == "kernel") {
@@ -54,8 +56,10 @@ void SampledProcess::Add(const DecodedBatch& batch) {
       }
       has_user = true;
       user_frames += sample.count;
-      last = frame.mapping_path.empty() ? &by_kind[frame.type] : &by_executable[frame.mapping_path];
-      CountFrame(frame, sample.count, last);
+      SampledCode& code =
+          frame.mapping_path.empty() ? by_kind[frame.type] : by_executable[frame.mapping_path];
+      CountFrame(frame, sample.count, &code);
+      cuts = &code.cuts;
     }
     if (is_lost) {
       lost += sample.count;

@@ -32,8 +32,8 @@ struct SampledProcess {
   absl::btree_map<std::string, SampledCode> by_executable;  // By path.
   absl::btree_map<std::string, SampledCode> by_kind;        // Frames without an executable.
   SampledCode kernel;
-  // Stacks that were cut where no executable is known, by the marker's text.
-  absl::btree_map<std::string, int64_t> other_cuts;
+  // Stacks that were cut in that code, and where no executable is known, by the marker's text.
+  absl::btree_map<std::string, int64_t> unknown_code_cuts, other_cuts;
 
   void Add(const DecodedBatch& batch);
 };

@@ -130,6 +130,10 @@ TEST(DebugPackage, APathIsOneWordOfTheCommand) {
 TEST(DebugPackage, EachDistributionHasItsOwnWord) {
   EXPECT_NE(DebugSymbolsCommand("debian", "perl-base", "/usr/bin/perl").find("perl-base-dbgsym"),
             std::string::npos);
+  EXPECT_EQ(DebugSymbolsCommand("debian", "openjdk-17-jre-headless", "/lib/libjvm.so"),
+            "apt-get install openjdk-17-dbg");
+  EXPECT_NE(DebugSymbolsCommand("debian", "openjdk-", "/lib/libjvm.so").find("openjdk--dbgsym"),
+            std::string::npos);
   EXPECT_NE(DebugSymbolsCommand("fedora", "", "/usr/bin/perl").find("dnf debuginfo-install"),
             std::string::npos);
   EXPECT_EQ(DebugSymbolsCommand("debian", "", "/opt/own"), "");

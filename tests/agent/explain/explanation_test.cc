@@ -93,6 +93,25 @@ TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
   EXPECT_THAT(text, HasSubstr("70.0 %  code made at run time (JIT): 7 frames"));
 }
 
+TEST(Explanation, StacksThatEndInCodeMadeAtRunTimeAreNotTheLibrarys) {
+  Explanation explanation = SomeExplanation();
+  DecodedBatch batch;
+  batch.frames = {{},
+                  Frame("/lib/libjvm.so", 0x1000, "call"),
+                  Marker("[unknown jit]"),
+                  Marker("[truncated: no frame record]")};
+  batch.samples = {{.frames = {1, 2, 3}, .count = 3}, {.frames = {2, 1, 3}, .count = 1}};
+  explanation.sampled = {};
+  explanation.sampled.Add(batch);
+  explanation.code.files.push_back({.path = "/lib/libjvm.so", .has_symtab = true});
+  EXPECT_EQ(explanation.sampled.by_executable.at("/lib/libjvm.so").cuts.begin()->second, 1);
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("(JIT): 3 stacks end early there: [truncated: no frame record]"));
+  EXPECT_THAT(text, HasSubstr("-> start java with -XX:+PreserveFramePointer"));
+  explanation.code.files.pop_back();
+  EXPECT_THAT(RenderExplanation(explanation), Not(HasSubstr("PreserveFramePointer")));
+}
+
 TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {
   const std::string text = RenderExplanation(SomeExplanation());
   EXPECT_THAT(text, HasSubstr("program (process 12): 10 samples in 5.0 s"));
