@@ -227,14 +227,14 @@ __noinline int copy_raw_page(u32 slot)
  * Whatever else is found there counts if it has sp between two words. */
 static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 {
-	u64 g = 0, bounds[2] = {};
-
-	if (end - sp <= STACK_MAX_BYTES)
-		return end;
 #ifndef STACKRAY_ARM64
-	if (!env_read(s, &g, sizeof(g), thread_pointer_of(current_task()) - sizeof(g)) &&
-	    !env_read(s, bounds, sizeof(bounds), g) && sp >= bounds[0] && sp < bounds[1] && bounds[1] < end)
-		return bounds[1];
+	u64 *words = s->node; /* g's address, its bounds; the stack of BPF has no room left */
+
+	if (end - sp > STACK_MAX_BYTES &&
+	    !env_read(s, words, sizeof(*words), thread_pointer_of(current_task()) - sizeof(*words)) &&
+	    !env_read(s, words + 1, 2 * sizeof(*words), words[0]) && sp >= words[1] && sp < words[2] &&
+	    words[2] < end)
+		return words[2];
 #endif
 	return end;
 }
@@ -246,7 +246,7 @@ __noinline int attach_raw_stack(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 	struct raw_copy *raw;
-	u32 i, taken;
+	u32 i;
 
 	if (!s)
 		return 0;
@@ -263,8 +263,8 @@ __noinline int attach_raw_stack(u32 slot)
 			raw->stack_end = end;
 		}
 	}
-	taken = raw->wanted;
-	if (!take_raw_budget(taken)) {
+	raw->taken = raw->wanted;
+	if (!take_raw_budget(raw->taken)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;
 	}
@@ -275,7 +275,7 @@ __noinline int attach_raw_stack(u32 slot)
 		if (copy_raw_page(slot))
 			break;
 	raw->end &= ~7u;
-	give_back_raw_budget(taken - raw->end);
+	give_back_raw_budget(raw->taken - raw->end);
 	s->record.raw_bytes = raw->end;
 	send_stack_above(slot);
 	return raw->end;
