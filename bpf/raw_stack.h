@@ -263,8 +263,7 @@ __noinline int attach_raw_stack(u32 slot)
 			raw->stack_end = end;
 		}
 	}
-	raw->taken = raw->wanted;
-	if (!take_raw_budget(raw->taken)) {
+	if (!take_raw_budget(raw->wanted)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;
 	}
@@ -275,7 +274,7 @@ __noinline int attach_raw_stack(u32 slot)
 		if (copy_raw_page(slot))
 			break;
 	raw->end &= ~7u;
-	give_back_raw_budget(raw->taken - raw->end);
+	give_back_raw_budget(raw->wanted - raw->end);
 	s->record.raw_bytes = raw->end;
 	send_stack_above(slot);
 	return raw->end;

@@ -203,7 +203,6 @@ struct raw_copy {
 	u64 sp;
 	u32 at, wanted, done; /* at: word of the body that the slice begins at; the others bytes */
 	u32 end;              /* of the last piece that could be read */
-	u32 taken, reserved;  /* of the budget */
 	u64 above, stack_end; /* what bpf/stack_pieces.h sends: from here to there */
 };
 

@@ -27,18 +27,25 @@ constexpr int kRuns = 3;
 constexpr int kTurnMs = 200, kMostTurns = 300;
 constexpr int kDescents = 12;  // deep_stack's frames of 50 KB.
 
+// Of a program that has come to its work; nullopt when it could not be started or does not stop. Errors: as RawStacks::Start.
+absl::StatusOr<std::optional<RawStack>> FirstSampleOf(const std::vector<std::string>& argv) {
+  const TargetProgram program = TargetProgram::Start(argv);
+  if (program.pid() == 0) return std::nullopt;
+  usleep(100'000);
+  const auto stacks = RawStacks::Start(kFrequencyHz, program.pid());
+  if (!stacks.ok()) return stacks.status();
+  return (*stacks)->StopAtSample(kStopTimeoutMs);
+}
+
 class DeepStack : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(DeepStack, IsWholeInTheFirstSample) {
   for (int run = 0; run < kRuns; ++run) {
     std::vector<std::string> argv = {ProgramPath("deep_stack")};
     argv.insert(argv.end(), GetParam().begin(), GetParam().end());
-    const TargetProgram program = TargetProgram::Start(argv);
-    ASSERT_NE(program.pid(), 0u);
-    usleep(100'000);  // It has come to its work.
-    const auto stacks = RawStacks::Start(kFrequencyHz, program.pid());
-    if (!stacks.ok()) GTEST_SKIP() << stacks.status();
-    const std::optional<RawStack> first = (*stacks)->StopAtSample(kStopTimeoutMs);
+    const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(argv);
+    if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+    const std::optional<RawStack>& first = *sampled;
     ASSERT_TRUE(first.has_value());
     EXPECT_TRUE(first->finished_here) << "run " << run;
     EXPECT_TRUE(IsCompleteEnd(first->end)) << "run " << run << ": " << EndName(first->end);
@@ -52,12 +59,10 @@ TEST_P(DeepStack, IsWholeInTheFirstSample) {
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
 TEST(SliceOfASmallStack, EndsWithIt) {
   constexpr uint32_t kMostBytes = 1024;  // It is one call deep.
-  const TargetProgram program = TargetProgram::Start({ProgramPath("arena_stack")});
-  ASSERT_NE(program.pid(), 0u);
-  usleep(100'000);  // It has come to its work.
-  const auto stacks = RawStacks::Start(kFrequencyHz, program.pid());
-  if (!stacks.ok()) GTEST_SKIP() << stacks.status();
-  const std::optional<RawStack> first = (*stacks)->StopAtSample(kStopTimeoutMs);
+  const absl::StatusOr<std::optional<RawStack>> sampled =
+      FirstSampleOf({ProgramPath("arena_stack")});
+  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+  const std::optional<RawStack>& first = *sampled;
   ASSERT_TRUE(first.has_value());
   EXPECT_TRUE(first->finished_here);
   EXPECT_GT(first->slice_bytes, 0u);
