@@ -160,8 +160,11 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
-struct thread_struct { /* x86-64 */
-	unsigned long fsbase;
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* arm64 */
 };
 
 struct task_struct {

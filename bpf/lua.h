@@ -59,7 +59,7 @@ static __always_inline u64 running_lua_call(struct scratch *s, u64 state)
 	u64 call, global, stack, end, function = 0, previous = 0, wanted = run->lua.wanted;
 	u16 status = 0;
 
-	if (state < LUA_LEAST_ADDRESS || state >> 47 || state & 7 || env_read(s, bytes, LUA_STATE_BYTES, state))
+	if (state < LUA_LEAST_ADDRESS || state > FRAME_OFFSET_MASK || state & 7 || env_read(s, bytes, LUA_STATE_BYTES, state))
 		return 0;
 	if (bytes[l->object_tag & (LUA_STATE_BYTES - 1)] != l->tag_thread ||
 	    bytes[l->state_status & (LUA_STATE_BYTES - 1)])
@@ -179,15 +179,19 @@ static __always_inline int begin_lua(struct scratch *s, u64 sp, u64 leaf)
 	const struct lua_layout *l = &run->layout.lua;
 	u64 offset = leaf & FRAME_OFFSET_MASK;
 	int in_loop = leaf && offset >= l->loop_begin && offset < l->loop_end;
+	u32 i;
 
 	run->lua = (struct lua_walk){};
 	run->lua.at = sp;
 	if (leaf) {
+#ifdef STACKRAY_ARM64
+		for (i = 0; i < LUA_LIVE_REGISTERS; i++)
+			run->lua.live[i] = s->regs.r[19 + i]; /* x19 to x28 */
+#else
 		run->lua.live[0] = s->regs.r[3];
-		run->lua.live[1] = s->regs.r[12];
-		run->lua.live[2] = s->regs.r[13];
-		run->lua.live[3] = s->regs.r[14];
-		run->lua.live[4] = s->regs.r[15];
+		for (i = 1; i < LUA_LIVE_REGISTERS; i++)
+			run->lua.live[i] = s->regs.r[11 + i]; /* r12 to r15 */
+#endif
 	}
 	run->thread_state = 0;
 	run->entry = NO_ENTRY;
@@ -227,7 +231,7 @@ static __always_inline u32 lua_instruction(struct scratch *s, u64 saved)
 	u64 bytes = (u64)lua_half(run->code_bytes, l->prototype_size) * 4;
 	u32 i;
 
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < LUA_LIVE_REGISTERS; i++) {
 		u64 at = run->lua.live[i] - begin;
 
 		if (at - 1 < bytes && !(at & 3)) {
@@ -256,7 +260,7 @@ static __always_inline int stage_lua_function(struct scratch *s, u64 function, u
 				    lua_word(run->code_bytes, l->prototype_instructions),
 				    lua_word(run->code_bytes, l->prototype_lines));
 	instruction = lua_instruction(s, saved);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < LUA_LIVE_REGISTERS; i++)
 		run->lua.live[i] = 0;
 	if (stage_code(s, prototype, check, instruction))
 		return END_TOO_DEEP;

@@ -175,7 +175,7 @@ static __always_inline int stage_perl_words(struct scratch *s, u64 owner, u64 fi
 {
 	struct runtime_walk *run = &s->run;
 	u64 named = owner < PERL_CODE_KINDS ? owner : owner >> 3;
-	u64 first = perl_first_word(named, file), second = perl_second_word(file, check, line);
+	u64 first = perl_first_word(named, file), second = perl_second_word(named, file, check, line);
 
 	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | first) || stage_word(run, second))
 		return END_TOO_DEEP;

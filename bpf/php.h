@@ -64,9 +64,18 @@ static __always_inline u64 php_globals(struct scratch *s)
 	return block;
 }
 
-/* Was the thread in the loop itself, or in a function that the loop has called? There gcc keeps the frame in r14 and the
- * instruction in r15 (Zend/zend_vm_execute.skl, global register variables). The leaf was left already: s->regs are its
- * caller's, but r14 and r15, which no step changes, are still what the thread had. */
+/* Where gcc keeps the frame and the instruction while the loop runs (Zend/zend_execute.c, ZEND_VM_FP_GLOBAL_REG and
+ * ZEND_VM_IP_GLOBAL_REG): r14 and r15, x27 and x28. */
+#ifdef STACKRAY_ARM64
+#define PHP_FRAME_REGISTER 27
+#define PHP_INSTRUCTION_REGISTER 28
+#else
+#define PHP_FRAME_REGISTER 14
+#define PHP_INSTRUCTION_REGISTER 15
+#endif
+
+/* Was the thread in the loop itself, or in a function that the loop has called? The leaf was left already: s->regs are its
+ * caller's, but these two, which no step changes, are still what the thread had. */
 static __always_inline void find_live_instruction(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;
@@ -79,8 +88,8 @@ static __always_inline void find_live_instruction(struct scratch *s)
 	    s->ranges[range].runtime != s->runtime ||
 	    (offset - l->loop_begin >= bytes && caller - l->loop_begin >= bytes))
 		return;
-	run->php.live_frame = s->regs.r[14];
-	run->php.live_instruction = s->regs.r[15];
+	run->php.live_frame = s->regs.r[PHP_FRAME_REGISTER];
+	run->php.live_instruction = s->regs.r[PHP_INSTRUCTION_REGISTER];
 }
 
 /* Finds the first frame of the sampled thread. 0: it has no globals. */
@@ -178,7 +187,7 @@ static __always_inline int stage_php_closure(struct scratch *s, const u8 *functi
 		hash = 0;
 	instruction |= php_string_check(hash) << PHP_CHECK_SHIFT;
 	word = php_first_word(form, first, second);
-	second = (u64)php_second_half(second) << 32 | instruction;
+	second = (u64)php_second_half(second) << 32 | php_high_bits(first, second) | instruction;
 	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | word) || stage_word(run, second))
 		return END_TOO_DEEP;
 	code = php_closure_code(word, second);

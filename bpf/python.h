@@ -180,7 +180,7 @@ static __always_inline int is_own_thread_state(struct scratch *s, u64 state)
 
 	return state &&
 	       !env_read(s, &thread_id, sizeof(thread_id), state + s->run.layout.python.tstate_thread_id) &&
-	       thread_id == s->run.thread_pointer;
+	       is_own_thread(s, thread_id);
 }
 
 /* The thread state that the runtime itself would take for the thread's, or 0. */

@@ -59,10 +59,11 @@ static __always_inline void describe_addresses(struct scratch *s, struct mm_stru
 	s->regs.address_mask = BPF_CORE_READ(mm, task_size) - 1;
 }
 
-/* Runtimes' threads are not looked for on arm64 yet. The register itself is not in memory while its thread runs. */
+/* tpidr_el0. While its thread runs the register itself is in no memory; this is what it was when the thread was switched to
+ * (arch/arm64/kernel/process.c, tls_thread_switch()). The C library sets it once, before anything of a runtime runs. */
 static __always_inline u64 thread_pointer_of(struct task_struct *task)
 {
-	return 0;
+	return READ_TASK(task, thread.uw.tp_value);
 }
 
 #endif

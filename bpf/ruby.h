@@ -17,6 +17,7 @@
 #define STACKRAY_BPF_RUBY_H
 
 #include "bpf/ruby_names.h"
+#include "bpf/thread_variable.h"
 
 /* Fixed from 2.5 to 4.0; tools/layout_probe.c asserts them. */
 #define RUBY_MAGIC_MASK 0x7fff0001ULL
@@ -152,7 +153,7 @@ static __always_inline int stage_ruby_words(struct scratch *s, u64 iseq, u32 ins
 {
 	struct runtime_walk *run = &s->run;
 	u64 first = ruby_first_word(iseq, run->method);
-	u64 second = ruby_second_word(run->method, instruction, check), identity = ruby_code_check(first, second);
+	u64 second = ruby_second_word(iseq, run->method, instruction, check), identity = ruby_code_check(first, second);
 
 	if (stage_word(run, (u64)FRAME_RUNTIME << FRAME_KIND_SHIFT | first) || stage_word(run, second))
 		return END_TOO_DEEP;
@@ -232,7 +233,7 @@ static __always_inline int stage_ruby_frame(struct scratch *s)
 		end = stage_ruby_code(s, iseq, pc);
 	} else if (!iseq && (flags & RUBY_MAGIC_MASK) == RUBY_MAGIC_CFUNC) {
 		find_method(s, &environment);
-		end = stage_ruby_words(s, 0, (u32)(run->method_check >> 46), run->method_check >> 28);
+		end = stage_ruby_words(s, 0, ruby_check_upper(run->method_check), ruby_check_lower(run->method_check));
 	}
 	if (flags & RUBY_FLAG_FINISH)
 		end_ruby_run(run);
@@ -303,8 +304,13 @@ static __always_inline int is_own_context(struct scratch *s, u64 ec)
 		return 0;
 	if (l->thread_native && env_read(s, &thread, sizeof(thread), thread + l->thread_native))
 		return 0;
-	return !env_read(s, &id, sizeof(id), thread + l->thread_id) && id == s->run.thread_pointer;
+	return !env_read(s, &id, sizeof(id), thread + l->thread_id) && is_own_thread(s, id);
 }
+
+#define RUBY_CONTEXT_TLS(kind) ((kind) - RUBY_CONTEXT_STATIC + PYTHON_TLS_STATIC)
+static_assert(RUBY_CONTEXT_TLS(RUBY_CONTEXT_SLOT) == PYTHON_TLS_SLOT &&
+		      RUBY_CONTEXT_TLS(RUBY_CONTEXT_DESCRIPTOR) == PYTHON_TLS_DESCRIPTOR,
+	      "thread_variable_at() knows these kinds");
 
 /* What Ruby itself would take for the thread's execution context, or 0. Before 3.0 another thread's, while this one has let
  * go of the lock. */
@@ -312,23 +318,11 @@ static __always_inline u64 ruby_current_context(struct scratch *s)
 {
 	const struct runtime_walk *run = &s->run;
 	const struct ruby_layout *l = &run->layout.ruby;
-	u64 at = run->base + l->context_at, index[2] = {}, block = 0, ec = 0;
+	u64 at = run->base + l->context_at, ec = 0;
 
-	if (l->context_kind == RUBY_CONTEXT_STATIC) {
-		at = run->thread_pointer + (u64)l->context_offset;
-	} else if (l->context_kind == RUBY_CONTEXT_MODULE) {
-		/* As for CPython (bpf/python.h): a module's number and an offset, and the vector of the modules' blocks. */
-		if (env_read(s, index, sizeof(index), at) ||
-		    env_read(s, &block, sizeof(block), run->thread_pointer + 8) ||
-		    env_read(s, &block, sizeof(block), block + index[0] * 16))
-			return 0;
-		at = block + index[1] + (u64)l->context_offset;
-	} else if (l->context_kind == RUBY_CONTEXT_SLOT) {
-		if (env_read(s, &block, sizeof(block), at))
-			return 0;
-		at = run->thread_pointer + block;
-	}
-	return env_read(s, &ec, sizeof(ec), at) ? 0 : ec;
+	if (l->context_kind >= RUBY_CONTEXT_STATIC)
+		at = thread_variable_at(s, RUBY_CONTEXT_TLS(l->context_kind), l->context_at, l->context_offset);
+	return !at || env_read(s, &ec, sizeof(ec), at) ? 0 : ec;
 }
 
 #endif

@@ -38,6 +38,14 @@ static u64 env_running_lua_call(struct scratch *s, u64 state)
 	return running_lua_call_of((u32)s->host, state);
 }
 
+/* A function of its own, whose stack is not begin_runtime()'s: of that one the deepest chain of calls goes on. */
+__noinline int begin_perl_walk(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? begin_perl(s) : 0;
+}
+
 /* The current range is the interpreter's. */
 static __always_inline void remember_runtime(struct scratch *s)
 {
@@ -143,7 +151,7 @@ __noinline int begin_runtime(u32 slot)
 		remember_runtime(s);
 		found = begin_php(s);
 	} else if (layout->kind == RUNTIME_PERL) {
-		found = begin_perl(s);
+		found = begin_perl_walk(slot);
 	} else if (layout->kind == RUNTIME_LUA) {
 		found = begin_lua(s, met->sp, leaf_of_runtime(s));
 	} else if (layout->kind == RUNTIME_RUBY) {

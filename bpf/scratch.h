@@ -137,10 +137,15 @@ struct perl_walk {
 	u32 window_bytes;
 	u32 run_place;            /* enum run_place of the run whose outermost sub was staged; 0: none yet */
 };
+#ifdef STACKRAY_ARM64
+#define LUA_LIVE_REGISTERS 10
+#else
+#define LUA_LIVE_REGISTERS 5
+#endif
 struct lua_walk {
 	u64 at;         /* the next word of the C stack that is looked at for a state */
 	u64 global;     /* what all states of the interpreter share; 0: none was found yet */
-	u64 live[5];    /* the leaf's registers that are kept over calls; 0: not known, or used */
+	u64 live[LUA_LIVE_REGISTERS]; /* the leaf's registers that are kept over calls; 0: not known, or used */
 	u32 words_left; /* of the search at hand */
 	u32 wanted;     /* enum lua_wanted */
 	u32 searches;   /* steps of all of them */
@@ -148,7 +153,8 @@ struct lua_walk {
 struct runtime_walk {
 	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
-	u64 thread_pointer; /* fs */
+	u64 thread_pointer; /* fs, tpidr_el0 */
+	u64 values_below;   /* arm64: where the values of pthread keys were found for a thread before, that far below its pointer */
 	u64 thread_state;   /* what the runtime knows of the thread: CPython's PyThreadState */
 	u64 frame;          /* to be staged next; 0: none */
 	u64 owner;          /* whose frames these are: 3.11's _PyCFrame */

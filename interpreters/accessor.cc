@@ -1,5 +1,7 @@
 #include "interpreters/accessor.h"
 
+#include <elf.h>
+
 #include <algorithm>
 
 #include "interpreters/process_memory.h"
@@ -52,6 +54,45 @@ Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function) {
     }
   }
   return {};
+}
+
+Accessed ReadArm64Accessor(const ReadCodeAt& read, uint64_t function) {
+  using Base = Arm64Value::Base;
+  const Arm64Trace trace = TraceArm64(read, function);
+  for (const Arm64Call& call : trace.calls) {  // pthread_getspecific(), mostly by its stub
+    if (!call.first.is(Base::kLoaded) || call.first.number != 0) continue;
+    const Arm64Load& key = trace.loads[call.first.load];
+    if (key.bytes == 4 && key.address.is(Base::kConstant))
+      return {.tls_kind = PYTHON_TLS_KEY, .address = key.address.number};
+  }
+  if (!trace.result.is(Base::kLoaded) || trace.result.number != 0) return {};
+  const Arm64Value& variable = trace.loads[trace.result.load].address;
+  const auto slot = [&] { return trace.loads[variable.load].address; };
+  switch (variable.base) {
+    case Base::kConstant: return {.address = variable.number};
+    case Base::kThread:
+      return {.tls_kind = PYTHON_TLS_STATIC, .tls_offset = static_cast<int64_t>(variable.number)};
+    case Base::kThreadDescriptor:
+      return {.tls_kind = PYTHON_TLS_DESCRIPTOR,
+              .address = variable.descriptor,
+              .tls_offset = static_cast<int64_t>(variable.number)};
+    case Base::kThreadLoaded:
+      if (!slot().is(Base::kConstant) || variable.number != 0) return {};
+      return {.tls_kind = PYTHON_TLS_SLOT, .address = slot().number};
+    case Base::kLoaded:
+      if (!slot().is(Base::kConstant)) return {};
+      return {.address = slot().number, .inside = static_cast<uint32_t>(variable.number)};
+    default: return {};
+  }
+}
+
+Accessed ReadAccessor(const RuntimeFile& file, std::string_view function) {
+  const uint64_t address = file.AddressOf(function);
+  if (file.image().machine() != EM_AARCH64)
+    return ReadAccessor(file.CodeOf(function, kAccessorBytes), address);
+  if (address == 0) return {};
+  return ReadArm64Accessor(
+      [&](uint64_t at, uint64_t size_bytes) { return file.BytesAt(at, size_bytes); }, address);
 }
 
 }  // namespace stackray

@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "bpf/shared/python.h"
+#include "interpreters/arm64_trace.h"
+#include "interpreters/runtime_file.h"
 
 namespace stackray {
 
@@ -23,8 +26,12 @@ struct Accessed {
   std::optional<uint32_t> inside = std::nullopt;
 };
 
-// `code` is what lies at the ELF address `function`. Nothing found: all zeros.
+// What the file's function with this name finds, on x86-64 and arm64. Nothing found, or no such function: all zeros.
+Accessed ReadAccessor(const RuntimeFile& file, std::string_view function);
+
+// The same of x86-64's code, which lies at the ELF address `function`, and of arm64's.
 Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function);
+Accessed ReadArm64Accessor(const ReadCodeAt& read, uint64_t function);
 
 }  // namespace stackray
 

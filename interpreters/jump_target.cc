@@ -14,6 +14,7 @@ namespace {
 // The words that the dynamic linker makes out of the load address and a constant. Sections of a damaged file may all lie in one
 // place: together they have one section's bound.
 std::vector<PlacedWord> RelativeWords(const ElfImage& image, const ByteSource& source) {
+  const uint64_t relative = image.machine() == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
   std::vector<PlacedWord> words;
   uint64_t left_bytes = kMaxSectionBytes;
   for (const ElfSection& section : image.sections()) {
@@ -24,7 +25,7 @@ std::vector<PlacedWord> RelativeWords(const ElfImage& image, const ByteSource& s
     for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes->size(); at += sizeof(Elf64_Rela)) {
       Elf64_Rela entry;
       std::memcpy(&entry, bytes->data() + at, sizeof(entry));
-      if (ELF64_R_TYPE(entry.r_info) == R_X86_64_RELATIVE)
+      if (ELF64_R_TYPE(entry.r_info) == relative)
         words.push_back({.place = entry.r_offset, .value = static_cast<uint64_t>(entry.r_addend)});
     }
   }

@@ -40,8 +40,8 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
     if (const auto known = by_identity_.find(file.identity); known != by_identity_.end())
       return known->second;
   }
-  // Walking a runtime's frames needs its thread's registers and accessors, which are known of x86-64 alone so far.
-  if (image.machine() != EM_X86_64) return 0;
+  // Walking a runtime's frames needs its threads' registers and variables, which are known of these alone.
+  if (image.machine() != EM_X86_64 && image.machine() != EM_AARCH64) return 0;
   std::shared_ptr<const RuntimeData> data;
   for (const auto& loader : loaders_)
     if (data == nullptr) data = loader->Recognise(image, *file.source);

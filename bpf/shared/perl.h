@@ -53,9 +53,10 @@ struct perl_layout {
 #define PERL_FILE_BYTES 320
 
 /* A frame's two words (FRAME_RUNTIME). What names it is a glob or, of a sub without one, the sub itself; or what kind of code it
- * is. Their addresses are multiples of 8 below 2^47.
+ * is. Their addresses are multiples of 8 below 2^48 (arm64's; x86-64's are below 2^47).
  *   first:  bits 0-43 the owner / 8 · 44-59 the file's name, low 16 bits
- *   second: bits 0-27 the line (0: not known) · 28-35 perl_text_check() of the file's name · 36-63 the file's name, the rest
+ *   second: bits 0-27 the line (0: not known) · 28-33 perl_text_check() of the file's name · 34 bit 44 of the owner / 8 ·
+ *           35 that of the file's name · 36-63 the file's name, bits 16-43
  * The file's name: 0 none, 1 the text of an eval, else its address / 8 (without threads that of a shared key). */
 enum perl_code_kind { /* in the owner's place, as numbers */
 	PERL_UNKNOWN_SUB = 1,
@@ -73,6 +74,9 @@ enum perl_code_kind { /* in the owner's place, as numbers */
 #define PERL_OWNER_MASK ((1ULL << PERL_OWNER_BITS) - 1)
 #define PERL_LINE_MASK 0xfffffffU
 #define PERL_CHECK_SHIFT 28
+#define PERL_CHECK_BITS 6
+#define PERL_OWNER_HIGH_SHIFT 34
+#define PERL_FILE_TOP_SHIFT 35
 #define PERL_FILE_HIGH_SHIFT 36
 #define PERL_FILE_OF_EVAL 1
 
@@ -80,9 +84,11 @@ static inline __attribute__((always_inline)) u64 perl_first_word(u64 owner, u64 
 {
 	return (owner & PERL_OWNER_MASK) | (file & 0xffff) << PERL_OWNER_BITS;
 }
-static inline __attribute__((always_inline)) u64 perl_second_word(u64 file, u32 check, u32 line)
+static inline __attribute__((always_inline)) u64 perl_second_word(u64 owner, u64 file, u32 check, u32 line)
 {
-	return line | (u64)(check & 255) << PERL_CHECK_SHIFT | (file >> 16 & 0xfffffff) << PERL_FILE_HIGH_SHIFT;
+	return line | (u64)(check & ((1U << PERL_CHECK_BITS) - 1)) << PERL_CHECK_SHIFT |
+	       (owner >> PERL_OWNER_BITS & 1) << PERL_OWNER_HIGH_SHIFT |
+	       (file >> PERL_OWNER_BITS & 1) << PERL_FILE_TOP_SHIFT | (file >> 16 & 0xfffffff) << PERL_FILE_HIGH_SHIFT;
 }
 /* What identifies a code, from its words: all of them but the line. 64 bits and 32 bits. */
 static inline __attribute__((always_inline)) u64 perl_code(u64 first, u64 second)
@@ -92,6 +98,20 @@ static inline __attribute__((always_inline)) u64 perl_code(u64 first, u64 second
 static inline __attribute__((always_inline)) u32 perl_check(u64 second)
 {
 	return (u32)(second >> PERL_CHECK_SHIFT & 255) | (u32)(second >> (PERL_FILE_HIGH_SHIFT + 4)) << 8;
+}
+/* And back: the owner / 8, or its kind; the file's name / 8, or its kind; perl_text_check(). */
+static inline __attribute__((always_inline)) u64 perl_owner_in(u64 code, u32 check)
+{
+	return (code & PERL_OWNER_MASK) | (u64)(check >> (PERL_OWNER_HIGH_SHIFT - PERL_CHECK_SHIFT) & 1) << PERL_OWNER_BITS;
+}
+static inline __attribute__((always_inline)) u64 perl_file_in(u64 code, u32 check)
+{
+	return code >> PERL_OWNER_BITS | (u64)(check >> 8) << 20 |
+	       (u64)(check >> (PERL_FILE_TOP_SHIFT - PERL_CHECK_SHIFT) & 1) << PERL_OWNER_BITS;
+}
+static inline __attribute__((always_inline)) u32 perl_text_check_in(u32 check)
+{
+	return check & ((1U << PERL_CHECK_BITS) - 1);
 }
 
 /* The bytes of a word before its first zero byte. */
@@ -107,7 +127,7 @@ static inline __attribute__((always_inline)) u32 perl_text_check(u64 first, u64 
 	u64 begin = perl_bytes_of_text(first);
 
 	second = begin >> 56 ? perl_bytes_of_text(second) : 0;
-	return (u32)((begin * 0x9e3779b97f4a7c15ULL ^ second) * 0xff51afd7ed558ccdULL >> 56);
+	return (u32)((begin * 0x9e3779b97f4a7c15ULL ^ second) * 0xff51afd7ed558ccdULL >> (64 - PERL_CHECK_BITS));
 }
 
 #endif

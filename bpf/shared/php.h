@@ -49,8 +49,8 @@ struct php_layout {
  *   PHP_BY_SCOPE     a closure: first its class, then its file's name
  *   PHP_BY_NAME      first its name (0: code outside of functions), then its file's name (0: none)
  *   PHP_BY_BOTH      a function behind a closure or __call(): first its class, then its name
- * There the first pointer is in bits 0-43 of the first word; the second's lower 14 bits are in bits 44-47 and 50-59
- * (php_pack() has the order), and its upper 30 bits in the upper half of the second word. */
+ * There bits 0-43 of the first pointer are in the first word; the second's lower 14 bits are in bits 44-47 and 50-59, and its
+ * next 30 bits in the upper half of the second word. Bit 44 of each, which arm64's addresses have, is in that one's lower half. */
 enum php_form {
 	PHP_BY_FUNCTION = 0,
 	PHP_BY_SCOPE = 1,
@@ -58,12 +58,15 @@ enum php_form {
 	PHP_BY_BOTH = 3,
 };
 #define PHP_FORM_SHIFT 48
-#define PHP_POINTER_BITS 44 /* user addresses have 47 bits, and PHP aligns to 8 bytes */
+#define PHP_POINTER_BITS 44 /* x86-64's user addresses have 47 bits, arm64's 48, and PHP aligns to 8 bytes */
 /* The second word's lower half. */
 #define PHP_LINE_MASK 0xffffffU /* 0: none, or not known */
 #define PHP_OUTERMOST (1U << 24) /* no frame called this one */
 #define PHP_EVALUATED (1U << 25) /* code of eval() */
 #define PHP_CHECK_SHIFT 26       /* without PHP_BY_FUNCTION: php_string_check() of the name, or else of the file */
+#define PHP_CHECK_BITS 4
+#define PHP_FIRST_HIGH_SHIFT 30 /* without PHP_BY_FUNCTION: the pointers' upmost bits */
+#define PHP_SECOND_HIGH_SHIFT 31
 
 /* Bits of the second pointer that the first word holds: its lower 14. */
 #define PHP_LOW_BITS 14
@@ -78,11 +81,16 @@ static inline __attribute__((always_inline)) u32 php_second_half(u64 second)
 {
 	return (u32)(second >> (3 + PHP_LOW_BITS)) & 0x3fffffffU;
 }
+static inline __attribute__((always_inline)) u32 php_high_bits(u64 first, u64 second)
+{
+	return (u32)(first >> (3 + PHP_POINTER_BITS) & 1) << PHP_FIRST_HIGH_SHIFT |
+	       (u32)(second >> (3 + PHP_POINTER_BITS) & 1) << PHP_SECOND_HIGH_SHIFT;
+}
 
 /* A string's own hash, as far as there is room; 0: it has none (yet). */
 static inline __attribute__((always_inline)) u32 php_string_check(u64 hash)
 {
-	return hash ? 1 + (u32)(hash >> 1) % 63 : 0;
+	return hash ? 1 + (u32)(hash >> 1) % ((1U << PHP_CHECK_BITS) - 1) : 0;
 }
 
 /* What identifies a function without PHP_BY_FUNCTION, from the words of its frame. */
@@ -92,7 +100,7 @@ static inline __attribute__((always_inline)) u64 php_closure_code(u64 word, u64 
 }
 static inline __attribute__((always_inline)) u32 php_closure_check(u64 second)
 {
-	return (u32)(second >> 32) | (u32)(second >> (PHP_CHECK_SHIFT + 4) & 3) << 30;
+	return (u32)(second >> 32) | (u32)(second >> PHP_FIRST_HIGH_SHIFT & 3) << 30;
 }
 
 /* A number that changes when a function's memory becomes another function. The same in BPF, when the frame is seen,

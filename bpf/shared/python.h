@@ -26,6 +26,7 @@ enum python_tls {
 	PYTHON_TLS_MODULE = 2, /* tls_at: a tls_index (module, offset); there, + tls_offset */
 	PYTHON_TLS_SLOT = 3,   /* at the thread pointer + the number at tls_at */
 	PYTHON_TLS_KEY = 4,    /* what pthread_getspecific() answers for the key (u32) at tls_at */
+	PYTHON_TLS_DESCRIPTOR = 5, /* tls_at: a TLS descriptor (arm64); there, + tls_offset */
 };
 
 struct python_layout {

@@ -11,12 +11,13 @@
 #include "bpf/shared/types.h"
 
 /* How a thread finds its execution context. */
-enum ruby_context_kind {
+enum ruby_context_kind { /* from STATIC on in the order of enum python_tls */
 	RUBY_CONTEXT_NONE = 0,
 	RUBY_CONTEXT_GLOBAL = 1, /* before 3.0: the variable at context_at names the running thread's */
 	RUBY_CONTEXT_STATIC = 2, /* at the thread pointer + context_offset */
 	RUBY_CONTEXT_MODULE = 3, /* context_at: a tls_index (module, offset); there, + context_offset */
 	RUBY_CONTEXT_SLOT = 4,   /* at the thread pointer + the number at context_at */
+	RUBY_CONTEXT_DESCRIPTOR = 6, /* context_at: a TLS descriptor (arm64); there, + context_offset */
 };
 
 struct ruby_layout {
@@ -78,25 +79,40 @@ enum ruby_class_names {
 #define RUBY_INDEX_BLOCK_WORDS 512
 #define RUBY_INDEX_BLOCK_BYTES 80
 
-/* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^47, so 44 bits say one.
+/* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^48 (arm64's; x86-64's are below 2^47), so
+ * 45 bits say one.
  *   first:  bits 0-43 the instruction sequence / 8, bits 44-59 the method entry / 8, low 16 bits
- *   second: bits 0-17 check of both, bits 18-35 the instruction: words from the first one, bits 36-63 the method entry / 8, the rest
+ *   second: bits 0-16 check of both, bits 17-33 the instruction: words from the first one, bit 34 bit 44 of the instruction
+ *           sequence / 8, bit 35 that of the method entry / 8, bits 36-63 the method entry / 8, bits 16-43
  * No instruction sequence: a C function, and the instruction's bits belong to the check. Neither: the collector. */
 #define RUBY_ADDRESS_BITS 44
 #define RUBY_ADDRESS_MASK ((1ULL << RUBY_ADDRESS_BITS) - 1)
-#define RUBY_CHECK_BITS 18
+#define RUBY_CHECK_BITS 17
 #define RUBY_CHECK_MASK ((1ULL << RUBY_CHECK_BITS) - 1)
-#define RUBY_MAX_INSTRUCTION ((1u << 18) - 1) /* this far and farther: no line */
+#define RUBY_MAX_INSTRUCTION ((1u << 17) - 1) /* this far and farther: no line */
+#define RUBY_SEQUENCE_HIGH_SHIFT 34
+#define RUBY_METHOD_HIGH_SHIFT 35
 
 static inline __attribute__((always_inline)) u64 ruby_first_word(u64 iseq, u64 method)
 {
 	return (iseq >> 3 & RUBY_ADDRESS_MASK) | (method >> 3 & 0xffff) << RUBY_ADDRESS_BITS;
 }
 
-static inline __attribute__((always_inline)) u64 ruby_second_word(u64 method, u32 instruction, u64 check)
+static inline __attribute__((always_inline)) u64 ruby_second_word(u64 iseq, u64 method, u32 instruction, u64 check)
 {
 	return (check & RUBY_CHECK_MASK) | (u64)(instruction & RUBY_MAX_INSTRUCTION) << RUBY_CHECK_BITS |
-	       (method >> 19 & 0xfffffff) << 36;
+	       (iseq >> (3 + RUBY_ADDRESS_BITS) & 1) << RUBY_SEQUENCE_HIGH_SHIFT |
+	       (method >> (3 + RUBY_ADDRESS_BITS) & 1) << RUBY_METHOD_HIGH_SHIFT | (method >> 19 & 0xfffffff) << 36;
+}
+
+/* A C function's check, whose upper half is in the instruction's place. */
+static inline __attribute__((always_inline)) u32 ruby_check_upper(u64 check)
+{
+	return (u32)(check >> (64 - RUBY_CHECK_BITS));
+}
+static inline __attribute__((always_inline)) u64 ruby_check_lower(u64 check)
+{
+	return check >> (64 - 2 * RUBY_CHECK_BITS);
 }
 
 /* What identifies a frame's code beside its first word: the second one without the instruction. */

@@ -157,13 +157,13 @@ std::optional<std::string> PerlCodeReader::ReadFile(ProcessMemory& memory, uint6
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> PerlCodeReader::Read(ProcessMemory& memory,
                                                                         uint64_t code,
                                                                         uint32_t check) const {
-  const uint64_t named = code & PERL_OWNER_MASK;
-  const uint64_t file_at = code >> PERL_OWNER_BITS | uint64_t{check >> 8} << 20;
+  const uint64_t named = perl_owner_in(code, check);
+  const uint64_t file_at = perl_file_in(code, check);
   std::optional<std::string> file = "", name;
   if (file_at == PERL_FILE_OF_EVAL)
     file = kEvalFile;
   else if (file_at != 0)
-    file = ReadFile(memory, file_at << 3, check & 255);
+    file = ReadFile(memory, file_at << 3, perl_text_check_in(check));
   if (named < PERL_CODE_KINDS)
     name = NameOfKind(named);
   else

@@ -112,13 +112,19 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadFuncti
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> PhpFunctionReader::ReadClosure(
     ProcessMemory& memory, uint64_t place, uint32_t check) const {
-  const uint64_t first = (place & ((uint64_t{1} << PHP_POINTER_BITS) - 1)) << 3;
+  // Of a closure's check, the upper two bits are the pointers' upmost ones.
+  const auto high = [&](int shift) {
+    return uint64_t{check >> shift & 1} << (3 + PHP_POINTER_BITS);
+  };
+  const uint64_t first =
+      (place & ((uint64_t{1} << PHP_POINTER_BITS) - 1)) << 3 | high(PHP_FIRST_HIGH_SHIFT);
   const uint64_t low = (place >> PHP_POINTER_BITS & 15) | (place >> (PHP_FORM_SHIFT + 2) & 0x3ff)
                                                               << 4;
-  const uint64_t second = uint64_t{check & 0x3fffffff} << (3 + PHP_LOW_BITS) | low << 3;
+  const uint64_t second =
+      uint64_t{check & 0x3fffffff} << (3 + PHP_LOW_BITS) | low << 3 | high(PHP_SECOND_HIGH_SHIFT);
   const uint64_t form = place >> PHP_FORM_SHIFT & 3;
   const uint64_t hashed = form == PHP_BY_NAME && first != 0 ? first : second;
-  const auto expected = static_cast<uint32_t>(place >> 60) | check >> 30 << 4;
+  const auto expected = static_cast<uint32_t>(place >> 60);
   if (expected != 0) {
     std::array<uint8_t, 8> hash{};
     if (!memory.Read(hashed + fields.string_hash, hash) ||

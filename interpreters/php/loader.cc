@@ -57,7 +57,7 @@ PhpVariables FindVariables(const RuntimeFile& file) {
   const bool has_offset = file.Find(kGlobalsOffset) != nullptr;
   variables.globals = has_offset ? PHP_GLOBALS_OFFSET : PHP_GLOBALS_NUMBER;
   variables.globals_at = file.PlaceOf(has_offset ? kGlobalsOffset : kGlobalsNumber);
-  const Accessed found = ReadAccessor(file.CodeOf(kBlock, kAccessorBytes), file.AddressOf(kBlock));
+  const Accessed found = ReadAccessor(file, kBlock);
   variables.tls_kind = found.tls_kind;
   variables.tls_at = found.address == 0 ? 0 : file.PlaceOf(found.address);
   variables.tls_offset = found.tls_offset;

@@ -59,10 +59,6 @@ std::vector<FileRange> LoopCode(const RuntimeFile& file) {
   return ranges;
 }
 
-Accessed ReadAccessor(const RuntimeFile& file, std::string_view function) {
-  return stackray::ReadAccessor(file.CodeOf(function, kAccessorBytes), file.AddressOf(function));
-}
-
 // Up to 3.11: the thread that holds the lock.
 uint64_t FindCurrentVariable(const RuntimeFile& file, const PythonFields& fields) {
   if (const FoundSymbol* alone = file.Find("_PyThreadState_Current")) return alone->address;

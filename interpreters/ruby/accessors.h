@@ -1,6 +1,6 @@
 // Where Ruby keeps what it does not export: read from the machine code of small exported functions that use it.
 //
-// Encodings: Intel's manual, volume 2, and the x86-64 psABI's section on thread-local storage.
+// Encodings: Intel's manual, volume 2, and the x86-64 psABI's section on thread-local storage; arm64's: interpreters/arm64_trace.h.
 // Input:   bytes of a foreign file, so nothing in them is trusted; a wrong answer costs that file's Ruby frames.
 // Threads: functions without state.
 #ifndef STACKRAY_INTERPRETERS_RUBY_ACCESSORS_H_
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+
+#include "interpreters/arm64_trace.h"
 
 namespace stackray {
 
@@ -35,6 +37,11 @@ std::optional<CollectorAccess> ReadCollectorAccess(std::span<const uint8_t> code
 // The variable that rb_sym_all_symbols() hands to rb_st_foreach(): the table of symbols, inside of the structure that
 // also has all names by number.
 std::optional<uint64_t> ReadSymbolsAccess(std::span<const uint8_t> code, uint64_t function);
+
+// The same three of arm64's code.
+std::optional<ContextAccess> ReadArm64ContextAccess(const ReadCodeAt& read, uint64_t function);
+std::optional<CollectorAccess> ReadArm64CollectorAccess(const ReadCodeAt& read, uint64_t function);
+std::optional<uint64_t> ReadArm64SymbolsAccess(const ReadCodeAt& read, uint64_t function);
 
 }  // namespace stackray
 

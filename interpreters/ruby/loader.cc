@@ -1,6 +1,9 @@
 #include "interpreters/ruby/loader.h"
 
+#include <elf.h>
+
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,10 +47,42 @@ RubyLoopCode FindLoopCode(const RuntimeFile& file) {
   return code;
 }
 
+// What the functions of a file say, on x86-64 and arm64.
+class Accessors {
+ public:
+  explicit Accessors(const RuntimeFile& file)
+      : file_(file), is_arm64_(file.image().machine() == EM_AARCH64) {}
+
+  std::optional<ContextAccess> Context() const {
+    return Read(kThread, ReadContextAccess, ReadArm64ContextAccess);
+  }
+  std::optional<CollectorAccess> Collector() const {
+    return Read(kCollecting, ReadCollectorAccess, ReadArm64CollectorAccess);
+  }
+  std::optional<uint64_t> Symbols() const {
+    return Read(kSymbols, ReadSymbolsAccess, ReadArm64SymbolsAccess);
+  }
+
+ private:
+  template <typename T>
+  std::optional<T> Read(std::string_view function,
+                        std::optional<T> (*x86)(std::span<const uint8_t>, uint64_t),
+                        std::optional<T> (*arm64)(const ReadCodeAt&, uint64_t)) const {
+    const uint64_t address = file_.AddressOf(function);
+    if (!is_arm64_) return x86(file_.CodeOf(function, kAccessorBytes), address);
+    if (address == 0) return std::nullopt;
+    return arm64([this](uint64_t at, uint64_t size_bytes) { return file_.BytesAt(at, size_bytes); },
+                 address);
+  }
+
+  const RuntimeFile& file_;
+  const bool is_arm64_;
+};
+
 RubyVariables FindVariables(const RuntimeFile& file, const RubyVersion& version) {
   RubyVariables variables;
-  const auto context =
-      ReadContextAccess(file.CodeOf(kThread, kAccessorBytes), file.AddressOf(kThread));
+  const Accessors accessors(file);
+  const auto context = accessors.Context();
   if (version.major < kFirstThreadLocalMajor) {
     uint64_t address = file.AddressOf(kCurrentContext);
     if (address == 0 && context && context->kind == RUBY_CONTEXT_GLOBAL && !context->is_indirect)
@@ -62,16 +97,14 @@ RubyVariables FindVariables(const RuntimeFile& file, const RubyVersion& version)
     variables.context_offset = context->offset;
   }
   uint64_t vm = file.AddressOf(kVirtualMachine);
-  if (const auto collector = ReadCollectorAccess(file.CodeOf(kCollecting, kAccessorBytes),
-                                                 file.AddressOf(kCollecting))) {
+  if (const auto collector = accessors.Collector()) {
     if (vm == 0 && !collector->is_indirect) vm = collector->vm_address;
     variables.vm_objspace = collector->vm_objspace;
     variables.gc_flags = collector->flags;
     variables.gc_mask = vm == 0 ? 0 : collector->mask;
   }
   if (vm != 0) variables.vm_at = file.PlaceOf(vm);
-  if (const auto symbols =
-          ReadSymbolsAccess(file.CodeOf(kSymbols, kAccessorBytes), file.AddressOf(kSymbols)))
+  if (const auto symbols = accessors.Symbols())
     variables.names_at = file.PlaceOf(*symbols + kNamesBehindSymbols);
   return variables;
 }

@@ -10,6 +10,8 @@
 namespace stackray {
 namespace {
 
+// Of a C function's second word: all below the address bits.
+constexpr uint64_t kFunctionCheckMask = (uint64_t{1} << RUBY_SEQUENCE_HIGH_SHIFT) - 1;
 // The longest instruction sequences of the standard library have some thousand words.
 constexpr uint32_t kMostLines = 1 << 17, kMostWords = 1 << 20;
 constexpr uint32_t kMethodBody = 1;  // ISEQ_TYPE_METHOD
@@ -52,10 +54,12 @@ SourceLine RubyCode::LineAt(int32_t instruction) const {
 
 RubyFrame TakeRubyFrameApart(uint64_t first, uint64_t second) {
   RubyFrame frame;
-  frame.iseq = (first & RUBY_ADDRESS_MASK) << 3;
-  frame.method = (first >> RUBY_ADDRESS_BITS & 0xffff) << 3 | second >> 36 << 19;
+  const auto high = [&](int shift) { return (second >> shift & 1) << (3 + RUBY_ADDRESS_BITS); };
+  frame.iseq = (first & RUBY_ADDRESS_MASK) << 3 | high(RUBY_SEQUENCE_HIGH_SHIFT);
+  frame.method = (first >> RUBY_ADDRESS_BITS & 0xffff) << 3 | second >> 36 << 19 |
+                 high(RUBY_METHOD_HIGH_SHIFT);
   if (frame.iseq == 0) {
-    frame.check = second & ((uint64_t{1} << 36) - 1);
+    frame.check = second & kFunctionCheckMask;
   } else {
     frame.check = second & RUBY_CHECK_MASK;
     frame.instruction = static_cast<uint32_t>(second >> RUBY_CHECK_BITS) & RUBY_MAX_INSTRUCTION;
@@ -89,9 +93,9 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> RubyCodeReader::ReadFunction(
     ProcessMemory& memory, RubyValues& values, const RubyFrame& frame) const {
   const absl::StatusOr<Method> method = ReadMethod(memory, frame.method);
   if (!method.ok()) return method.status();
-  const uint64_t seen = ruby_second_word(frame.method, static_cast<uint32_t>(method->check >> 46),
-                                         method->check >> 28);
-  if ((seen & ((uint64_t{1} << 36) - 1)) != frame.check) return Failure(memory);
+  const uint64_t seen = ruby_second_word(frame.iseq, frame.method, ruby_check_upper(method->check),
+                                         ruby_check_lower(method->check));
+  if ((seen & kFunctionCheckMask) != frame.check) return Failure(memory);
   const std::optional<uint64_t> id =
       values.Word(method->definition + fields.definition_original_id);
   const std::optional<std::string> name = id ? values.Name(*id) : std::nullopt;

@@ -18,4 +18,4 @@ fi
 rm -f build-arm64-sysroot.log
 set -e
 cmake --preset arm64 >/dev/null
-cmake --build --preset arm64 -j 1 --target stackray verifier_report live_programs cfi_test own_stack_test
+cmake --build --preset arm64 -j 1 --target stackray verifier_report live_programs cfi_test own_stack_test interpreters_test

@@ -4,7 +4,8 @@
     arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the cloud's
 
 STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as kernels_test.py. The guest's
-processor signs return addresses, and the programs are built to use that.
+processor signs return addresses, and the programs are built to use that. The suite's own interpreters run in a root of
+their own. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
 Exit: 77 with the reason when QEMU, the build, the kernel or the network is missing.
 """
 
@@ -18,6 +19,7 @@ import time
 
 os.environ.setdefault("STACKRAY_BUILD", "build-arm64")
 import debian_kernel  # noqa: E402
+import debian_runtimes  # noqa: E402
 import guest  # noqa: E402
 import judgement  # noqa: E402
 from guest_root import GuestRoot  # noqa: E402
@@ -87,7 +89,13 @@ def are_in_order(frames, functions):
     return True
 
 
-def all_steps():
+def runtime_steps(suite):
+    return {name: (record(f"{name}.folded", f"-d 6 -- timeout 8 {runtime.command}"),
+                   judgement.judge_callbacks(runtime.names))
+            for name, runtime in debian_runtimes.SUITES[suite].items()}
+
+
+def all_steps(suite):
     """NAME → (command in the guest, judge)."""
     stackray = tool("stackray")
     children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
@@ -109,6 +117,7 @@ def all_steps():
         "vdso": shape("vdso", 50, "_start", "main", "ReadClock", "__kernel_clock_gettime",
                       program="clock_reader"),
         "static_pie": shape("static_pie", 50, "_start", "main", "SpinLeaf", program="spin_static_pie"),
+        **runtime_steps(suite),
         "kernel_log": ("dmesg", judgement.judge_kernel_log),
     }
 
@@ -126,7 +135,7 @@ def judge_complete(step, _version):
     return []
 
 
-def build_root(path, busybox, steps):
+def build_root(path, busybox, steps, add_runtimes):
     root = GuestRoot()
     with open(busybox, "rb") as file:
         root.add_bytes("/bin/busybox", file.read())
@@ -142,6 +151,7 @@ def build_root(path, busybox, steps):
     for path_of_object in our_objects():
         with open(path_of_object, "rb") as file:
             root.add_bytes(path_of_object, file.read(), 0o644)
+    add_runtimes(root)
     root.write(path)
 
 
@@ -162,6 +172,7 @@ def run(suite, expected, flavour):
     try:
         vmlinuz, release = debian_kernel.fetch(FOLDER, suite, "arm64", flavour)
         busybox = debian_kernel.fetch_busybox(FOLDER, suite, "arm64")
+        runtimes = debian_runtimes.fetch(FOLDER, suite, "arm64")
     except (debian_kernel.Unavailable, OSError, subprocess.TimeoutExpired) as error:
         print(f"no arm64 kernel of {suite}: {error}")
         return SKIPPED
@@ -169,10 +180,12 @@ def run(suite, expected, flavour):
     if ".".join(map(str, version)) != expected:
         print(f"{suite} has Linux {release} by now, not {expected}")
         return 1
-    steps = all_steps()
+    wanted = os.environ.get("STACKRAY_GUEST_STEPS")
+    steps = {name: step for name, step in all_steps(suite).items()
+             if not wanted or name in wanted.split(",")}
     kept = os.path.dirname(vmlinuz)
     root = os.path.join(kept, "root.cpio")
-    build_root(root, busybox, steps)
+    build_root(root, busybox, steps, lambda guest_root: debian_runtimes.add(guest_root, runtimes, suite))
     try:
         transcript = guest.boot(vmlinuz, root, print, lambda boot, text: keep_console(
             os.path.join(kept, f"console-{boot}.txt"), text), machine=guest.ARM64)

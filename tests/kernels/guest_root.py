@@ -52,6 +52,10 @@ class GuestRoot:
         self._add_folder(os.path.dirname(name))
         self._add_record(name, stat.S_IFREG | mode, data)
 
+    def add_file(self, name, path):
+        with open(path, "rb") as source:
+            self.add_bytes(name, source.read(), 0o755 if os.access(path, os.X_OK) else 0o644)
+
     def add_program(self, path, name=None):
         """A program of this machine with its libraries; `name`: where, if elsewhere."""
         for file in [path, *shared_libraries(path)]:

@@ -114,6 +114,42 @@ def is_mixed(frames):
     return callback > outermost + 1 and "innermost" not in frames[:callback]
 
 
+def judge_callbacks(names):
+    """A judge of loads/callbacks.*: the functions by their names in their order, from _start, with the native sort between
+    them; `names`: outermost, callback, innermost."""
+    outermost, callback, innermost = names
+
+    def is_whole(frames):
+        at = frames.index(outermost)
+        # A stripped program has no _start; then the summary says that its start was reached.
+        if frames[1] != "_start" and not frames[1].startswith(f"[{frames[0]}+0x"):
+            return False
+        if callback not in frames:
+            return innermost not in frames
+        behind = frames.index(callback)
+        return behind > at + 1 and innermost not in frames[:behind]
+
+    def judge_load(step, _version):
+        counts = completeness(step.output)
+        if step.code != 0 or counts is None:
+            return [f"record ended with {step.code} and {counts}"]
+        stacks = [(frames, n) for frames, n in folded_stacks(step.output) if outermost in frames]
+        samples = sum(n for _, n in stacks)
+        if samples < LEAST_SAMPLES:
+            return [f"{samples} samples with {outermost}, fewer than {LEAST_SAMPLES}"]
+        problems = []
+        if 100 * counts[0] < LEAST_PERCENT * counts[1]:
+            problems.append(f"{counts[0]} of {counts[1]} user stacks are complete")
+        deep = sum(n for frames, n in stacks if innermost in frames)
+        good = sum(n for frames, n in stacks if is_whole(frames))
+        if 2 * deep < samples:
+            problems.append(f"{deep} of {samples} stacks have {innermost}")
+        if 100 * good < LEAST_PERCENT * samples:
+            problems.append(f"{good} of {samples} stacks are whole and in order")
+        return problems
+    return judge_load
+
+
 def judge_googletest(step, _version):
     if "[  SKIPPED ]" in step.output:
         return ["a test was skipped"]

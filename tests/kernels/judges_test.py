@@ -127,6 +127,21 @@ class Judges(unittest.TestCase):
         self.bad(judge, whole.replace("_start;", ""))
         self.bad(judge, whole.replace(";<module>", ""))
 
+    def test_callbacks(self):
+        judge = judgement.judge_callbacks(("a", "b", "c"))
+        start, end = "perl;_start;main;a", "user stacks: 110 of 110 complete (100.0 %)\n"
+        whole = start + ";sort;b;c 90\n" + start + ";sort 20\n" + end
+        self.good(judge, whole)
+        self.good(judge, whole.replace("_start", "[perl+0x732f]"))  # A stripped program.
+        self.bad(judge, whole, code=1)
+        self.bad(judge, whole.replace("_start;", ""))
+        self.bad(judge, whole.replace("90", "70"))  # Too few samples.
+        self.bad(judge, whole.replace(";c 90", " 90"))
+        self.bad(judge, whole.replace(";sort;b", ";b"))
+        self.bad(judge, whole.replace("b;c", "c"))
+        self.bad(judge, whole.replace("110 of", "100 of"))
+        self.bad(judge, whole.replace(end, ""))
+
     def test_googletest(self):
         self.good(judgement.judge_googletest, "[       OK ] A.B\n[  PASSED  ] 1 test.\n")
         self.bad(judgement.judge_googletest, "[  PASSED  ] 0 tests.\n")

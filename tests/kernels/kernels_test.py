@@ -74,7 +74,7 @@ def all_steps():
                   judgement.judge_names),
         "deep": (record("levels.folded", f"-d 6 -- timeout 8 {live_program('recursion')} "
                                          f"{judgement.DEEP_LEVELS}"), judgement.judge_deep),
-        "python": (record("python.folded", f"-d 6 -- timeout 8 {PYTHON} -I -S /python_load.py"),
+        "python": (record("python.folded", f"-d 6 -- timeout 8 {PYTHON} -I -S /callbacks.py"),
                    judgement.judge_python),
         "completeness": (googletest("completeness_test", "*qsort_deep"),
                          judgement.judge_googletest),
@@ -98,8 +98,7 @@ def build_root(path, steps):
     for file in glob.glob(os.path.join(os.path.dirname(codecs.__file__), "encodings", "*.py")):
         with open(file, "rb") as source:
             root.add_bytes(file, source.read(), 0o644)
-    with open(os.path.join(HERE, "python_load.py"), "rb") as file:
-        root.add_bytes("/python_load.py", file.read(), 0o644)
+    root.add_file("/callbacks.py", os.path.join(HERE, "loads", "callbacks.py"))
     for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test"):
         root.add_program(tool(name))
     for program in sorted(glob.glob(live_program("*"))):

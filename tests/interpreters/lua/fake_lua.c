@@ -13,7 +13,7 @@ int lua_newstate(int n)
 	TEN(x, 18)
 #define ADDRESS(n) &&instruction_##n,
 #define CODE(n)                                                                                    \
-	instruction_##n : __asm__ volatile("nop # %0" : : "i"(n));                                 \
+	instruction_##n : __asm__ volatile("nop /* %0 */" : : "i"(n));                                 \
 	goto *table[*pc++];
 
 __attribute__((noinline)) static int LOOP(const unsigned char *pc)

@@ -73,7 +73,7 @@ class PerlCodeTest : public testing::TestWithParam<uint32_t> {
     const uint64_t named = owner < PERL_CODE_KINDS ? owner : owner >> 3;
     const uint64_t named_file = file <= PERL_FILE_OF_EVAL ? file : file >> 3;
     const RuntimePlace place = data_->PlaceOf(perl_first_word(named, named_file),
-                                              perl_second_word(named_file, check, line));
+                                              perl_second_word(named, named_file, check, line));
     const auto code = data_->ReadCode(memory_, 0, place);
     if (!code.ok()) return {.function = absl::IsNotFound(code.status()) ? "gone" : "stale"};
     return (*code)->LineAt(place.instruction);
@@ -179,15 +179,15 @@ TEST_P(PerlCodeTest, KeysAreBounded) {
 INSTANTIATE_TEST_SUITE_P(Versions, PerlCodeTest, testing::Values(28u, 36u));
 
 TEST(PerlWords, HoldEveryBit) {
-  const uint64_t owner = 0x7fffdeadbee8 >> 3, file = 0x7abcdef01238 >> 3;
+  const uint64_t owner = 0xffffdeadbee8 >> 3, file = 0xfabcdef01238 >> 3;
   const uint64_t first = perl_first_word(owner, file),
-                 second = perl_second_word(file, 0xa5, 0xabcdef1);
+                 second = perl_second_word(owner, file, 0x25, 0xabcdef1);
   EXPECT_EQ(first >> 60, 0u);
   const uint64_t code = perl_code(first, second);
   const uint32_t check = perl_check(second);
-  EXPECT_EQ(code & PERL_OWNER_MASK, owner);
-  EXPECT_EQ(code >> PERL_OWNER_BITS | uint64_t{check >> 8} << 20, file);
-  EXPECT_EQ(check & 255, 0xa5u);
+  EXPECT_EQ(perl_owner_in(code, check), owner);
+  EXPECT_EQ(perl_file_in(code, check), file);
+  EXPECT_EQ(perl_text_check_in(check), 0x25u);
   EXPECT_EQ(second & PERL_LINE_MASK, 0xabcdef1u);
 }
 

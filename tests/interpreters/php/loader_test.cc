@@ -102,9 +102,12 @@ TEST(PhpLoader, MadeCodeIsLeftAsMostOfTheLoopIs) {
       MostOfTheLoop(std::string(FAKE_PYTHONS) + "/fake_php_8_2.so", loop.address, loop.size_bytes);
   ASSERT_TRUE(php.data->made_code_rule().has_value());
   const uint16_t rule = *php.data->made_code_rule();
-  const char* base = rule >> CODE_BASE_SHIFT == CODE_BASE_RSP ? "rsp" : "rbp";
-  EXPECT_EQ(fmt::format("{}+{}", base, (rule & CODE_CFA_MASK) * 8), most);
-  EXPECT_GT(rule & CODE_CFA_MASK, 12) << "the frame has an array of twelve words";
+  const bool is_arm64 = php.image->machine() == EM_AARCH64;
+  const int unit = is_arm64 ? ARM64_CFA_UNIT : 8, bytes = (rule & CODE_CFA_MASK) * unit;
+  const bool is_sp = rule >> CODE_BASE_SHIFT == (is_arm64 ? ARM64_BASE_SP : CODE_BASE_RSP);
+  const char* base = is_arm64 ? (is_sp ? "sp" : "x29") : (is_sp ? "rsp" : "rbp");
+  EXPECT_EQ(fmt::format("{}+{}", base, bytes), most);
+  EXPECT_GT(bytes, 12 * 8) << "the frame has an array of twelve words";
 }
 
 TEST(PhpLoader, ThreadSafeBuildsHaveABlockForEachThread) {

@@ -87,7 +87,8 @@ TEST(PythonLoader, ThreadLocalStateByItsAccessor) {
   const OpenFile file(FakePath("fake_python_3_12"));
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
-  EXPECT_EQ(data->layout().tls_kind, PYTHON_TLS_MODULE);
+  EXPECT_EQ(data->layout().tls_kind,
+            file.image->machine() == EM_AARCH64 ? PYTHON_TLS_DESCRIPTOR : PYTHON_TLS_MODULE);
   EXPECT_NE(data->layout().tls_at, 0u);
   EXPECT_EQ(data->layout().tls_offset, 0);
 }

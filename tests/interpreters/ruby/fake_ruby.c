@@ -68,7 +68,7 @@ int rb_sym_all_symbols(void)
 	TEN(x, 26) TEN(x, 27) TEN(x, 28) TEN(x, 29)
 #define ADDRESS(n) &&instruction_##n,
 #define CODE(n)                                                                                    \
-	instruction_##n : __asm__ volatile("nop # %0" : : "i"(n));                                 \
+	instruction_##n : __asm__ volatile("nop /* %0 */" : : "i"(n));                                 \
 	goto *table[*pc++];
 
 __attribute__((noinline)) static const void *const *loop_without_a_name(const unsigned char *pc)
