@@ -15,6 +15,7 @@
 #define GO_M 48         /* in struct g */
 #define GO_SCHED_SP 56  /* in struct g */
 #define GO_G0 0         /* in struct m */
+#define GO_REGISTER 28  /* arm64: g */
 
 static __always_inline int read_go(struct scratch *s, u64 *value, u64 at)
 {
@@ -35,6 +36,15 @@ static __always_inline int leave_go_call(struct scratch *s, const struct unwind_
 	return END_NONE;
 }
 
+#ifdef STACKRAY_ARM64
+/* x28: no step changes it, and C code, which does, is not above such a frame. */
+static __always_inline int read_go_thread(struct scratch *s, const struct unwind_rule *rule, u64 *m)
+{
+	if (rule->cfa_register != GO_THREAD_REGISTER)
+		return END_UNSUPPORTED_RULE;
+	return read_go(s, m, s->regs.r[GO_REGISTER] + GO_M);
+}
+#else
 /* Where the thread keeps its g: at a fixed distance from the thread pointer, or (a shared library) at one that the
  * dynamic loader has written into the file's data. */
 static __always_inline int read_go_thread(struct scratch *s, const struct unwind_rule *rule, u64 *m)
@@ -51,6 +61,7 @@ static __always_inline int read_go_thread(struct scratch *s, const struct unwind
 		return END_READ_FAULT;
 	return END_NONE;
 }
+#endif
 
 /* s->go_sp := the stack pointer on the other stack; s->go_g := the goroutine, where it is the goroutine's. */
 static __always_inline int find_go_stack(struct scratch *s)

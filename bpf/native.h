@@ -87,8 +87,10 @@ static __always_inline void mark_exact(struct scratch *s)
 
 #ifdef STACKRAY_ARM64
 #define KNOWN_BY_AGREEMENT 0
+#define KEPT_IN(rule) ((u32)(rule)->rbx_offset)
 #include "bpf/native_arm64.h"
 #else
+#define KEPT_IN(rule) UNWIND_KEPT
 #define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
 #include "bpf/native_x86_64.h"
 #include "bpf/made_code.h"
@@ -130,8 +132,8 @@ static __always_inline int evaluate(struct scratch *s, u32 kind, u32 reg, s32 of
 static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
-	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = s->regs.r[3];
-	u32 rbx_bit = 1u << 3, known = 0;
+	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = s->regs.r[UNWIND_KEPT];
+	u32 rbx_bit = 1u << UNWIND_KEPT, known = 0;
 	int end;
 
 	if (rule->ra_kind == VALUE_UNDEFINED || (rule->guessed && is_made_by_hand(s)))
@@ -163,15 +165,24 @@ static __always_inline int step_rule(struct scratch *s)
 	end = evaluate(s, rule->ra_kind, rule->ra_register, rule->ra_offset, cfa, &pc);
 	if (end)
 		return end;
-	if (rule->rbx_kind == VALUE_REGISTER)
-		known |= s->regs.known & rbx_bit;
+	if (rule->rbx_kind == VALUE_REGISTER) {
+		if (!read_register(s, KEPT_IN(rule), &rbx))
+			known |= rbx_bit;
+	}
 	if (rule->rbx_kind == VALUE_AT_CFA) {
 		if (read_word(s, cfa + (s64)rule->rbx_offset, &rbx))
 			return END_READ_FAULT;
 		known |= rbx_bit;
 	}
+#ifdef STACKRAY_ARM64
+	if (rule->rbx_kind == VALUE_AT_GO) {
+		if (read_word(s, s->go_g + (s64)rule->rbx_offset, &rbx))
+			return END_READ_FAULT;
+		known |= rbx_bit;
+	}
+#endif
 	enter_caller(s, pc, cfa, rbp);
-	s->regs.r[3] = rbx;
+	s->regs.r[UNWIND_KEPT] = rbx;
 	s->regs.known |= known;
 	s->regs.exact_pc = rule->signal_frame;
 	if (rule->guessed)

@@ -17,7 +17,7 @@ static __always_inline int is_made_by_hand(const struct scratch *s)
 
 static __always_inline int is_compact(u32 base)
 {
-	return base <= ARM64_BASE_FP || base == ARM64_BASE_LR_ALONE;
+	return base <= ARM64_BASE_FP || base == ARM64_BASE_LR_ALONE || base == ARM64_BASE_GO;
 }
 
 static __always_inline int is_known(const struct scratch *s, u32 reg)
@@ -60,12 +60,34 @@ static __always_inline int has_record(u32 kind, u32 saved)
 	return kind != ARM64_BASE_LR_ALONE && saved != ARM64_SAVED_NOWHERE;
 }
 
+/* Go's frames have the return address at their lower end, and x29, which points there, right below it. */
+static __always_inline int step_go_frame(struct scratch *s, u32 code)
+{
+	u64 sp = s->regs.r[UNWIND_SP], fp = s->regs.r[UNWIND_FP], pc;
+	u64 cfa = sp + (code & CODE_CFA_MASK) * ARM64_CFA_UNIT;
+	int is_saved = code >> ARM64_SAVED_SHIFT & 1;
+
+	if (!is_known(s, UNWIND_SP))
+		return is_saved ? step_frame_pointer(s) : END_UNSUPPORTED_RULE;
+	if (cfa <= sp || cfa & 15)
+		return END_NO_PROGRESS;
+	/* The slice of a stack that user space goes on with begins at sp. */
+	if (is_saved && read_word(s, sp - 8, &fp))
+		fp = 0;
+	if (read_word(s, sp, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, cfa, fp);
+	return END_NONE;
+}
+
 /* CFA from sp or x29; the frame record, or x30 alone, at a known distance. */
 static __always_inline int step_compact(struct scratch *s, u32 code)
 {
 	u64 fp = s->regs.r[UNWIND_FP], base = s->regs.r[UNWIND_SP], cfa, at, pc;
 	u32 kind = code >> CODE_BASE_SHIFT, saved = code >> ARM64_SAVED_SHIFT & ARM64_SAVED_MASK;
 
+	if (kind == ARM64_BASE_GO)
+		return step_go_frame(s, code);
 	if (kind == ARM64_BASE_FP)
 		base = fp;
 	else if (!is_known(s, UNWIND_SP))

@@ -10,6 +10,7 @@
 #define UNWIND_REGISTERS 16
 #define UNWIND_FP 6
 #define UNWIND_SP 7
+#define UNWIND_KEPT 3 /* rbx: what a rule may say beside them */
 struct unwind_registers {
 	u64 pc;
 	u64 r[UNWIND_REGISTERS];

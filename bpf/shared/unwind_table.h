@@ -49,6 +49,8 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
  *     unchanged, the return address is in x30), 1 at the CFA's base, n at CFA - 16 (n - 1).
  *   base 3: CFA from sp, x29 is unchanged, x30 alone is saved: bits 0-8 CFA offset / 16; bits 9-12 n: at
  *     CFA - 8 (n + 1).
+ *   base 4, of Go's frames: CFA from sp, the return address is at sp: bits 0-8 CFA offset / 16; bit 9: x29 is saved at sp - 8
+ *     (else it is unchanged).
  *   base 2 and 7: as above. */
 #define CODE_BASE_SHIFT 13
 #define CODE_BASE_RSP 0
@@ -63,6 +65,7 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
 #define ARM64_BASE_SP 0
 #define ARM64_BASE_FP 1
 #define ARM64_BASE_LR_ALONE 3
+#define ARM64_BASE_GO 4
 #define ARM64_CFA_UNIT 16
 #define ARM64_SAVED_SHIFT 9
 #define ARM64_SAVED_MASK 0xf
@@ -82,12 +85,13 @@ enum special_code {
 #define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
 
 /* The rules that do not fit 16 bits (about one row in 800). Register numbers are DWARF's. On arm64 rbp stands for
- * x29, a return address still in x30 is VALUE_REGISTER 30, and rbx is not used. */
+ * x29, a return address still in x30 is VALUE_REGISTER 30, and rbx stands for x30, as the caller has it (Go's alone): VALUE_REGISTER is that
+ * of the register rbx_offset. */
 enum cfa_kind {
 	CFA_REGISTER = 0, /* r[cfa_register] + cfa_offset */
 	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset) + cfa_add */
 	CFA_OTHER_STACK = 2, /* as CFA_REGISTER, on another stack: it need not lie above this frame */
-	/* Go's changes of stacks (bpf/go_stack.h), x86-64: the other stack's pointer + cfa_offset. */
+	/* Go's changes of stacks (bpf/go_stack.h), on arm64 the first of them alone: the other stack's pointer + cfa_offset. */
 	CFA_GO_GOROUTINE = 3, /* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: below */
 	CFA_GO_CALLBACK = 4,  /* g.m->g0->sched.sp, or what the last such frame has saved there. g's place: below */
 	CFA_GO_CALL = 5, /* *(rsp + rbx_offset)'s stack.hi - *(rsp + cfa_add); the latter alone where the former is 0 */
@@ -96,6 +100,7 @@ enum cfa_kind {
 enum go_thread_kind {
 	GO_THREAD_FIXED = 0, /* at the thread pointer + rbx_offset */
 	GO_THREAD_SLOT = 1,  /* at the thread pointer + *(where the mapped file's byte rbx_offset would be) */
+	GO_THREAD_REGISTER = 2, /* in x28 (arm64) */
 };
 enum value_kind {
 	VALUE_SAME = 0,     /* unchanged */

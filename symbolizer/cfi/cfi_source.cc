@@ -75,7 +75,8 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
     if (found.ok()) functions = *std::move(found);
   }
   std::unique_ptr<cfi::SframeTable> sframe = cfi::SframeTable::Create(elf, source);
-  if (!section && !is_x86 && functions.empty() && sframe == nullptr)
+  std::unique_ptr<cfi::GoFrames> go = cfi::GoFrames::Create(elf, source);
+  if (!section && !is_x86 && functions.empty() && sframe == nullptr && go == nullptr)
     return absl::NotFoundError("no call frame information");
   // Without any, an empty section: all code is a gap.
   cfi::FrameSection none;
@@ -86,7 +87,7 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
       std::make_unique<Builder>(source, section.value_or(none), code, stubs, std::move(functions));
   builder->LookAt(Instructions(elf, code, file_end), elf.entry());
   if (is_x86 && IsLoader(elf)) builder->KeepRbx();
-  builder->AskFirst(cfi::GoFrames::Create(elf, source));
+  builder->AskFirst(std::move(go));
   if (section && !section->region.is_debug_frame)
     if (const auto more = cfi::FindDebugFrame(source, elf); more)
       builder->FillFrom(

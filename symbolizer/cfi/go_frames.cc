@@ -1,5 +1,7 @@
 #include "symbolizer/cfi/go_frames.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -47,19 +49,20 @@ std::optional<uint64_t> EndOfStore(std::span<const uint8_t> text, uint64_t at, i
 }  // namespace
 
 std::unique_ptr<GoFrames> GoFrames::Create(const ElfImage& image, const ByteSource& source) {
-  if (image.machine() != EM_X86_64 || !LooksLikeGo(image)) return nullptr;
+  if (!LooksLikeGo(image)) return nullptr;
   const absl::StatusOr<GoLayout> layout = FindGoLayout(image, source);
   if (!layout.ok() || layout->version == GoVersion::kGo116) return nullptr;
-  return std::unique_ptr<GoFrames>(new GoFrames(source, *layout, image.entry()));
+  return std::unique_ptr<GoFrames>(new GoFrames(source, *layout, image));
 }
 
-GoFrames::GoFrames(const ByteSource& source, const GoLayout& layout, uint64_t entry)
+GoFrames::GoFrames(const ByteSource& source, const GoLayout& layout, const ElfImage& image)
     : source_(source),
       layout_(layout),
+      is_arm64_(image.machine() == EM_AARCH64),
       functions_(Windows(source, layout.functions, 3, 4096)),
       values_(Windows(source, layout.values, 8, 1024)),
       names_(Windows(source, layout.names, 2, 1024)),
-      program_entry_(FindFunction(entry) ? entry : 0) {}
+      program_entry_(FindFunction(image.entry()) ? image.entry() : 0) {}
 
 std::optional<uint64_t> GoFrames::EntryAt(uint64_t number) {
   const uint8_t* entry = functions_.Get(number * 8, 4);
@@ -150,6 +153,10 @@ uint64_t GoFrames::SavedFrom(const Function& function, const std::vector<GoDepth
                              const std::vector<uint8_t>& text) const {
   const auto frame = std::ranges::find_if(depths, [](const GoDepth& row) { return row.bytes > 0; });
   if (frame == depths.end()) return ~uint64_t{0};
+  if (is_arm64_) {
+    const bool is_stored = (function.flags & kAssembler) == 0 || StoresArm64GoFp(text, frame->pc);
+    return is_stored ? frame->pc + 4 : ~uint64_t{0};
+  }
   if ((function.flags & kAssembler) == 0)
     return frame->bytes == 8 ? frame->pc : frame->pc + (frame->bytes <= 135 ? 5 : 8);
   const uint64_t pc = frame->pc;
@@ -166,7 +173,8 @@ std::optional<GoRuntime> GoFrames::RuntimeNear(uint64_t number, const Piece& pie
       if (!function || (function->flags & kAssembler) == 0 ||
           ReadName(function->name) != "runtime.systemstack")
         continue;
-      runtime_ = ReadGoRuntime(ReadText(*function, piece), function->entry);
+      const std::vector<uint8_t> text = ReadText(*function, piece);
+      runtime_ = is_arm64_ ? ReadArm64GoRuntime(text) : ReadGoRuntime(text, function->entry);
       if (runtime_) return runtime_;
     }
   }
@@ -175,7 +183,26 @@ std::optional<GoRuntime> GoFrames::RuntimeNear(uint64_t number, const Piece& pie
 
 namespace {
 
-u16 CodeOfDepth(int32_t depth, bool saves_rbp, RuleEncoder* encoder) {
+// The return address is at sp, and x29 right below it. Without a frame, it is in x30.
+u16 CodeOfArm64Depth(int32_t depth, bool saves_fp, RuleEncoder* encoder) {
+  if (depth < 0 || depth > kMaxDepth || depth % ARM64_CFA_UNIT != 0)
+    return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  if (depth == 0) return ARM64_BASE_SP << CODE_BASE_SHIFT;
+  const int32_t units = depth / ARM64_CFA_UNIT;
+  if (units <= CODE_CFA_MASK)
+    return static_cast<u16>(ARM64_BASE_GO << CODE_BASE_SHIFT | units |
+                            (saves_fp ? 1 << ARM64_SAVED_SHIFT : 0));
+  unwind_rule rule = {};
+  rule.cfa_register = kRegisterArm64Sp;
+  rule.cfa_offset = depth;
+  rule.ra_kind = VALUE_AT_CFA;
+  rule.ra_offset = -depth;
+  rule.rbp_kind = saves_fp ? VALUE_AT_CFA : VALUE_SAME;
+  rule.rbp_offset = saves_fp ? -depth - 8 : 0;
+  return encoder->CodeOfRule(rule);
+}
+
+u16 CodeOfX86Depth(int32_t depth, bool saves_rbp, RuleEncoder* encoder) {
   if (depth == -8) {  // syscall.rawVforkSyscall keeps its return address from the child, in r12.
     unwind_rule rule = {};
     rule.cfa_register = kRegisterRsp;
@@ -200,6 +227,19 @@ u16 CodeOfDepth(int32_t depth, bool saves_rbp, RuleEncoder* encoder) {
 
 }  // namespace
 
+u16 GoFrames::CodeOfDepth(int32_t depth, bool saves_fp, RuleEncoder* encoder) const {
+  return is_arm64_ ? CodeOfArm64Depth(depth, saves_fp, encoder)
+                   : CodeOfX86Depth(depth, saves_fp, encoder);
+}
+
+// Does its frame look as compiled functions' frames do? Assembler may make one that says nothing of its return address.
+bool GoFrames::HasKnownFrame(const Function& function, const std::vector<GoDepth>& depths,
+                             const std::vector<uint8_t>& text) const {
+  if (!is_arm64_ || (function.flags & kAssembler) == 0) return true;
+  const auto frame = std::ranges::find_if(depths, [](const GoDepth& row) { return row.bytes > 0; });
+  return frame == depths.end() || BeginsArm64GoFrame(text, frame->pc);
+}
+
 void GoFrames::AppendFunction(uint64_t number, const Function& function, const Piece& piece,
                               RuleEncoder* encoder, PageRows* rows) {
   const auto offset_of = [&piece](uint64_t address) {
@@ -207,19 +247,24 @@ void GoFrames::AppendFunction(uint64_t number, const Function& function, const P
            static_cast<uint32_t>(std::clamp(address, piece.begin, piece.end) - piece.begin);
   };
   const std::vector<GoDepth> depths = ReadDepths(function);
+  std::vector<uint8_t> text;
+  if ((function.flags & (kAssembler | kWritesSp)) != 0) text = ReadText(function, piece);
   if (depths.empty()) {
     rows->Append(offset_of(function.entry), kNone);
     return;
   }
+  const bool is_known = HasKnownFrame(function, depths, text);
   const bool is_special = function.kind != 0 || function.flags != 0;
   const std::string name = is_special ? ReadName(function.name) : "";
-  std::vector<uint8_t> text;
-  if ((function.flags & (kAssembler | kWritesSp)) != 0) text = ReadText(function, piece);
   const uint64_t saved_from = SavedFrom(function, depths, text);
   for (size_t i = 0; i < depths.size(); ++i) {
     const uint64_t begin = function.entry + depths[i].pc;
     const uint64_t end = i + 1 < depths.size() ? function.entry + depths[i + 1].pc : function.end;
     if (end <= piece.begin || begin >= piece.end) continue;
+    if (!is_known && depths[i].bytes > 0) {
+      rows->Append(offset_of(begin), kNone);
+      continue;
+    }
     const bool has_frame = depths[i].bytes >= 8 && saved_from < end - function.entry;
     const uint64_t saved = has_frame ? std::max(begin, function.entry + saved_from) : end;
     if (begin < saved) rows->Append(offset_of(begin), CodeOfDepth(depths[i].bytes, false, encoder));
@@ -239,8 +284,11 @@ void GoFrames::AppendFunction(uint64_t number, const Function& function, const P
   const std::optional<GoRuntime> runtime =
       NeedsGoRuntime(name) ? RuntimeNear(number, piece) : std::nullopt;
   const uint64_t size = function.end - function.entry;
-  for (const GoOverride& found :
-       FindGoOverrides(described, runtime ? &*runtime : nullptr, piece.begin - piece.file_offset)) {
+  const GoRuntime* known_runtime = runtime ? &*runtime : nullptr;
+  const std::vector<GoOverride> overrides =
+      is_arm64_ ? FindArm64GoOverrides(described, known_runtime)
+                : FindGoOverrides(described, known_runtime, piece.begin - piece.file_offset);
+  for (const GoOverride& found : overrides) {
     const uint64_t end = found.end >= text.size() ? size : found.end;
     // The kernel "returns" to the trampoline's first byte: it is looked up a byte before.
     const bool is_trampoline = found.is_special && found.special == SPECIAL_SIGNAL;

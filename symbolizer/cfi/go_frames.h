@@ -1,9 +1,10 @@
 // Unwind rows of a Go program, from its table of functions (pclntab): how far the stack pointer is from the return
 // address, instruction by instruction. Stripped programs have it too, and unlike Go's .debug_frame it lets us say where
 // rbp was saved: in every function with a frame right below the return address. Where the runtime goes over to
-// another stack, go_switch.h says what holds. x86-64, Go 1.18 to 1.26.
+// another stack, go_switch.h says what holds. x86-64 and arm64, Go 1.18 to 1.26.
 //
-// Sources: runtime/symtab.go, internal/abi/symtab.go (funcID, funcFlag), cmd/internal/obj/x86/obj6.go (prologues).
+// Sources: runtime/symtab.go, internal/abi/symtab.go (funcID, funcFlag), cmd/internal/obj/x86/obj6.go and
+// cmd/internal/obj/arm64/obj7.go (prologues).
 // Input:   a foreign file, so nothing in it is trusted; a page costs bounded work.
 // Memory:  some 20 KiB of windows.
 // Threads: one at a time.
@@ -45,7 +46,7 @@ class GoFrames {
   size_t memory_bytes() const;
 
  private:
-  GoFrames(const ByteSource& source, const GoLayout& layout, uint64_t entry);
+  GoFrames(const ByteSource& source, const GoLayout& layout, const ElfImage& image);
   struct Function {
     uint64_t entry = 0, end = 0;  // ELF addresses.
     uint32_t name = 0, stack = 0;
@@ -61,11 +62,15 @@ class GoFrames {
                      const std::vector<uint8_t>& text) const;
   void AppendFunction(uint64_t number, const Function& function, const Piece& piece,
                       RuleEncoder* encoder, PageRows* rows);
+  bool HasKnownFrame(const Function& function, const std::vector<GoDepth>& depths,
+                     const std::vector<uint8_t>& text) const;
+  u16 CodeOfDepth(int32_t depth, bool saves_fp, RuleEncoder* encoder) const;
   std::optional<GoRuntime> RuntimeNear(uint64_t number, const Piece& piece);
   absl::Status ReadStatus() const;
 
   const ByteSource& source_;
   const GoLayout layout_;
+  const bool is_arm64_;
   ByteWindows functions_, values_, names_;
   const uint64_t program_entry_;  // 0: it is not in Go's code.
   std::optional<GoRuntime> runtime_;

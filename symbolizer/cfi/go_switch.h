@@ -61,6 +61,15 @@ bool NeedsGoRuntime(std::string_view name);
 std::vector<GoOverride> FindGoOverrides(const GoFunctionText& function, const GoRuntime* runtime,
                                         uint64_t slot_base);
 
+// The same of arm64's code, where g is in x28, and x29 still leads to the frame that has left its stack. Sources: runtime/asm_arm64.s,
+// runtime/sys_linux_arm64.s, runtime/preempt_arm64.s, cmd/internal/obj/arm64/obj7.go of Go 1.26.
+std::optional<GoRuntime> ReadArm64GoRuntime(std::span<const uint8_t> systemstack);
+std::vector<GoOverride> FindArm64GoOverrides(const GoFunctionText& function,
+                                             const GoRuntime* runtime);
+// Does the instruction before `at` make a frame with x30 at its lower end? And has the one at `at`, or one before, stored x29 below that?
+bool BeginsArm64GoFrame(std::span<const uint8_t> text, uint64_t at);
+bool StoresArm64GoFp(std::span<const uint8_t> text, uint64_t at);
+
 }  // namespace stackray::cfi
 
 #endif  // STACKRAY_SYMBOLIZER_CFI_GO_SWITCH_H_

@@ -5,7 +5,7 @@
 
 STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as kernels_test.py. The guest's
 processor signs return addresses, and the programs are built to use that. The suite's own interpreters run in a root of
-their own. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
+their own. STACKRAY_GUEST_KERNEL: another kernel's Image, of that version. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
 Exit: 77 with the reason when QEMU, the build, the kernel or the network is missing.
 """
 
@@ -95,7 +95,36 @@ def runtime_steps(suite):
             for name, runtime in debian_runtimes.SUITES[suite].items()}
 
 
-def all_steps(suite):
+GO_FUNCTIONS = ("main.main", "main.work", "main.weigh")
+
+
+def go_steps(programs):
+    """A Go program, as it is built and stripped: every stack to its goroutine's or thread's start."""
+    def judge_go(step, version):
+        with_leaf = [(frames, n) for frames, n in judgement.folded_stacks(step.output) if GO_FUNCTIONS[-1] in frames]
+        samples = sum(n for _, n in with_leaf)
+        good = sum(n for frames, n in with_leaf if are_in_order(frames, ("runtime.main", *GO_FUNCTIONS)))
+        problems = judge_complete(step, version)
+        if 2 * good < judgement.LEAST_SAMPLES or 100 * good < judgement.LEAST_PERCENT * samples:
+            problems.append(f"{good} of {samples} stacks have {', '.join(GO_FUNCTIONS)}")
+        return problems
+    return {os.path.basename(program): (
+        record(f"{os.path.basename(program)}.folded", f"-d 6 -- timeout 8 {program}"), judge_go)
+        for program in programs}
+
+
+def build_go(folder):
+    """Paths of the programs; none: there is no Go here."""
+    if not shutil.which("go"):
+        return []
+    programs = [os.path.join(folder, name) for name in ("go_program", "go_stripped")]
+    for program, flags in zip(programs, ("", "-s -w")):
+        subprocess.run(["go", "build", f"-ldflags={flags}", "-o", program, os.path.join(HERE, "loads/go/program.go")],
+                       check=True, timeout=600, env={**os.environ, "GOARCH": "arm64", "CGO_ENABLED": "0"})
+    return programs
+
+
+def all_steps(suite, go_programs):
     """NAME → (command in the guest, judge)."""
     stackray = tool("stackray")
     children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
@@ -118,6 +147,7 @@ def all_steps(suite):
                       program="clock_reader"),
         "static_pie": shape("static_pie", 50, "_start", "main", "SpinLeaf", program="spin_static_pie"),
         **runtime_steps(suite),
+        **go_steps(go_programs),
         "kernel_log": ("dmesg", judgement.judge_kernel_log),
     }
 
@@ -135,7 +165,7 @@ def judge_complete(step, _version):
     return []
 
 
-def build_root(path, busybox, steps, add_runtimes):
+def build_root(path, busybox, steps, add_loads):
     root = GuestRoot()
     with open(busybox, "rb") as file:
         root.add_bytes("/bin/busybox", file.read())
@@ -151,7 +181,7 @@ def build_root(path, busybox, steps, add_runtimes):
     for path_of_object in our_objects():
         with open(path_of_object, "rb") as file:
             root.add_bytes(path_of_object, file.read(), 0o644)
-    add_runtimes(root)
+    add_loads(root)
     root.write(path)
 
 
@@ -171,6 +201,8 @@ def run(suite, expected, flavour):
         return SKIPPED
     try:
         vmlinuz, release = debian_kernel.fetch(FOLDER, suite, "arm64", flavour)
+        kept = os.path.dirname(vmlinuz)
+        vmlinuz = os.environ.get("STACKRAY_GUEST_KERNEL", vmlinuz)
         busybox = debian_kernel.fetch_busybox(FOLDER, suite, "arm64")
         runtimes = debian_runtimes.fetch(FOLDER, suite, "arm64")
     except (debian_kernel.Unavailable, OSError, subprocess.TimeoutExpired) as error:
@@ -180,12 +212,20 @@ def run(suite, expected, flavour):
     if ".".join(map(str, version)) != expected:
         print(f"{suite} has Linux {release} by now, not {expected}")
         return 1
+    go_programs = build_go(kept)
+    if not go_programs:
+        print("no Go here: its steps are left out")
     wanted = os.environ.get("STACKRAY_GUEST_STEPS")
-    steps = {name: step for name, step in all_steps(suite).items()
+    steps = {name: step for name, step in all_steps(suite, go_programs).items()
              if not wanted or name in wanted.split(",")}
-    kept = os.path.dirname(vmlinuz)
     root = os.path.join(kept, "root.cpio")
-    build_root(root, busybox, steps, lambda guest_root: debian_runtimes.add(guest_root, runtimes, suite))
+
+    def add_loads(guest_root):
+        debian_runtimes.add(guest_root, runtimes, suite)
+        for program in go_programs:
+            guest_root.add_file(program, program)
+
+    build_root(root, busybox, steps, add_loads)
     try:
         transcript = guest.boot(vmlinuz, root, print, lambda boot, text: keep_console(
             os.path.join(kept, f"console-{boot}.txt"), text), machine=guest.ARM64)

@@ -46,7 +46,7 @@ std::string CheckCode(u16 code, size_t rule_count, uint16_t machine) {
   if (base == CODE_BASE_RSP || base == CODE_BASE_RBP) return "";
   if ((base == CODE_BASE_LARGE || base == CODE_BASE_LARGE_SAME_RBP) && machine == EM_X86_64)
     return "";
-  if (base == ARM64_BASE_LR_ALONE && machine == EM_AARCH64) return "";
+  if ((base == ARM64_BASE_LR_ALONE || base == ARM64_BASE_GO) && machine == EM_AARCH64) return "";
   if (base == CODE_BASE_RULE) return index < rule_count ? "" : "rule index";
   if (base == CODE_BASE_SPECIAL) return index <= SPECIAL_UNSUPPORTED ? "" : "special";
   return "base";
@@ -115,7 +115,12 @@ unwind_rule Arm64Rule(u16 code) {
   unwind_rule rule{};
   rule.cfa_register = base == ARM64_BASE_FP ? 29 : 31;
   rule.cfa_offset = (code & CODE_CFA_MASK) * 16;
-  if (base == ARM64_BASE_LR_ALONE) {
+  if (base == ARM64_BASE_GO) {
+    rule.ra_kind = VALUE_AT_CFA;
+    rule.ra_offset = -rule.cfa_offset;
+    if (n != 0) rule.rbp_kind = VALUE_AT_CFA;
+    rule.rbp_offset = n != 0 ? rule.ra_offset - 8 : 0;
+  } else if (base == ARM64_BASE_LR_ALONE) {
     rule.ra_kind = VALUE_AT_CFA;
     rule.ra_offset = -8 * (n + 1);
   } else if (n == 0) {
