@@ -108,13 +108,15 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
   if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source); elf.ok()) {
     tables.is_elf = true;
     tables.entry_offset = elf->OffsetOfAddress(elf->entry());
-    // A program of another machine (under an emulator) has rules that mean something else here.
+    // A program of another machine (under an emulator) has rules that mean something else here, and its runtime's variables are not
+    // where the kernel side would look for them.
+    const bool is_ours = elf->machine() == kOurMachine;
     absl::StatusOr<UnwindTables> made =
-        elf->machine() == kOurMachine
+        is_ours
             ? UnwindTables::Create(*file->source, *elf)
             : absl::StatusOr<UnwindTables>(absl::UnimplementedError("another machine's program"));
     if (made.ok()) tables.tables = *std::move(made);
-    if (recognise_) tables.runtime = recognise_(*file, *elf);
+    if (recognise_ && is_ours) tables.runtime = recognise_(*file, *elf);
   }
   entries_.push_front(std::move(tables));
   by_identity_[file->identity] = entries_.begin();

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """stackray on arm64: cross-built (preset arm64), on a Debian suite's kernel, in QEMU.
 
-    arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the cloud's
+    arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the cloud's, or 64k for the one that
+                                                 arm64_64k_kernel.sh has built
 
 STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as kernels_test.py. The guest's
 processor signs return addresses, and the programs are built to use that. The suite's own interpreters run in a root of
-their own. STACKRAY_GUEST_KERNEL: another kernel's Image, of that version. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
+their own. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
 Exit: 77 with the reason when QEMU, the build, the kernel or the network is missing.
 """
 
@@ -124,12 +125,12 @@ def build_go(folder):
     return programs
 
 
-def all_steps(suite, go_programs):
+def all_steps(suite, flavour, go_programs):
     """NAME → (command in the guest, judge)."""
     stackray = tool("stackray")
     children = "; ".join(f"timeout 2 {live_program(name)}" for name in ("spin", "spin_static"))
     return {
-        "page_size": ("getconf PAGESIZE || cat /proc/self/smaps | grep -m1 KernelPageSize", judge_exit),
+        "page_size": ("grep -m1 KernelPageSize /proc/self/smaps", page_size_judge(flavour)),
         "doctor": (f"{stackray} doctor", judgement.judge_doctor),
         "verifier": (f"{tool('verifier_report')} {' '.join(our_objects())}", judgement.judge_verifier),
         "own_stack": (f"{tool('own_stack_test')}", judgement.judge_googletest),
@@ -152,8 +153,12 @@ def all_steps(suite, go_programs):
     }
 
 
-def judge_exit(step, _version):
-    return [] if step.code == 0 else [f"ended with {step.code}"]
+def page_size_judge(flavour):
+    expected = next((size for size in ("16", "64") if f"{size}k" in flavour), "4")
+
+    def judge_page_size(step, _version):
+        return [] if f" {expected} kB" in step.output else [f"not {expected} KiB: {step.output.strip()}"]
+    return judge_page_size
 
 
 def judge_complete(step, _version):
@@ -193,6 +198,14 @@ def missing_here():
     return f"not built for arm64: {', '.join(lacking)} in {BUILD}" if lacking else ""
 
 
+def built_kernel():
+    folder = os.path.join(FOLDER, "arm64-64k")
+    if not os.path.exists(os.path.join(folder, "release")):
+        raise debian_kernel.Unavailable(f"arm64_64k_kernel.sh has built none in {folder}")
+    with open(os.path.join(folder, "release"), encoding="utf-8") as file:
+        return os.path.join(folder, "vmlinuz"), file.read().strip()
+
+
 def run(suite, expected, flavour):
     began = time.monotonic()
     reason = missing_here()
@@ -200,9 +213,9 @@ def run(suite, expected, flavour):
         print(reason)
         return SKIPPED
     try:
-        vmlinuz, release = debian_kernel.fetch(FOLDER, suite, "arm64", flavour)
+        vmlinuz, release = built_kernel() if flavour == "64k" else debian_kernel.fetch(
+            FOLDER, suite, "arm64", flavour)
         kept = os.path.dirname(vmlinuz)
-        vmlinuz = os.environ.get("STACKRAY_GUEST_KERNEL", vmlinuz)
         busybox = debian_kernel.fetch_busybox(FOLDER, suite, "arm64")
         runtimes = debian_runtimes.fetch(FOLDER, suite, "arm64")
     except (debian_kernel.Unavailable, OSError, subprocess.TimeoutExpired) as error:
@@ -216,7 +229,7 @@ def run(suite, expected, flavour):
     if not go_programs:
         print("no Go here: its steps are left out")
     wanted = os.environ.get("STACKRAY_GUEST_STEPS")
-    steps = {name: step for name, step in all_steps(suite, go_programs).items()
+    steps = {name: step for name, step in all_steps(suite, flavour, go_programs).items()
              if not wanted or name in wanted.split(",")}
     root = os.path.join(kept, "root.cpio")
 
