@@ -192,14 +192,7 @@ u16 CodeOfArm64Depth(int32_t depth, bool saves_fp, RuleEncoder* encoder) {
   if (units <= CODE_CFA_MASK)
     return static_cast<u16>(ARM64_BASE_GO << CODE_BASE_SHIFT | units |
                             (saves_fp ? 1 << ARM64_SAVED_SHIFT : 0));
-  unwind_rule rule = {};
-  rule.cfa_register = kRegisterArm64Sp;
-  rule.cfa_offset = depth;
-  rule.ra_kind = VALUE_AT_CFA;
-  rule.ra_offset = -depth;
-  rule.rbp_kind = saves_fp ? VALUE_AT_CFA : VALUE_SAME;
-  rule.rbp_offset = saves_fp ? -depth - 8 : 0;
-  return encoder->CodeOfRule(rule);
+  return encoder->CodeOfRule(Arm64GoFrame(CFA_REGISTER, kRegisterArm64Sp, depth, depth, saves_fp));
 }
 
 u16 CodeOfX86Depth(int32_t depth, bool saves_rbp, RuleEncoder* encoder) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "symbolizer/cfi/go_override_finder.h"
 #include "symbolizer/cfi/machine.h"
 #include "symbolizer/cfi/x86_instruction.h"
 
@@ -109,13 +110,6 @@ std::vector<const Step*> SpWrites(const std::vector<Step>& steps) {
   return writes;
 }
 
-int32_t DepthAt(std::span<const GoDepth> depths, uint64_t pc) {
-  int32_t depth = 0;
-  for (const GoDepth& row : depths)
-    if (row.pc <= pc) depth = row.bytes;
-  return depth;
-}
-
 // How a thread finds its g: mov %fs:N, or of a register that has N, or has it from a slot of the file.
 bool ReadThreadPlace(const std::vector<Step>& steps, uint64_t address, GoRuntime* runtime) {
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -156,10 +150,10 @@ unwind_rule ReturnBelow(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offs
 }
 
 // The overrides of one function.
-class Finder {
+class Finder : private GoOverrideFinder {
  public:
   Finder(const GoFunctionText& function, const GoRuntime* runtime, uint64_t slot_base)
-      : function_(function),
+      : GoOverrideFinder(function),
         runtime_(runtime),
         slot_base_(slot_base),
         steps_(Decode(function.bytes, function.address)),
@@ -193,27 +187,8 @@ class Finder {
   }
 
  private:
-  uint64_t size() const { return function_.bytes.size(); }
-  int32_t Offset(uint64_t pc) const { return DepthAt(function_.depths, pc) + 8; }
+  int32_t Offset(uint64_t pc) const { return DepthAt(pc) + 8; }
   bool Saves(uint64_t pc) const { return function_.saves_rbp && Offset(pc) > 8; }
-  void Special(uint64_t begin, uint64_t end, enum special_code special) {
-    found_.push_back({.begin = begin, .end = end, .is_special = true, .special = special});
-  }
-  void Rule(uint64_t begin, uint64_t end, const unwind_rule& rule) {
-    if (begin < end) found_.push_back({.begin = begin, .end = end, .rule = rule});
-  }
-
-  // Calls visit(begin, end, depth) for what lies at `from` or behind.
-  template <typename Visit>
-  void ForDepths(uint64_t from, Visit visit) const {
-    for (size_t i = 0; i < function_.depths.size(); ++i) {
-      const uint64_t begin = std::max(function_.depths[i].pc, from);
-      const uint64_t end =
-          i + 1 < function_.depths.size() ? function_.depths[i + 1].pc : function_.bytes.size();
-      if (begin < end) visit(begin, end, function_.depths[i].bytes);
-    }
-  }
-
   // What runs on the thread's stack from here on is the scheduler's and nobody's callee.
   void EndsBehindSwitch() {
     if (!writes_.empty()) Special(writes_[0]->end, size(), SPECIAL_END);
@@ -351,7 +326,7 @@ class Finder {
     const auto first =
         std::ranges::find_if(steps_, [this](const Step& step) { return IsUnknownChange(step); });
     if (first == steps_.end()) return;
-    const int32_t depth_of_frame = DepthAt(function_.depths, first->at);
+    const int32_t depth_of_frame = DepthAt(first->at);
     if (depth_of_frame < 8) return;
     const unwind_rule rule = ReturnBelow(CFA_OTHER_STACK, kRegisterRbp, 16, true);
     ForDepths(first->end, [&](uint64_t begin, uint64_t end, int32_t depth) {
@@ -365,12 +340,10 @@ class Finder {
     });
   }
 
-  const GoFunctionText& function_;
   const GoRuntime* const runtime_;
   const uint64_t slot_base_;
   const std::vector<Step> steps_;
   const std::vector<const Step*> writes_;
-  std::vector<GoOverride> found_;
 };
 
 }  // namespace

@@ -66,6 +66,9 @@ std::vector<GoOverride> FindGoOverrides(const GoFunctionText& function, const Go
 std::optional<GoRuntime> ReadArm64GoRuntime(std::span<const uint8_t> systemstack);
 std::vector<GoOverride> FindArm64GoOverrides(const GoFunctionText& function,
                                              const GoRuntime* runtime);
+// A frame whose return address lies at its lower end, `depth` below the CFA, and x29 right below that.
+unwind_rule Arm64GoFrame(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offset, int32_t depth,
+                         bool saves_fp);
 // Does the instruction before `at` make a frame with x30 at its lower end? And has the one at `at`, or one before, stored x29 below that?
 bool BeginsArm64GoFrame(std::span<const uint8_t> text, uint64_t at);
 bool StoresArm64GoFp(std::span<const uint8_t> text, uint64_t at);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "symbolizer/cfi/go_override_finder.h"
 #include "symbolizer/cfi/go_switch.h"
 #include "symbolizer/cfi/machine.h"
 
@@ -54,31 +55,10 @@ std::optional<Access> ReadAccess(uint32_t word, bool is_load) {
 // The caller's x29 comes back: ldp x29, x30, [sp, #-8] or ldur x29, [sp, #-8].
 bool RestoresFp(uint32_t word) { return word == 0xa97ffbfd || word == 0xf85f83fd; }
 
-int32_t DepthAt(std::span<const GoDepth> depths, uint64_t pc) {
-  int32_t depth = 0;
-  for (const GoDepth& row : depths)
-    if (row.pc <= pc) depth = row.bytes;
-  return depth;
-}
-
-// A frame whose return address lies at its lower end, `depth` below the CFA, and x29 right below that.
-unwind_rule ReturnAtEnd(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offset, int32_t depth,
-                        bool saves_fp) {
-  unwind_rule rule = {};
-  rule.cfa_kind = cfa_kind;
-  rule.cfa_register = cfa_register;
-  rule.cfa_offset = cfa_offset;
-  rule.ra_kind = VALUE_AT_CFA;
-  rule.ra_offset = -depth;
-  rule.rbp_kind = saves_fp ? VALUE_AT_CFA : VALUE_SAME;
-  rule.rbp_offset = saves_fp ? -depth - 8 : 0;
-  return rule;
-}
-
-class Finder {
+class Finder : private GoOverrideFinder {
  public:
   Finder(const GoFunctionText& function, const GoRuntime* runtime)
-      : function_(function), runtime_(runtime), code_(function.bytes) {
+      : GoOverrideFinder(function), runtime_(runtime), code_(function.bytes) {
     for (uint64_t pc = 0; pc < code_.size(); pc += 4)
       if (WritesSp(code_.At(pc))) writes_.push_back(pc + 4);
   }
@@ -86,7 +66,7 @@ class Finder {
   std::vector<GoOverride> Find() {
     const std::string_view name = function_.name;
     if (name == "runtime.goexit" || name == "runtime.rt0_go" || function_.begins_program)
-      Special(0, SPECIAL_END);
+      Special(0, size(), SPECIAL_END);
     else if (name == "runtime.mcall")
       EndsBehindSwitch();
     else if (name == "runtime.clone")
@@ -103,27 +83,9 @@ class Finder {
   }
 
  private:
-  void Special(uint64_t begin, enum special_code special) {
-    found_.push_back({.begin = begin, .end = code_.size(), .is_special = true, .special = special});
-  }
-  void Rule(uint64_t begin, uint64_t end, const unwind_rule& rule) {
-    if (begin < end) found_.push_back({.begin = begin, .end = end, .rule = rule});
-  }
-
-  // Calls visit(begin, end, depth) for what lies at `from` or behind.
-  template <typename Visit>
-  void ForDepths(uint64_t from, Visit visit) const {
-    for (size_t i = 0; i < function_.depths.size(); ++i) {
-      const uint64_t begin = std::max(function_.depths[i].pc, from);
-      const uint64_t end =
-          i + 1 < function_.depths.size() ? function_.depths[i + 1].pc : code_.size();
-      if (begin < end) visit(begin, end, function_.depths[i].bytes);
-    }
-  }
-
   // What runs on the thread's stack from here on is the scheduler's and nobody's callee.
   void EndsBehindSwitch() {
-    if (!writes_.empty()) Special(writes_[0], SPECIAL_END);
+    if (!writes_.empty()) Special(writes_[0], size(), SPECIAL_END);
   }
 
   // What the kernel returns to in a new thread lies behind the parent's way out.
@@ -131,7 +93,7 @@ class Finder {
     bool is_behind_call = false;
     for (uint64_t pc = 0; pc < code_.size(); pc += 4) {
       if (code_.At(pc) == kSystemCall) is_behind_call = true;
-      if (is_behind_call && code_.At(pc) == kReturn) return Special(pc + 4, SPECIAL_END);
+      if (is_behind_call && code_.At(pc) == kReturn) return Special(pc + 4, size(), SPECIAL_END);
     }
   }
 
@@ -140,7 +102,7 @@ class Finder {
     ForDepths(0, [&](uint64_t begin, uint64_t end, int32_t depth) {
       const bool saves_fp = function_.saves_rbp && depth > 0;
       unwind_rule rule =
-          ReturnAtEnd(CFA_REGISTER, kSp, depth + kPushedBytes, depth + kPushedBytes, saves_fp);
+          Arm64GoFrame(CFA_REGISTER, kSp, depth + kPushedBytes, depth + kPushedBytes, saves_fp);
       if (depth == 0) {
         rule.ra_kind = VALUE_REGISTER;
         rule.ra_register = kLr;
@@ -216,10 +178,10 @@ class Finder {
   // Any other function that goes over to another stack (systemstack, the vDSO's callers, calls of C): x29 stays.
   void ByFramePointer() {
     if (writes_.empty()) return;
-    const int32_t depth_of_frame = DepthAt(function_.depths, writes_[0] - 4);
+    const int32_t depth_of_frame = DepthAt(writes_[0] - 4);
     if (depth_of_frame < kPushedBytes) return;
     const unwind_rule rule =
-        ReturnAtEnd(CFA_OTHER_STACK, kFp, depth_of_frame + 8, depth_of_frame, true);
+        Arm64GoFrame(CFA_OTHER_STACK, kFp, depth_of_frame + 8, depth_of_frame, true);
     ForDepths(writes_[0], [&](uint64_t begin, uint64_t end, int32_t depth) {
       if (depth < depth_of_frame) return;
       for (uint64_t pc = begin; pc < end; pc += 4)
@@ -228,11 +190,9 @@ class Finder {
     });
   }
 
-  const GoFunctionText& function_;
   const GoRuntime* const runtime_;
   const Code code_;
   std::vector<uint64_t> writes_;  // Where the instruction behind each is.
-  std::vector<GoOverride> found_;
 };
 
 }  // namespace
@@ -254,6 +214,19 @@ std::optional<GoRuntime> ReadArm64GoRuntime(std::span<const uint8_t> systemstack
     return GoRuntime{.curg_offset = from->offset, .thread_kind = GO_THREAD_REGISTER};
   }
   return std::nullopt;
+}
+
+unwind_rule Arm64GoFrame(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offset, int32_t depth,
+                         bool saves_fp) {
+  unwind_rule rule = {};
+  rule.cfa_kind = cfa_kind;
+  rule.cfa_register = cfa_register;
+  rule.cfa_offset = cfa_offset;
+  rule.ra_kind = VALUE_AT_CFA;
+  rule.ra_offset = -depth;
+  rule.rbp_kind = saves_fp ? VALUE_AT_CFA : VALUE_SAME;
+  rule.rbp_offset = saves_fp ? -depth - 8 : 0;
+  return rule;
 }
 
 std::vector<GoOverride> FindArm64GoOverrides(const GoFunctionText& function,

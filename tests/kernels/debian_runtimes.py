@@ -27,9 +27,12 @@ class Runtime:
         self.names = names or ("outermost", "callback", "innermost")
 
 
-PERL_NAMES = ("main::outermost", "main::callback", "main::innermost")
 RUBY_NAMES = ("Object#outermost", "Object#callback", "Object#innermost")
-LUA_NAMES = tuple(f"function </callbacks.lua:{line}>" for line in (14, 10, 2))
+
+# Packages of the same name in each suite.
+PERL = Runtime("perl", "usr/bin/perl", "", "pl", names=("main::outermost", "main::callback", "main::innermost"))
+LUA = Runtime("lua5.4", "usr/bin/lua5.4", "", "lua",
+              names=tuple(f"function </callbacks.lua:{line}>" for line in (14, 10, 2)))
 
 
 def php(version, options=""):
@@ -42,20 +45,20 @@ JIT = ("-d zend_extension=opcache.so -d opcache.enable_cli=1 -d opcache.lockfile
 SUITES = {
     "bookworm": {
         "python": Runtime("python3.11", "usr/bin/python3.11", "-I -S", "py", ("usr/lib/python3.11",)),
-        "perl": Runtime("perl", "usr/bin/perl", "", "pl", names=PERL_NAMES),
+        "perl": PERL,
         "ruby": Runtime("ruby3.1", "usr/bin/ruby3.1", "--disable-gems", "rb",
                         ("usr/lib/aarch64-linux-gnu/ruby/3.1.0/enc",), RUBY_NAMES),
         "php": php("8.2"),
         "php_jit": php("8.2", JIT + "function"),
-        "lua": Runtime("lua5.4", "usr/bin/lua5.4", "", "lua", names=LUA_NAMES),
+        "lua": LUA,
     },
     "trixie": {
         "python": Runtime("python3.13", "usr/bin/python3.13", "-I -S", "py", ("usr/lib/python3.13",)),
-        "perl": Runtime("perl", "usr/bin/perl", "", "pl", names=PERL_NAMES),
+        "perl": PERL,
         "ruby": Runtime("ruby3.3", "usr/bin/ruby3.3", "--disable-gems", "rb",
                         ("usr/lib/aarch64-linux-gnu/ruby/3.3.0/enc",), RUBY_NAMES),
         "php": php("8.4"),
-        "lua": Runtime("lua5.4", "usr/bin/lua5.4", "", "lua", names=LUA_NAMES),
+        "lua": LUA,
     },
 }
 

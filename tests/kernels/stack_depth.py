@@ -17,7 +17,7 @@ INSTRUCTION_BYTES = 8
 CALL, CALL_OF_OURS, LOAD_CONSTANT = 0x85, 1, 0x18
 COPY, ADD = 0xbf, 0x07  # 64 bits, from a register; with a constant
 FRAME_POINTER = 10
-SHT_SYMTAB, SHT_REL, STT_FUNC, STT_SECTION, SHF_EXECINSTR = 2, 9, 2, 3, 4
+SHT_SYMTAB, SHT_REL, STT_FUNC, SHF_EXECINSTR = 2, 9, 2, 4
 
 
 class Object:
@@ -95,9 +95,7 @@ def deepest_chain(program, function, looked, known):
     """(bytes, [function and its bytes]) from this function on."""
     if function in known:
         return known[function]
-    name, size = program.functions[function]
-    if function not in looked:
-        looked[function] = look_at(program, *function, size)
+    name, _ = program.functions[function]
     own, calls = looked[function]
     rounded = max(ROUNDED_TO, -(-own // ROUNDED_TO) * ROUNDED_TO)
     most, below = max((deepest_chain(program, called, looked, known) for called in calls), default=(0, []))
