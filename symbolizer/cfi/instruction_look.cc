@@ -16,6 +16,7 @@ constexpr ptrdiff_t kMostLookedAt = 64;
 // A function is padded with nops inside, and single traps are behind calls that do not return.
 constexpr int kTrapsBetweenFunctions = 2;
 // mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
+constexpr uint8_t kHlt = 0xf4;
 constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -382,6 +383,30 @@ class Look {
     return 0;
   }
 
+  // Bytes of a way out that begins at step `index`; 0: none does. Such code stands behind an end and is led to by nothing but a
+  // return address that somebody stored, calls what ends the program, and has `hlt` behind that, which no user's code may run:
+  // boost's fibers return there (make_fcontext()), and what lies above it on their stack is nobody's.
+  size_t WayOutBytes(size_t index) const {
+    const Step& first = steps_[index];
+    if (index == 0 || first.is_target || first.is_start ||
+        !EndsFlow(steps_[index - 1].instruction.flow))
+      return 0;
+    bool has_called = false;
+    const size_t most = std::min(steps_.size(), index + kMostLookedAt);
+    for (size_t i = index; i < most; ++i) {
+      const Step& step = steps_[i];
+      const FlowEffect flow = step.instruction.flow;
+      const size_t at = step.address - address_;
+      if (has_called)
+        return code_[at] == kHlt ? step.address + step.instruction.length - first.address : 0;
+      if ((flow != FlowEffect::kNext && flow != FlowEffect::kCall) ||
+          step.instruction.stack != StackEffect::kNone)
+        return 0;
+      has_called = flow == FlowEffect::kCall;
+    }
+    return 0;
+  }
+
   // What is on the stack from here on has nothing to do with what was.
   static bool ChangesStacks(const Step& step) {
     const StackEffect effect = step.instruction.stack;
@@ -399,19 +424,24 @@ class Look {
       while (!rows.empty() && rows.back().address >= address) rows.pop_back();
       if (rows.empty() || !(rows.back().frame == frame)) rows.push_back({address, frame});
     };
-    uint64_t signal_end = 0;
+    uint64_t special_end = 0;
+    // Returned to at its first byte, and looked up a byte before that.
+    const auto append_special = [&](uint64_t address, size_t bytes, LookedFrame::Kind kind) {
+      append(address - (address > address_ ? 1 : 0), {kind});
+      special_end = address + bytes;
+    };
     std::vector<LookedRow> ahead;  // Of the last change of stacks.
     auto next_ahead = ahead.cbegin();
-    for (const Step& step : steps_) {
-      if (const size_t bytes = SigreturnBytes(step); bytes > 0) {
-        // Returned to at its first byte, and looked up a byte before that.
-        append(step.address - (step.address > address_ ? 1 : 0), {LookedFrame::Kind::kSignal});
-        signal_end = step.address + bytes;
-      }
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
+      if (const size_t bytes = SigreturnBytes(step); bytes > 0)
+        append_special(step.address, bytes, LookedFrame::Kind::kSignal);
+      else if (const size_t way_out = WayOutBytes(i); way_out > 0)
+        append_special(step.address, way_out, LookedFrame::Kind::kOutermost);
       LookedFrame frame = step.reached ? FrameOf(step.state) : LookedFrame{};
       if (next_ahead != ahead.cend() && next_ahead->address == step.address)
         frame = (next_ahead++)->frame;
-      if (step.address >= signal_end) append(step.address, frame);
+      if (step.address >= special_end) append(step.address, frame);
       if (!ChangesStacks(step)) continue;
       const uint64_t behind = step.address - address_ + step.instruction.length;
       ahead = RowsUpToReturn(code_.subspan(behind), address_ + behind);

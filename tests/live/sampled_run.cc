@@ -175,6 +175,13 @@ double SampledRun::mean_depth() const {
   return samples == 0 ? 0 : frames / samples;
 }
 
+LoadBounds LoadBoundsFor(uint64_t usual_samples) {
+  const char* asked = std::getenv("STACKRAY_LOAD_SAMPLES");
+  const uint64_t samples = asked == nullptr ? 0 : std::strtoull(asked, nullptr, 10);
+  if (samples <= usual_samples) return {.samples = usual_samples};
+  return {.samples = samples, .least_whole = 0.998, .most_stale = 0.001};
+}
+
 void Measured(const std::string& text) {
   fmt::print("measured: {}\n", text);
   std::fflush(stdout);

@@ -68,6 +68,15 @@ class SampledRun {
 // A line of numbers that the test's output and reports show.
 void Measured(const std::string& text);
 
+// How long a test under load runs, and what it asks for. A few hundred samples tell no more than per cents; a long proof,
+// with STACKRAY_LOAD_SAMPLES of them, asks for what users are told.
+struct LoadBounds {
+  uint64_t samples = 0;
+  double least_whole = 0.99;  // Of the samples with a user stack.
+  double most_stale = 0.01;   // Of the runtime's frames.
+};
+LoadBounds LoadBoundsFor(uint64_t usual_samples);
+
 }  // namespace stackray::test
 
 #endif  // STACKRAY_TESTS_LIVE_SAMPLED_RUN_H_

@@ -258,6 +258,24 @@ TEST(InstructionLook, AnAddressFromTheNewStackIsGoneToByAJump) {
             "0:rsp+8 5:rsp+16 9:rsp+16,rbp-16 12:rsp+24,rbp-24! 21:rsp+24! 26:rsp+8! ");
 }
 
+TEST(InstructionLook, AStoredReturnAddressThatLeadsToTheEndIsOutermost) {
+  // push rbp; jmp rbx; endbr64; xor rdi, rdi; call; hlt: where a fiber of boost.context returns, looked up a byte before.
+  const std::vector<uint8_t> fiber = {0x55, 0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48,
+                                      0x31, 0xff, 0xe8, 0,    0,    0,    0,    0xf4};
+  EXPECT_EQ(Describe(fiber), "0:rsp+8 1:rsp+16,rbp-16 2:outermost ");
+  // nop instead of hlt, a jump before the call, a push: a compiler's code.
+  std::vector<uint8_t> other = fiber;
+  other[15] = 0x90;
+  EXPECT_EQ(Describe(other).find("outermost"), std::string::npos);
+  other = fiber;
+  other[7] = 0x50;
+  other[8] = other[9] = 0x90;
+  EXPECT_EQ(Describe(other).find("outermost"), std::string::npos);
+  // je into it: something leads there.
+  other = {0x74, 0x02, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 0, 0, 0, 0, 0xf4};
+  EXPECT_EQ(Describe(other).find("outermost"), std::string::npos);
+}
+
 TEST(InstructionLook, WhatIsNoWayToAReturnSaysNothingOfANewStack) {
   // mov rsp, [rdi + 48]; jmp [rdi + 56]: musl's longjmp().
   EXPECT_EQ(Describe({0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, 0x38}), "0:rsp+8 4:unknown ");
