@@ -27,12 +27,13 @@ class GoOverrideFinder {
   void Rule(uint64_t begin, uint64_t end, const unwind_rule& rule) {
     if (begin < end) found_.push_back({.begin = begin, .end = end, .rule = rule});
   }
-  // Calls visit(begin, end, depth) for what lies at `from` or behind.
+  // Calls visit(begin, end, depth) for what lies at `from` or behind. A forged table's depths may lie behind the function.
   template <typename Visit>
   void ForDepths(uint64_t from, Visit visit) const {
     for (size_t i = 0; i < function_.depths.size(); ++i) {
       const uint64_t begin = std::max(function_.depths[i].pc, from);
-      const uint64_t end = i + 1 < function_.depths.size() ? function_.depths[i + 1].pc : size();
+      const uint64_t next = i + 1 < function_.depths.size() ? function_.depths[i + 1].pc : size();
+      const uint64_t end = std::min(next, size());
       if (begin < end) visit(begin, end, function_.depths[i].bytes);
     }
   }
