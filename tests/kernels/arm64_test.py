@@ -12,7 +12,6 @@ Exit: 77 with the reason when QEMU, the build, the kernel or the network is miss
 
 import glob
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -29,38 +28,18 @@ from kernels_test import (BUILD, FOLDER, HERE, SKIPPED, judge, keep_console, liv
 
 SYSROOT = os.path.abspath(os.environ.get("STACKRAY_ARM64_SYSROOT")
                           or os.path.join(BUILD, "..", "build-arm64-sysroot"))
-LIBRARY_FOLDERS = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib")
 PROGRAMS = ("qsort_deep", "qsort_deep_stripped", "spin", "spin_static", "spin_static_pie", "recursion",
             "signal_handler", "clock_reader")
 
 
-def needed_libraries(path):
-    """Files of the sysroot that the program needs, by path in the guest; also the loader."""
-    found, wanted = {}, [path]
-    while wanted:
-        shown = subprocess.run(["readelf", "--dynamic", "--program-headers", "--wide", wanted.pop()],
-                               capture_output=True, text=True, check=True).stdout
-        names = re.findall(r"\(NEEDED\).*\[(.+)\]", shown)
-        names += [os.path.basename(name) for name in re.findall(r"interpreter: (\S+)\]", shown)]
-        for name in names:
-            places = [os.path.join(folder, name) for folder in LIBRARY_FOLDERS
-                      if os.path.exists(os.path.join(SYSROOT, folder, name))]
-            if not places:
-                raise FileNotFoundError(f"{path} needs {name}, which {SYSROOT} lacks")
-            # The loader's path is in every program.
-            place = os.path.join("lib", name) if name.startswith("ld-linux") else places[0]
-            if place not in found:
-                found[place] = os.path.join(SYSROOT, places[0])
-                wanted.append(found[place])
-    return found
-
-
 def add_program(root, path):
-    with open(path, "rb") as file:
-        root.add_bytes(path, file.read())
-    for name, library in needed_libraries(path).items():
-        with open(library, "rb") as file:
-            root.add_bytes(name, file.read())
+    """With its libraries and the loader, which programs share: GuestRoot takes a file once."""
+    root.add_file(path, path)
+    libraries = debian_runtimes.needed_libraries(SYSROOT, path)
+    for name, library in libraries.items():
+        root.add_file(f"{debian_runtimes.LIBRARY_FOLDERS[0]}/{name}", library)
+    if libraries:
+        root.add_file(debian_runtimes.LOADER, debian_runtimes.loader_of(SYSROOT))
 
 
 def shape(name, least, *functions, program=None):

@@ -98,7 +98,7 @@ def resolve(folder, path):
 
 
 def needed_libraries(folder, path):
-    """Names of the libraries that a file needs, and those need."""
+    """{name: file} of the libraries that a file needs, and those need, but the loader."""
     found, wanted = {}, [path]
     while wanted:
         shown = subprocess.run(["readelf", "--dynamic", "--wide", wanted.pop()], capture_output=True,
@@ -113,6 +113,12 @@ def needed_libraries(folder, path):
             found[name] = resolve(folder, places[0])
             wanted.append(found[name])
     return found
+
+
+def loader_of(folder):
+    """The file that LOADER is in the guest."""
+    places = [os.path.join(below, os.path.basename(LOADER)) for below in LIBRARY_FOLDERS]
+    return resolve(folder, next(place for place in places if os.path.lexists(os.path.join(folder, place))))
 
 
 def add(root, folder, suite):
@@ -130,7 +136,5 @@ def add(root, folder, suite):
                     if os.path.isfile(file) and not os.path.islink(file):
                         root.add_file(f"{ROOT}/{os.path.relpath(file, folder)}", file)
     for name, file in libraries.items():
-        root.add_file(f"{ROOT}/lib/aarch64-linux-gnu/{name}", file)
-    loaders = [os.path.join(below, os.path.basename(LOADER)) for below in LIBRARY_FOLDERS]
-    loader = next(place for place in loaders if os.path.lexists(os.path.join(folder, place)))
-    root.add_file(f"{ROOT}/{LOADER}", resolve(folder, loader))
+        root.add_file(f"{ROOT}/{LIBRARY_FOLDERS[0]}/{name}", file)
+    root.add_file(f"{ROOT}/{LOADER}", loader_of(folder))

@@ -89,40 +89,17 @@ def judge_deep(step, _version):
     return []
 
 
-def judge_python(step, _version):
-    """Python's functions by name, each run between the interpreter's own frames around it."""
-    if step.code != 0:
-        return [f"record ended with {step.code}"]
-    stacks = [(frames, n) for frames, n in folded_stacks(step.output) if "outermost" in frames]
-    samples = sum(n for _, n in stacks)
-    if samples < LEAST_SAMPLES:
-        return [f"{samples} samples with Python's functions, fewer than {LEAST_SAMPLES}"]
-    good = sum(n for frames, n in stacks if is_mixed(frames))
-    if 100 * good < LEAST_PERCENT * samples:
-        return [f"{good} of {samples} stacks have Python's frames among the native ones"]
-    return []
-
-
-def is_mixed(frames):
-    """_start, native frames, <module>, outermost; then perhaps the sort's native frames, callback, innermost."""
-    outermost = frames.index("outermost")
-    if frames[1] != "_start" or frames[outermost - 1] != "<module>":
-        return False
-    if "callback" not in frames:
-        return "innermost" not in frames
-    callback = frames.index("callback")
-    return callback > outermost + 1 and "innermost" not in frames[:callback]
-
-
-def judge_callbacks(names):
+def judge_callbacks(names, caller=None):
     """A judge of loads/callbacks.*: the functions by their names in their order, from _start, with the native sort between
-    them; `names`: outermost, callback, innermost."""
+    them; `names`: outermost, callback, innermost; `caller`: what stands right before the outermost one, where it is known."""
     outermost, callback, innermost = names
 
     def is_whole(frames):
         at = frames.index(outermost)
         # A stripped program has no _start; then the summary says that its start was reached.
         if frames[1] != "_start" and not frames[1].startswith(f"[{frames[0]}+0x"):
+            return False
+        if caller is not None and frames[at - 1] != caller:
             return False
         if callback not in frames:
             return innermost not in frames
@@ -148,6 +125,9 @@ def judge_callbacks(names):
             problems.append(f"{good} of {samples} stacks are whole and in order")
         return problems
     return judge_load
+
+
+judge_python = judge_callbacks(("outermost", "callback", "innermost"), caller="<module>")
 
 
 def judge_googletest(step, _version):

@@ -118,7 +118,8 @@ class Judges(unittest.TestCase):
     def test_python(self):
         judge = judgement.judge_python
         start = "python3;_start;main;<module>;outermost"
-        whole = start + ";list_sort;callback;innermost 90\n" + start + ";list_sort 20\n"
+        whole = (start + ";list_sort;callback;innermost 90\n" + start + ";list_sort 20\n"
+                 "user stacks: 110 of 110 complete (100.0 %)\n")
         self.good(judge, whole)
         self.bad(judge, whole, code=1)
         self.bad(judge, whole.replace("90", "70"))  # Too few samples.

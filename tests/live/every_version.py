@@ -4,8 +4,9 @@
     every_version.py BUILD [--roots FOLDER] [--stops N] [--samples N] [--languages A,B] [--only TEXT]
 
 BUILD has the test programs. What runs: the interpreters that those find on this machine (Debian's, pyenv's, what a STACKRAY_PYTHON_3_13T
-names), and those of Debian's other suites, each in a root folder of its own with its own libc, which mmdebstrap makes in FOLDER
-(BUILD/debian-roots otherwise; 4 folders, 1.3 GB) and which is used again. Needs root and, the first time, the network.
+names), those of Debian's other suites, each in a root folder of its own with its own libc, and two that are built from Debian's sources:
+Python without its lock and PHP with threads. The folders are made by mmdebstrap in FOLDER (BUILD/debian-roots otherwise; 5 of
+them, 2 GB) and used again. Needs root and, the first time, the network.
 Of each build: N stops of each kind equal to the runtime's own answer (100), and under load N samples (5,000) of which 99.8 % are
 whole and at most 0.1 % of the runtime's frames stale.
 Exit: 77 with the reason when nothing can be run, 1 when a test failed, else 0.
@@ -26,17 +27,23 @@ from debian_kernel import Unavailable, machine_mirror  # pylint: disable=wrong-i
 
 SKIPPED = 77
 OUTER_NAMESPACE = "STACKRAY_MOUNTS_ARE_PRIVATE"
-# Folder, suites, packages. Of some releases a package of a suite is missing at times: they are asked for one by one.
+# Folder, suites, packages.
 SUITES = (
     ("bullseye", ("bullseye",), ("python3", "ruby", "perl", "php7.4-cli", "php7.4-opcache")),
     ("trixie", ("trixie",), ("python3", "ruby", "perl", "php8.4-cli")),
     ("sid", ("sid",), ("python3.13", "python3.14", "python3.15", "perl", "php8.4-cli")),
     ("experimental", ("sid", "experimental"), ("ruby3.4", "php8.5-cli", "php8.6-cli")),
+    ("sources", ("trixie",), ()),
 )
+# Of the suite "sources": what build_from_source.sh makes there. (name, language, version's word, program)
+FROM_SOURCE = (("python3.13t", "python", "3_13t", "bin/python3.13t"), ("php8.4-zts", "php", "8_4_zts", "bin/php"))
 LANGUAGES = ("python", "ruby", "php", "perl")
 PROGRAM = {"python": r"python3\.(\d+)", "ruby": r"ruby(\d+)\.(\d+)", "php": r"php(\d+)\.(\d+)"}
 MEASURED = re.compile(r"^measured: (.*)$", re.MULTILINE)
 REASON = re.compile(r"Skipped\n(.*)$", re.MULTILINE)
+AGREE = re.compile(r"(\d+) of (\d+) stops agree")
+LOAD = re.compile(r"under load: (\d+) of (\d+) whole")
+STALE = (re.compile(r"come and go.*?: (\d+) frames.*?(\d+) \[stale\]"), re.compile(r"comes and goes: (\d+) frames.*?(\d+) \[stale\]"))
 FAILED = re.compile(r"^\[  FAILED  \] (\S+/\S+?),? ", re.MULTILINE)
 
 
@@ -64,7 +71,7 @@ def make_root(folder, name, suites, packages):
         file.writelines(f"deb {machine_mirror()} {suite} main\n" for suite in suites)
     subprocess.run(["rm", "-rf", "--one-file-system", root], check=True)
     made = subprocess.run(["mmdebstrap", "--variant=minbase", '--aptopt=Acquire::Check-Valid-Until "false"',
-                           f"--include={','.join(packages)}", suites[0], root, sources],
+                           *([f"--include={','.join(packages)}"] if packages else []), suites[0], root, sources],
                           capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise Unavailable(f"mmdebstrap: {made.stderr.strip().splitlines()[-1] if made.stderr.strip() else 'failed'}")
@@ -81,6 +88,19 @@ def mount_into(root):
         os.makedirs(root + place, exist_ok=True)
         option = ["-t", kind] if kind else ["--rbind"]
         subprocess.run(["mount", *option, source, root + place], check=True)
+
+
+def builds_from_source(root, logs):
+    """Made once, in a quarter of an hour."""
+    builds = []
+    for name, language, word, program in FROM_SOURCE:
+        with open(os.path.join(logs, f"make_{name}.log"), "w", encoding="utf-8") as log:
+            made = subprocess.run(["chroot", root, "sh", f"{HERE}/build_from_source.sh", name], stdout=log, stderr=log, check=False)
+        if made.returncode == 0:
+            builds.append(Build(language, word, "sources", f"chroot {root} /opt/{name}/{program}"))
+        else:
+            print(f"skipped: {name}: build_from_source.sh ended with {made.returncode}: {log.name}", flush=True)
+    return builds
 
 
 def builds_of_root(name, root):
@@ -129,6 +149,17 @@ def run(build, programs, options):
     return MEASURED.findall(text), failed, time.monotonic() - begin, (REASON.findall(text) or ["no test ran"])[0]
 
 
+def table_row(build, rows):
+    """Of all kinds of stops, of all loads, and of code that comes and goes."""
+    def sums(*patterns):
+        found = [match.groups() for row in rows for pattern in patterns for match in [pattern.search(row)] if match]
+        return [sum(int(groups[i]) for groups in found) for i in (0, 1)]
+    equal, stops = sums(AGREE)
+    whole, samples = sums(LOAD)
+    frames, stale = sums(*STALE)
+    return f"| {build.name()} | {equal:,} of {stops:,} | {whole:,} of {samples:,} | {stale:,} of {frames:,} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -162,26 +193,28 @@ def main():
             print(f"skipped: {name}: {error}", flush=True)
             continue
         mount_into(root)
-        builds += builds_of_root(name, root)
+        builds += builds_from_source(root, options.logs) if name == "sources" else builds_of_root(name, root)
     wanted = options.languages.split(",")
     builds = [build for build in builds if build.language in wanted and options.only in build.name()]
     if not builds:
         print("no interpreter of that name")
         return SKIPPED
-    bad, ran = [], 0
+    bad, table = [], []
     for build in builds:
         rows, failed, seconds, reason = run(build, programs, options)
         if not rows and not failed:
             print(f"{build.name()}: skipped: {reason}", flush=True)
             continue
-        ran += 1
+        table.append(table_row(build, rows))
         print(f"{build.name()}: {'FAILED ' + ', '.join(failed) if failed else 'passed'}, {seconds:.0f} s", flush=True)
         for row in rows:
             print(f"    {row}", flush=True)
         if failed:
             bad.append(build.name())
-    print(f"{ran} of {len(builds)} builds ran, {len(bad)} with failures{': ' + ', '.join(bad) if bad else ''}; whole outputs in {options.logs}")
-    return 1 if bad else 0 if ran else SKIPPED
+    print("| build | stops equal to its own answer | whole under load | frames [stale] of functions that come and go |\n|---|---|---|---|")
+    print("\n".join(table))
+    print(f"{len(table)} of {len(builds)} builds ran, {len(bad)} with failures{': ' + ', '.join(bad) if bad else ''}; whole outputs in {options.logs}")
+    return 1 if bad else 0 if table else SKIPPED
 
 
 if __name__ == "__main__":
