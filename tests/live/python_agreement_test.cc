@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kFrequencyHz = 499;
 constexpr int kStopTimeoutMs = 10'000;
+constexpr int kMostTries = 4;             // A stop.
 constexpr size_t kFewestOfACutDump = 90;  // faulthandler shows about 100 frames.
 constexpr size_t kDeepFrames = 900;
 constexpr int kFirstWithJit = 14;  // That says so itself.
@@ -145,7 +146,8 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
   int hung = 0;
   std::mt19937 random(20260101);
   Agreement sum, gone_on;  // Of threads that ran on is compared too, but neither side is wrong.
-  for (int i = 0; i < Stops(); ++i) {
+  // On a busy machine a thread of several that run at once may have gone on at most of the stops: those are not compared.
+  for (int i = 0; sum.stops < Stops() && i < kMostTries * Stops(); ++i) {
     usleep(static_cast<useconds_t>(random() % 30'000));
     const std::optional<RawStack> ours = (*stacks)->StopAtSample(kStopTimeoutMs);
     if (!ours.has_value()) {  // A program that hangs behind a signal is asked nothing more.
@@ -185,7 +187,7 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
   if (with_jit) {
     EXPECT_GT(sum.made, 0) << "its JIT has made nothing";
   }
-  EXPECT_LE(sum.unanswered + gone_on.stops, Stops() / 5);
+  EXPECT_GE(sum.stops, Stops() - Stops() / 5);
   // A stop may fall between two instructions that link a frame: neither side is wrong then.
   const int most_between = std::max(1, sum.stops / 50);
   EXPECT_GE(sum.equal, sum.stops - most_between) << sum.first_problem;

@@ -4,7 +4,7 @@ recorder, alive for 300 ms of CPU time. Is every frame of the interpreter named?
 
     container_roots.py STACKRAY ROOT [--programs N]
 
-ROOT is a folder made by `mmdebstrap --variant=minbase --include=python3,perl,php-cli SUITE ROOT`; of the interpreters, those that are there
+ROOT is a folder made by `mmdebstrap --variant=minbase --include=python3,perl,php-cli,ruby SUITE ROOT`; of the interpreters, those that are there
 run. Each program has functions first(), middle() and last() of 100 ms each, one after the other.
 Exit: 77 with the reason when nothing can be run, 1 when a program's function was not seen by name or a frame has no name, else 0.
 """
@@ -53,7 +53,30 @@ sub last_one { burn(shift); 1 }
 my $begin = cpu();
 first($begin + 0.1); middle($begin + 0.2); last_one($begin + 0.3);
 """
-PROGRAMS = (("python3", "python3.[0-9]*", PYTHON, ".py"), ("php", "php[0-9]*.[0-9]", PHP, ".php"), ("perl", "perl", PERL, ".pl"))
+RUBY = """
+def cpu
+  Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+end
+def burn(limit)
+  while cpu < limit
+    sum = 0
+    500.times { |i| sum += i * i }
+  end
+end
+def first(limit)
+  burn(limit)
+end
+def middle(limit)
+  burn(limit)
+end
+def last(limit)
+  burn(limit)
+end
+begun = cpu
+first(begun + 0.1); middle(begun + 0.2); last(begun + 0.3)
+"""
+PROGRAMS = (("python3", "python3.[0-9]*", PYTHON, ".py"), ("php", "php[0-9]*.[0-9]", PHP, ".php"), ("perl", "perl", PERL, ".pl"),
+            ("ruby", "ruby[0-9]*.[0-9]", RUBY, ".rb"))
 
 
 def interpreter_in(root, pattern):
@@ -90,7 +113,7 @@ def judge(name, lines):
             if NO_NAME.match(frame):
                 bad[frame] += int(count)
         for function in FUNCTIONS:
-            if re.search(rf";(main::)?{function}(_one)?(;|$)", stack):
+            if re.search(rf";(main::|Object#)?{function}(_one)?(;|$)", stack):
                 seen[function] += int(count)
     print(f"{name}: {samples} samples, " + ", ".join(f"{function} {seen[function]}" for function in FUNCTIONS) +
           f"; {sum(bad.values())} of {frames} frames unknown {dict(bad) if bad else ''}", flush=True)
