@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 namespace stackray {
 namespace {
@@ -125,6 +126,9 @@ std::optional<uint8_t> FileWindow::At(uint64_t offset) {
 }
 
 std::optional<BatchTimes> ScanBatch(FileWindow& file, uint64_t offset, uint64_t length) {
+  // What fields skip is not read: a length may say more than the file has.
+  if (length == 0 || length > UINT64_MAX - offset || !file.At(offset + length - 1))
+    return std::nullopt;
   std::optional<BatchTimes> times;
   FieldWalker fields(file, offset, offset + length);
   while (!fields.at_end()) {

@@ -42,6 +42,14 @@ TEST_F(ScanTest, AWrongLengthIsSeen) {
   EXPECT_FALSE(Scan(bytes, 0, bytes.size() + 1));  // Past the file's end.
 }
 
+// The dictionary's bytes are skipped, not read.
+TEST_F(ScanTest, AFileThatIsShorterThanTheLengthIsSeen) {
+  const std::string bytes = GoldenBatch();
+  for (const size_t there : {size_t{120}, bytes.size() - 1})
+    EXPECT_FALSE(Scan(bytes.substr(0, there), 0, bytes.size())) << there;
+  EXPECT_FALSE(Scan(bytes, 4, UINT64_MAX));
+}
+
 TEST_F(ScanTest, FarLargerThanTheWindow) {
   const SealedBatchPtr batch = FakeBatch(7, 300'000);
   const auto times = Scan(batch->bytes, 0, batch->bytes.size());
