@@ -70,7 +70,7 @@ def make_root(folder, name, suites, packages):
     stamp = root + ".packages"
     if os.path.exists(stamp):
         return root
-    sources = root + ".sources"
+    sources = root + ".list"  # Another ending would mean another format.
     with open(sources, "w", encoding="ascii") as file:
         file.writelines(f"deb {machine_mirror()} {suite} main\n" for suite in suites)
     subprocess.run(["rm", "-rf", "--one-file-system", root], check=True)
@@ -78,7 +78,8 @@ def make_root(folder, name, suites, packages):
                            *([f"--include={','.join(packages)}"] if packages else []), suites[0], root, sources],
                           capture_output=True, text=True, check=False)
     if made.returncode != 0:
-        raise Unavailable(f"mmdebstrap: {made.stderr.strip().splitlines()[-1] if made.stderr.strip() else 'failed'}")
+        errors = [line for line in made.stderr.splitlines() if line.startswith("E: ")]
+        raise Unavailable(f"mmdebstrap: {errors[0] if errors else 'failed'}")
     with open(stamp, "w", encoding="ascii") as file:
         file.write(" ".join(packages) + "\n")
     return root
@@ -86,12 +87,12 @@ def make_root(folder, name, suites, packages):
 
 def mount_into(root):
     """What a test and its target share: /tmp, this tree, devices, processes. All of it ends with this script's namespace."""
-    for kind, source, place in (("proc", "proc", "/proc"), ("", "/dev", "/dev"), ("", "/tmp", "/tmp"), ("", TREE, TREE)):
-        if place == TREE and TREE.startswith("/tmp/"):
-            continue
+    shared = [(["-t", "proc"], "proc", "/proc"), (["--rbind"], "/dev", "/dev"), (["--bind"], "/tmp", "/tmp")]
+    if not TREE.startswith("/tmp/"):
+        shared.append((["--bind"], TREE, TREE))  # The root may lie in it.
+    for options, source, place in shared:
         os.makedirs(root + place, exist_ok=True)
-        option = ["-t", kind] if kind else ["--rbind"]
-        subprocess.run(["mount", *option, source, root + place], check=True)
+        subprocess.run(["mount", *options, source, root + place], check=True)
 
 
 def builds_from_source(root, options):
