@@ -133,7 +133,8 @@ def loads_of(build, folder, interpreters):
     source = os.path.join(folder, "large.cc")
     subprocess.run([sys.executable, f"{HERE}/loads/make_large_source.py", source], check=True)
     if shutil.which("clang++"):
-        loads.append(Load("compiler", ["clang++", "-std=c++17", "-O2", "-c", source, "-o", "/dev/null"], True))
+        on_one_cpu = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]  # as bench/run.py does it
+        loads.append(Load("compiler", on_one_cpu + ["clang++", "-std=c++17", "-O2", "-c", source, "-o", "/dev/null"], True))
     return loads
 
 

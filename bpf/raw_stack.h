@@ -27,6 +27,8 @@ static __always_inline int take_raw_budget(u32 wanted)
 
 #include "bpf/stack_pieces.h"
 
+#define SAVED_BELOW_FRAME_BYTES 256 /* the registers that a function keeps for its caller lie there */
+
 /* Does the sample name the mapping at `start` already? A global function: its loop is verified once. */
 __noinline int is_known_range(u32 slot, u64 start)
 {
@@ -239,6 +241,27 @@ static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 	return end;
 }
 
+/* What is sent beside the slice of a stack that ends at `end`: all that is above it. Of one too large for that, what is above the place
+ * that the frame pointer names: a function that takes a large part of its stack at once (alloca(), Ruby's start, which
+ * touches all of it) keeps its caller there. */
+static __always_inline void plan_stack_above(struct scratch *s, u64 end)
+{
+	struct raw_copy *raw = &s->raw;
+	u64 room = (end - raw->sp) & ~7ULL;
+	u64 frame = (s->regs.r[UNWIND_FP] - SAVED_BELOW_FRAME_BYTES) & ~4095ULL;
+
+	if (room < raw->wanted) {
+		raw->wanted = room;
+		return;
+	}
+	if (room <= STACK_MAX_BYTES)
+		frame = raw->sp + raw->wanted;
+	if (frame - raw->sp < raw->wanted || frame >= end || end - frame > STACK_MAX_PIECES * STACK_PIECE_BYTES)
+		return;
+	raw->above = frame;
+	raw->stack_end = end;
+}
+
 /* The stack from the frame that could not be left, for user space to go on with. Page by page: the
  * kernel leaves a random gap below a process's argument strings, often with a page that nobody has
  * touched, a large frame may have such pages inside, and a read across them would fail as a whole. */
@@ -253,16 +276,8 @@ __noinline int attach_raw_stack(u32 slot)
 	raw = &s->raw;
 	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP] };
 	raw->wanted = RAW_STACK_MAX_BYTES - (raw->sp & 4095); /* ends with a page */
-	if (!find_mapping(slot, raw->sp)) {
-		u64 end = stack_end_of(s, raw->sp, s->found.end), room = (end - raw->sp) & ~7ULL;
-
-		if (room < raw->wanted) {
-			raw->wanted = room;
-		} else if (room <= STACK_MAX_BYTES) {
-			raw->above = raw->sp + raw->wanted;
-			raw->stack_end = end;
-		}
-	}
+	if (!find_mapping(slot, raw->sp))
+		plan_stack_above(s, stack_end_of(s, raw->sp, s->found.end));
 	if (!take_raw_budget(raw->wanted)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;

@@ -56,6 +56,22 @@ TEST_P(DeepStack, IsWholeInTheFirstSample) {
   }
 }
 
+// A stack too large to be sent whole: the slice has its lower end, the caller is megabytes above it.
+TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
+  constexpr int kCallers = 4;
+  const absl::StatusOr<std::optional<RawStack>> sampled =
+      FirstSampleOf({ProgramPath("alloca_stack")});
+  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+  const std::optional<RawStack>& first = *sampled;
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->finished_here);
+  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
+  const auto callers = std::ranges::count_if(first->frames, [](const RawFrame& frame) {
+    return frame.name.find("Begin") != std::string::npos;
+  });
+  EXPECT_EQ(callers, kCallers) << NativeText(*first);
+}
+
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
 TEST(SliceOfASmallStack, EndsWithIt) {
   constexpr uint32_t kMostBytes = 1024;  // It is one call deep.
