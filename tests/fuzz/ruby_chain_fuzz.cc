@@ -36,7 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> input(data + 2, size - 2);
   stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   const stackray::RubyChain chain = stackray::WalkRubyChain(memory, ruby->layout(), 0, 64);
-  if (chain.words.size() > 4 * STAGED_WORDS) std::abort();
+  // The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end; and the
+  // collector's frame.
+  if (chain.words.size() > 8 * STAGED_WORDS + 2) std::abort();
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
   (void)stackray::DescribeRuby(*ruby, {.words = {first.begin(), first.end()}}, 0, memory);
   // Frames that no walk found.
