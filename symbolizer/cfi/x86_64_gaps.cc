@@ -11,11 +11,19 @@ namespace {
 
 constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
 constexpr uint32_t kLeastGapBytes = 8;  // In clone3 of the C library 10 bytes have no rules.
+constexpr uint32_t kFunctionAlignment = 16;
 constexpr uint64_t kBytesBefore = 32 << 10, kBytesAfter = 4 << 10;
 
 struct Gap {
   uint32_t begin = 0, end = 0;
 };
+
+// What a compiler leaves in front of the next function; its bytes are not even read. (In 1,190 programs and libraries of Debian 12
+// one such gap held an instruction, a ret.) A gap that goes on in the next page may be longer.
+bool IsAlignment(const Gap& gap, const GapPiece& piece) {
+  return gap.end - gap.begin < kFunctionAlignment && gap.end % kFunctionAlignment == 0 &&
+         gap.end != piece.page_end;
+}
 
 std::vector<Gap> FindGaps(std::span<const PageRow> rows, const GapPiece& piece) {
   std::vector<Gap> gaps;
@@ -23,7 +31,8 @@ std::vector<Gap> FindGaps(std::span<const PageRow> rows, const GapPiece& piece) 
     const uint32_t end = i + 1 < rows.size() ? rows[i + 1].offset : PAGE_TEXT_BYTES;
     const Gap gap{std::max<uint32_t>(rows[i].offset, piece.page_begin),
                   std::min(end, piece.page_end)};
-    if (rows[i].code == kNone && gap.begin + kLeastGapBytes <= gap.end) gaps.push_back(gap);
+    if (rows[i].code == kNone && gap.begin + kLeastGapBytes <= gap.end && !IsAlignment(gap, piece))
+      gaps.push_back(gap);
   }
   return gaps;
 }

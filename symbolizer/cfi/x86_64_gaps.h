@@ -1,8 +1,9 @@
 // Rows for x86-64 code that no call frame information covers (hand-written assembler, musl, code built without tables),
 // from its instructions (instruction_look.h). Each of them is a guess, and says so.
 // Input:   a foreign file's text; every read is checked.
-// Cost:    nothing where a page has no gap of 8 bytes or more. Else one read from the first gap to the last, and where that is more
-//          than padding, one of the page and 32 KiB before it, 1 to 2 ms.
+// Cost:    nothing where a page has no gap but what aligns the next function: less than 8 bytes, or less than 16 up to a multiple of
+//          16. Else one read from the first gap to the last, and where that is more than padding, one of the page and 32 KiB
+//          before it, 1 to 2 ms.
 #ifndef STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
 #define STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
 

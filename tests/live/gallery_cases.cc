@@ -100,6 +100,16 @@ bool SignalCameIn(const GalleryStop& stop) {
   return false;
 }
 
+// The oracle's stack is ours with one frame twice: it found the leaf's caller, and at the same place again. Or it loses the stack.
+bool RepeatsAFrame(const GalleryStop& stop) {
+  const size_t same = SameFrames(stop);
+  if (same == 0 || same >= stop.theirs.size() || stop.theirs[same].pc != stop.theirs[same - 1].pc)
+    return LosesTheStack(stop);
+  GalleryStop once = stop;
+  once.theirs.erase(once.theirs.begin() + static_cast<ptrdiff_t>(same));
+  return IsCompleteEnd(stop.end) && SameFrames(once) == stop.ours.size() && AreReturns(stop, same);
+}
+
 constexpr const char* kNoRules =
     "it knows no rules for this code: it stops, leaves a caller out, or takes a word for the "
     "return address that no "
@@ -182,6 +192,8 @@ constexpr std::array kErrors = {
     OracleError{"nested_function", "gdb", "it knows no rules for code on the stack", LosesTheStack},
     OracleError{"nested_function", "dwfl", "it knows no rules for code on the stack",
                 LosesTheStack},
+    OracleError{"nested_function", "libunwind", "it knows no rules for code on the stack",
+                LosesTheStack},
     OracleError{"no_tables", "gdb", kNoRules, LosesTheStack},
     OracleError{"no_tables", "dwfl", kNoRules, LosesTheStack},
     OracleError{"no_tables", "libunwind", kNoRules, LosesTheStack},
@@ -205,7 +217,7 @@ constexpr std::array kErrors = {
     OracleError{"too_deep", "gdb", kUnbounded, HasNoBound},
     OracleError{"too_deep", "dwfl", kUnbounded, HasNoBound},
     OracleError{"too_deep", "libunwind", kUnbounded, HasNoBound},
-    OracleError{"vdso", "libunwind", kNoTable, LosesTheStack},
+    OracleError{"vdso", "libunwind", kNoTable, RepeatsAFrame},
 };
 
 }  // namespace
