@@ -466,7 +466,7 @@ std::vector<LookedRow> LookAtInstructions(std::span<const uint8_t> code, uint64_
 
 bool IsPadding(std::span<const uint8_t> code) {
   for (size_t at = 0; at < code.size();) {
-    if (code[at] == 0) {
+    if (code[at] == 0 || code[at] == 0x90 || code[at] == 0xcc) {  // nop, int3
       ++at;
       continue;
     }

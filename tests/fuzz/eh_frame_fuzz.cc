@@ -15,10 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::StatusOr<stackray::UnwindTables> tables = stackray::UnwindTables::Create(source, *elf);
   if (!tables.ok()) return 0;
   const stackray::PageRange range = tables->pages();
-  for (uint32_t i = 0; i < std::min(range.page_count, 8u); ++i) {
+  for (uint32_t i = 0; i < std::min(range.page_count, 4u); ++i) {
     const absl::StatusOr<std::vector<uint8_t>> blob = tables->BuildPage(range.first_page + i);
     if (!blob.ok()) continue;
     if (!stackray::DecodePage(*blob, elf->machine()).error.empty()) std::abort();
+    if (i > 0) continue;
     const absl::StatusOr<std::vector<uint8_t>> again = tables->BuildPage(range.first_page + i);
     if (!again.ok() || *again != *blob) std::abort();
   }

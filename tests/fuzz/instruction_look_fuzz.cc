@@ -10,7 +10,7 @@
 using stackray::cfi::LookedFrame;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::span<const uint8_t> code(data, size < 65536 ? size : 65536);
+  const std::span<const uint8_t> code(data, size < 8192 ? size : 8192);
   constexpr uint64_t kAddress = 0x400000;
   uint64_t last = 0;
   for (const stackray::cfi::LookedRow& row : stackray::cfi::LookAtInstructions(code, kAddress)) {
