@@ -131,7 +131,7 @@ class Decoder {
     if (!ReadOpcode()) return {};
     if ((form_ & kModRm) != 0) ReadModRm();
     ReadImmediate();
-    if (!ok_) return {};
+    if (!ok_ || at_ > bytes_.size()) return {};
     out_.length = static_cast<uint8_t>(at_);
     if (!vector_) Interpret();
     return out_;

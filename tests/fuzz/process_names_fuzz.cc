@@ -26,7 +26,7 @@ void CheckEvent(const uint8_t* data, size_t size) {
   record->header = {RECORD_LAYOUT_VERSION, RECORD_EXEC, static_cast<u32>(words.size() * 8), 1};
   record->path_bytes = static_cast<u16>(names / 2);
   record->cgroup_bytes = static_cast<u16>(names - names / 2);
-  std::memcpy(record + 1, data, names);
+  if (names > 0) std::memcpy(record + 1, data, names);
   const auto decoded =
       stackray::DecodeRecord({reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8});
   if (!decoded.ok()) return;

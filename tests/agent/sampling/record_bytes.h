@@ -42,7 +42,7 @@ inline uint64_t FrameWord(frame_kind kind, uint64_t range, uint64_t offset) {
 }
 
 inline void SetCommand(std::string_view text, char (&command)[COMMAND_BYTES]) {
-  std::memcpy(command, text.data(), std::min<size_t>(text.size(), COMMAND_BYTES - 1));
+  text.copy(command, COMMAND_BYTES - 1);
 }
 
 inline RecordBytes MakeSample(const SampleParts& parts) {

@@ -70,6 +70,27 @@ TEST(X86Instruction, HasTheLengthThatObjdumpSays) {
   EXPECT_LE(differ, compared / 10'000) << first;
 }
 
+// All first bytes, with and without prefixes; a caller goes on at begin + length.
+TEST(X86Instruction, IsNeverLongerThanItsBytes) {
+  const std::vector<std::vector<uint8_t>> prefixes = {{},     {0x66},       {0x67},
+                                                      {0x48}, {0xf3, 0x0f}, {0x0f}};
+  uint64_t whole = 0;
+  for (const std::vector<uint8_t>& prefix : prefixes)
+    for (int opcode = 0; opcode < 256; ++opcode) {
+      std::vector<uint8_t> code = prefix;
+      code.push_back(static_cast<uint8_t>(opcode));
+      code.resize(24, 0x84);
+      const size_t length = DecodeX86(code, 0x1000).length;
+      EXPECT_LE(length, 15u);
+      whole += length > 0;
+      for (size_t given = 0; given < length; ++given)
+        EXPECT_EQ(DecodeX86(std::span(code).first(given), 0x1000).length, 0)
+            << fmt::format("{} of {} bytes of opcode {:x}", given, length, opcode);
+    }
+  EXPECT_GT(whole, 1000u);
+  EXPECT_EQ(DecodeX86(std::vector<uint8_t>{0xa1, 0, 0}, 0x1000).length, 0);
+}
+
 TEST(InstructionLook, FindsTheRulesOfTheCLibraryWithoutItsTables) {
   const std::optional<Text> text = LibraryText();
   if (!text) GTEST_SKIP() << "no x86-64 C library";
