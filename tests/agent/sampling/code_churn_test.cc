@@ -31,6 +31,12 @@ constexpr uint64_t kSamplesOfABatch = 50;  // 499 Hz would have ten times as man
 constexpr uint64_t kSteps = 10;
 constexpr size_t kHeaderBytes = 256;  // More than any object's fields.
 constexpr uint32_t kMinor = 11;
+// A sanitizer's own heap keeps what is freed for a while, and mallinfo2() knows nothing of it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHeapIsMeasured = false;
+#else
+constexpr bool kHeapIsMeasured = true;
+#endif
 
 // What becomes of a code object before it is named: sent by BPF; still in the process; sent and never asked for; sent without its lines, and
 // still there; not sent, and another one's by now.
@@ -214,6 +220,7 @@ TEST_F(CodeChurn, MemoryForNamesIsFlat) {
   EXPECT_EQ(wrong_, 0u);
   EXPECT_LE(most_names, kNameBytes + kNameBytes / 2);
   EXPECT_GE(most_names, kNameBytes) << "the bound was not reached: nothing is shown";
+  if (!kHeapIsMeasured) return;
   // Full after the second step at the latest; nothing comes to it afterwards.
   const size_t warm = heap[1];
   EXPECT_LE(*std::max_element(heap.begin() + 2, heap.end()), warm + warm / 20 + (256 << 10));
