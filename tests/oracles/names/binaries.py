@@ -107,7 +107,7 @@ BUILT = (
     ("go-stripped", "Go, -s -w", ("go",),
      "go build -o $NAME-whole cmd/asm && go build -ldflags='-s -w' -o $NAME cmd/asm", "go-stripped-whole"),
     ("ocaml", "OCaml", ("ocamlopt",), f"cp {HERE}/words.ml . && ocamlopt -g words.ml -o $NAME", ""),
-    ("d", "D, ldc", ("ldc2",), f"ldc2 -g -O2 -link-defaultlib-shared=false -L=-lz {HERE}/words.d -of=$NAME", ""),
+    ("d", "D, ldc", ("ldc2",), f"ldc2 -g -O2 -link-defaultlib-shared=false -L=--no-as-needed -L=-lz {HERE}/words.d -of=$NAME", ""),
     ("huge", "C++, generated, 1 GB", (GCC, "ld.lld-16"), f"sh {HERE}/huge.sh", ""),
 )
 
