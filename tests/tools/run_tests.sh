@@ -19,6 +19,7 @@ results=$build/test-results
 mkdir -p "$results"
 rm -f "$results"/{host,bpf}{,-again}.xml "$results"/verify.xml
 results=$(cd "$results" && pwd)
+export TSAN_OPTIONS="${TSAN_OPTIONS:-suppressions=$(cd "$tools/../sanitizers" && pwd)/tsan_suppressions.txt}"
 
 as_root=()
 if [ "$(id -u)" -ne 0 ] && sudo -n true 2>/dev/null; then as_root=(sudo -n -E); fi
