@@ -148,6 +148,12 @@ static __always_inline int step_rule(struct scratch *s)
 		return end;
 	cfa += (s64)rule->cfa_offset;
 	if (rule->cfa_kind == CFA_DEREF) {
+		if (rule->cfa_index) {
+			end = read_register(s, rule->cfa_index - 1, &pc);
+			if (end)
+				return end;
+			cfa += 8 * pc;
+		}
 		if (read_word(s, cfa, &cfa))
 			return END_READ_FAULT;
 		cfa += (s64)rule->cfa_add;

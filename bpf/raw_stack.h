@@ -226,7 +226,11 @@ __noinline int copy_raw_page(u32 slot)
  *
  * Goroutines' stacks lie in mappings that hold many of them. But each thread's g, the word below the thread pointer in programs
  * that Go links itself on x86-64, begins with its stack's bounds (runtime/runtime2.go, type stack, Go 1.4 to 1.26).
- * Whatever else is found there counts if it has sp between two words. */
+ * Whatever else is found there counts if it has sp between two words.
+ *
+ * glibc and musl keep a thread's own data, where the thread pointer points to, above its stack in one mapping (nptl/allocatestack.c
+ * of 2.36, src/thread/pthread_create.c of 1.2.3), and the kernel joins that mapping with memory that happens to lie behind it: rustc's threads
+ * lie below an arena of malloc(), which grows. */
 static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 {
 #ifndef STACKRAY_ARM64
@@ -238,6 +242,8 @@ static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 	    words[2] < end)
 		return words[2];
 #endif
+	if (end - sp > STACK_MAX_BYTES && thread_pointer_of(current_task()) - sp < end - sp)
+		return thread_pointer_of(current_task());
 	return end;
 }
 

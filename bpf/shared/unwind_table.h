@@ -89,7 +89,7 @@ enum special_code {
  * of the register rbx_offset. */
 enum cfa_kind {
 	CFA_REGISTER = 0, /* r[cfa_register] + cfa_offset */
-	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset) + cfa_add */
+	CFA_DEREF = 1,    /* *(r[cfa_register] + cfa_offset + 8 * the register of cfa_index) + cfa_add */
 	CFA_OTHER_STACK = 2, /* as CFA_REGISTER, on another stack: it need not lie above this frame */
 	/* Go's changes of stacks (bpf/go_stack.h), on arm64 the first of them alone: the other stack's pointer + cfa_offset. */
 	CFA_GO_GOROUTINE = 3, /* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: below */
@@ -124,7 +124,9 @@ struct unwind_rule {
 	s32 rbp_offset;
 	s32 ra_offset;
 	s32 rbx_offset;
-	u32 guessed;     /* 1: from instructions, no compiler says so (SAMPLE_GUESSED) */
+	u8 guessed;      /* 1: from instructions, no compiler says so (SAMPLE_GUESSED) */
+	u8 cfa_index;    /* of CFA_DEREF: a register's number + 1 (OpenSSL's bn_mul_mont has rsp saved above a number of words), 0: none */
+	u16 reserved;    /* zero */
 };
 static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
 

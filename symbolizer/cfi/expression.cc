@@ -28,10 +28,14 @@ bool FitsInt32(int64_t value) {
          value <= std::numeric_limits<int32_t>::max();
 }
 
+bool IsRegister(uint8_t opcode) {
+  return opcode >= DW_OP_breg0 && opcode < DW_OP_breg0 + Machine::kMaxRegisters;
+}
+
 // `base + offset` at the expression's start.
 bool ParseBase(ByteCursor& cursor, LinearExpression* linear) {
   const uint8_t opcode = cursor.Read<uint8_t>();
-  if (opcode >= DW_OP_breg0 && opcode < DW_OP_breg0 + Machine::kMaxRegisters) {
+  if (IsRegister(opcode)) {
     linear->base_register = static_cast<uint8_t>(opcode - DW_OP_breg0);
   } else if (opcode == DW_OP_bregx) {
     const uint64_t number = cursor.ReadUleb();
@@ -42,6 +46,16 @@ bool ParseBase(ByteCursor& cursor, LinearExpression* linear) {
   }
   linear->offset = cursor.ReadSleb();
   return cursor.ok() && FitsInt32(linear->offset);
+}
+
+// What follows the opcode of a second register: + 8 * that register.
+bool ParseIndex(ByteCursor& cursor, uint8_t opcode, LinearExpression* linear) {
+  if (linear->index_register || linear->dereferenced || cursor.ReadSleb() != 0) return false;
+  linear->index_register = static_cast<uint8_t>(opcode - DW_OP_breg0);
+  const uint8_t number = cursor.Read<uint8_t>(), operation = cursor.Read<uint8_t>();
+  const bool is_eightfold = (number == DW_OP_lit8 && operation == DW_OP_mul) ||
+                            (number == DW_OP_lit3 && operation == DW_OP_shl);
+  return is_eightfold && cursor.Read<uint8_t>() == DW_OP_plus && cursor.ok();
 }
 
 }  // namespace
@@ -60,6 +74,8 @@ std::optional<LinearExpression> ParseLinearExpression(std::span<const uint8_t> e
       if (!FitsInt32(sum)) return std::nullopt;
     } else if (opcode == DW_OP_deref && !linear.dereferenced) {
       linear.dereferenced = true;
+    } else if (IsRegister(opcode)) {
+      if (!ParseIndex(cursor, opcode, &linear)) return std::nullopt;
     } else {
       return std::nullopt;
     }

@@ -8,9 +8,11 @@
 
 namespace stackray::cfi {
 
-// r[base_register] + offset, or *(r[base_register] + offset) + add when `dereferenced`.
+// r[base_register] + offset, or *(r[base_register] + offset) + add when `dereferenced`; in either form 8 * *index_register is added
+// to the offset where there is one (OpenSSL's bn_mul_mont: crypto/bn/asm/x86_64-mont.pl of 3.0).
 struct LinearExpression {
   uint8_t base_register = 0;
+  std::optional<uint8_t> index_register;
   bool dereferenced = false;
   int64_t offset = 0;
   int64_t add = 0;

@@ -28,7 +28,7 @@ struct EncodedValue {
 
 std::optional<EncodedValue> EncodeExpressionValue(const RegisterRule& rule) {
   const std::optional<LinearExpression> linear = ParseLinearExpression(rule.Expression());
-  if (!linear) return std::nullopt;
+  if (!linear || linear->index_register) return std::nullopt;
   const bool is_address = rule.kind == RuleKind::kExpression;
   if (is_address != linear->dereferenced && linear->add == 0)
     return EncodedValue{VALUE_AT_REGISTER, linear->base_register, static_cast<s32>(linear->offset)};
@@ -67,8 +67,9 @@ bool SetCfa(bool dereferenced, uint8_t base_register, int64_t offset, int64_t ad
 
 bool SetCfaToExpression(std::span<const uint8_t> expression, unwind_rule* rule) {
   const std::optional<LinearExpression> linear = ParseLinearExpression(expression);
-  return linear &&
-         SetCfa(linear->dereferenced, linear->base_register, linear->offset, linear->add, rule);
+  if (!linear || (linear->index_register && !linear->dereferenced)) return false;
+  if (linear->index_register) rule->cfa_index = static_cast<u8>(*linear->index_register + 1);
+  return SetCfa(linear->dereferenced, linear->base_register, linear->offset, linear->add, rule);
 }
 
 bool EncodeCfa(const CfaRule& cfa, unwind_rule* rule) {
@@ -95,7 +96,7 @@ bool EncodeStackPointer(const CfaState& state, unwind_rule* rule) {
     case RuleKind::kRegister: return SetCfa(false, rsp.other_register, 0, 0, rule);
     case RuleKind::kExpression: {
       const std::optional<LinearExpression> saved = ParseLinearExpression(rsp.Expression());
-      return saved && !saved->dereferenced &&
+      return saved && !saved->dereferenced && !saved->index_register &&
              SetCfa(true, saved->base_register, saved->offset, 0, rule);
     }
     case RuleKind::kValueExpression: return SetCfaToExpression(rsp.Expression(), rule);
@@ -109,7 +110,7 @@ bool HasOwnCfa(const unwind_rule& rule, const CfaRule& cfa) {
   unwind_rule own{};
   return EncodeCfa(cfa, &own) && own.cfa_kind == rule.cfa_kind &&
          own.cfa_register == rule.cfa_register && own.cfa_offset == rule.cfa_offset &&
-         own.cfa_add == rule.cfa_add;
+         own.cfa_add == rule.cfa_add && own.cfa_index == rule.cfa_index;
 }
 
 // "At CFA + n" of the instructions' CFA, as "at register + m".
@@ -124,7 +125,7 @@ bool Translate(const CfaRule& cfa, EncodedValue* value) {
 
 bool IsKernelSignalFrame(const unwind_rule& rule) {
   return rule.cfa_kind == CFA_DEREF && rule.cfa_register == kRegisterRsp &&
-         rule.cfa_offset == kUcontextRsp && rule.cfa_add == 0 &&
+         rule.cfa_offset == kUcontextRsp && rule.cfa_add == 0 && rule.cfa_index == 0 &&
          rule.ra_kind == VALUE_AT_REGISTER && rule.ra_register == kRegisterRsp &&
          rule.ra_offset == kUcontextRip && rule.rbp_kind == VALUE_AT_REGISTER &&
          rule.rbp_register == kRegisterRsp && rule.rbp_offset == kUcontextRbp;

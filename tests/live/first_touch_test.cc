@@ -175,12 +175,14 @@ TEST_F(NeverSeen, ProgramsHaveRowsSoonAfterTheirExec) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(FirstTouch, DeepStack,
-                         testing::Values(std::vector<std::string>{},
-                                         std::vector<std::string>{"in a thread"}),
-                         [](const auto& instance) {
-                           return std::string(instance.param.empty() ? "main" : "thread");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    FirstTouch, DeepStack,
+    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"in a thread"},
+                    std::vector<std::string>{"in a thread", "below other memory"}),
+    [](const auto& instance) {
+      const size_t words = instance.param.size();
+      return std::string(words == 0 ? "main" : words == 1 ? "thread" : "below_memory");
+    });
 
 }  // namespace
 }  // namespace stackray::test

@@ -175,6 +175,36 @@ TEST(SignalFrames, OfTheKernelsLayoutAreSpecial) {
   EXPECT_EQ(page.rules[1].signal_frame, 1);
 }
 
+// As OpenSSL's bn_mul_mont has it: rsp is saved above as many words as r9 says.
+TEST(Expressions, MayAddARegistersWords) {
+  const auto indexed = [](std::vector<uint8_t> eightfold, std::vector<uint8_t> rest) {
+    const std::vector<uint8_t> both =
+        Join({{0x77, 8, 0x79, 0}, std::move(eightfold), std::move(rest)});
+    return Join({{0x0f, static_cast<uint8_t>(both.size())}, both});
+  };
+  const std::vector<uint8_t> multiplied = {0x38, 0x1e, 0x22}, shifted = {0x33, 0x24, 0x22};
+  const std::vector<uint8_t> deref = {0x06, 0x23, 8};
+  FrameFile file;
+  file.entries = {
+      {0, 16, indexed(multiplied, deref)},
+      {16, 16, indexed(shifted, deref)},
+      {32, 16, indexed(multiplied, {})},             // Not read: no CFA of that kind.
+      {48, 16, indexed({0x34, 0x1e, 0x22}, deref)},  // Fourfold.
+      {64, 16, indexed({0x38, 0x1e, 0x1c}, deref)},  // Subtracted.
+      {80, 16, indexed(multiplied, {0x06, 0x79, 0, 0x38, 0x1e, 0x22})}};  // Added behind the read.
+  const DecodedPage page = FirstPage(file);
+  ASSERT_EQ(page.rules.size(), 1u);  // Both ways to say it are one.
+  EXPECT_EQ(TextAt(page, 0), "exp");
+  EXPECT_EQ(TextAt(page, 16), "exp");
+  for (const unsigned at : {32, 48, 64, 80}) EXPECT_EQ(TextAt(page, at), "UNSUPPORTED") << at;
+  const unwind_rule& rule = page.rules[0];
+  EXPECT_EQ(rule.cfa_kind, CFA_DEREF);
+  EXPECT_EQ(rule.cfa_register, 7);
+  EXPECT_EQ(rule.cfa_index, 9 + 1);
+  EXPECT_EQ(rule.cfa_offset, 8);
+  EXPECT_EQ(rule.cfa_add, 8);
+}
+
 TEST(Plt, OnlyItsExactExpressionIsSpecial) {
   const auto plt = [](uint8_t threshold) {
     return std::vector<uint8_t>{0x0f, 11,        0x77, 8,    0x80, 0,   0x3f,
