@@ -91,7 +91,11 @@ CodeText DescribeRule(const unwind_rule& rule, uint16_t machine) {
     text.cfa = text.cfa_exact = fmt::format("other stack{:+}", rule.cfa_offset);
   } else {
     text.cfa = "exp";
-    text.cfa_exact = Based(rule.cfa_register, rule.cfa_offset, machine) + ", DW_OP_deref";
+    text.cfa_exact = Based(rule.cfa_register, rule.cfa_offset, machine);
+    if (rule.cfa_index != 0)
+      text.cfa_exact +=
+          ", " + Based(rule.cfa_index - 1u, 0, machine) + ", DW_OP_lit8, DW_OP_mul, DW_OP_plus";
+    text.cfa_exact += ", DW_OP_deref";
     if (rule.cfa_add != 0) text.cfa_exact += fmt::format(", DW_OP_plus_uconst {:#x}", rule.cfa_add);
   }
   text.rbp = ValueText(rule.rbp_kind, rule.rbp_register, rule.rbp_offset, machine);
