@@ -113,7 +113,10 @@ std::string LlvmDifference(const CodeText& ours, const OracleRow* row) {
                ? ""
                : "not a signal frame";
   if (ours.special == "UNSUPPORTED")
-    return row->cfa.find("DW_OP_and") != std::string::npos ? "" : "should be supported";
+    return row->cfa.find("DW_OP_mul") != std::string::npos ||
+                   row->cfa.find("DW_OP_and") != std::string::npos
+               ? ""
+               : "should be supported";
   if (!row->rsp.empty()) return "";  // Rebased: readelf's comparison has these.
   // No offset is printed where it is 0.
   const std::string cfa =
