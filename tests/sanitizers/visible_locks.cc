@@ -1,6 +1,6 @@
 // ThreadSanitizer sees a lock only where the lock's own code was built with it. The distribution's Abseil was not, so that everything an
 // absl::Mutex guards would be a race. In builds for it this file stands before the library's functions and says what they order;
-// it is part of each of their programs. The library's other ways to lock (readers, TryLock, LockWhen) are not used here.
+// it is a library that each of their programs is linked with first. The library's other ways to lock (readers, TryLock, LockWhen) are not used here.
 // Source: sanitizer/tsan_interface.h of gcc 12; the conditions of threads that wait are evaluated by the one that unlocks (absl/synchronization/mutex.h).
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
@@ -36,6 +36,17 @@ class GivenAway {
   ~GivenAway() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
 };
 
+// And is there again afterwards.
+class Waiting {
+ public:
+  explicit Waiting(absl::Mutex* mutex) : mutex_(mutex), given_(mutex) {}
+  ~Waiting() { __tsan_acquire(mutex_); }
+
+ private:
+  absl::Mutex* const mutex_;
+  const GivenAway given_;
+};
+
 }  // namespace
 
 namespace absl {
@@ -52,34 +63,20 @@ void Mutex::Unlock() {
 }
 
 void Mutex::Await(const Condition& condition) {
-  {
-    const GivenAway given(this);
-    Next<void(Mutex*, const Condition&)>(STACKRAY_MUTEX("5AwaitERKNS0_9ConditionE"))(this,
-                                                                                     condition);
-  }
-  __tsan_acquire(this);
+  const Waiting waiting(this);
+  Next<void(Mutex*, const Condition&)>(STACKRAY_MUTEX("5AwaitERKNS0_9ConditionE"))(this, condition);
 }
 
 bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
-  bool result = false;
-  {
-    const GivenAway given(this);
-    result = Next<bool(Mutex*, const Condition&, Duration)>(STACKRAY_MUTEX(
-        "16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE"))(this, condition, timeout);
-  }
-  __tsan_acquire(this);
-  return result;
+  const Waiting waiting(this);
+  return Next<bool(Mutex*, const Condition&, Duration)>(STACKRAY_MUTEX(
+      "16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE"))(this, condition, timeout);
 }
 
 bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
-  bool result = false;
-  {
-    const GivenAway given(this);
-    result = Next<bool(Mutex*, const Condition&, Time)>(STACKRAY_MUTEX(
-        "17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE"))(this, condition, deadline);
-  }
-  __tsan_acquire(this);
-  return result;
+  const Waiting waiting(this);
+  return Next<bool(Mutex*, const Condition&, Time)>(
+      STACKRAY_MUTEX("17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE"))(this, condition, deadline);
 }
 
 ABSL_NAMESPACE_END
