@@ -71,7 +71,9 @@ void CompareWithDebugFrame(const std::string& path, uint16_t machine) {
   }
   EXPECT_GT(compared, 5000u);
   EXPECT_EQ(different, 0u);
-  if (machine == EM_AARCH64) EXPECT_LE(unsaid, 4u);
+  if (machine == EM_AARCH64) {
+    EXPECT_LE(unsaid, 4u);
+  }
   EXPECT_GT(saved, compared / 4);  // Every function with a frame.
   EXPECT_GT(changes, 10u);
   std::fprintf(stderr,
