@@ -79,6 +79,19 @@ int ForwardSome(void* context, void* data, size_t size) {
   return ++some.taken < kMostSamplesAtOnce ? 0 : -ECANCELED;
 }
 
+// `wake`: an eventfd that ends the wait.
+void WaitForRing(const ring_buffer* ring, const UniqueFd& wake, int timeout_ms) {
+  pollfd ready[] = {{ring_buffer__epoll_fd(ring), POLLIN, 0}, {wake.get(), POLLIN, 0}};
+  poll(ready, std::size(ready), timeout_ms);
+  uint64_t wakes = 0;
+  if (ready[1].revents != 0) (void)!read(wake.get(), &wakes, sizeof(wakes));
+}
+
+void Wake(const UniqueFd& eventfd) {
+  const uint64_t one = 1;
+  (void)!write(eventfd.get(), &one, sizeof(one));
+}
+
 }  // namespace
 
 class Sampler::Impl {
@@ -102,7 +115,7 @@ class Sampler::Impl {
   ring_buffer* misses_ = nullptr;
   TakeSome take_samples_;
   TakeRecord take_miss_;
-  UniqueFd miss_reader_wake_;  // An eventfd.
+  UniqueFd sample_reader_wake_, miss_reader_wake_;  // Each an eventfd.
   control* control_ = nullptr;
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
@@ -153,8 +166,10 @@ absl::Status Sampler::Impl::OpenRings() {
   samples_ =
       ring_buffer__new(bpf_map__fd(skeleton_->maps.samples), ForwardSome, &take_samples_, nullptr);
   misses_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.misses), Forward, &take_miss_, nullptr);
-  miss_reader_wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (samples_ == nullptr || misses_ == nullptr || !miss_reader_wake_.valid())
+  for (UniqueFd* wake : {&sample_reader_wake_, &miss_reader_wake_})
+    wake->reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (samples_ == nullptr || misses_ == nullptr || !sample_reader_wake_.valid() ||
+      !miss_reader_wake_.valid())
     return absl::InternalError(absl::StrCat("cannot map the rings: ", strerror(errno)));
   return absl::OkStatus();
 }
@@ -285,27 +300,23 @@ void Sampler::Stop() {
   impl_->control_->enabled = 0;
 }
 
-int Sampler::ReadSamples(int timeout_ms, const TakeRecord& take) {
+int Sampler::ReadSamples(const TakeRecord& take) {
   TakeSome& some = impl_->take_samples_ = {.take = take};
-  if (timeout_ms > 0) ring_buffer__poll(impl_->samples_, timeout_ms);
-  if (some.taken == 0) ring_buffer__consume(impl_->samples_);
+  ring_buffer__consume(impl_->samples_);
   return some.taken;
 }
 
+void Sampler::WaitForSamples() { WaitForRing(impl_->samples_, impl_->sample_reader_wake_, -1); }
+
+void Sampler::WakeSampleReader() { Wake(impl_->sample_reader_wake_); }
+
 int Sampler::ReadMisses(int timeout_ms, const TakeRecord& take) {
   impl_->take_miss_ = take;
-  pollfd ready[] = {{ring_buffer__epoll_fd(impl_->misses_), POLLIN, 0},
-                    {impl_->miss_reader_wake_.get(), POLLIN, 0}};
-  poll(ready, std::size(ready), timeout_ms);
-  uint64_t wakes = 0;
-  if (ready[1].revents != 0) (void)!read(impl_->miss_reader_wake_.get(), &wakes, sizeof(wakes));
+  WaitForRing(impl_->misses_, impl_->miss_reader_wake_, timeout_ms);
   return ring_buffer__poll(impl_->misses_, 0);
 }
 
-void Sampler::WakeMissReader() {
-  const uint64_t one = 1;
-  (void)!write(impl_->miss_reader_wake_.get(), &one, sizeof(one));
-}
+void Sampler::WakeMissReader() { Wake(impl_->miss_reader_wake_); }
 
 void Sampler::ReturnRawBudget(uint64_t bytes) {
   if (bytes != 0)

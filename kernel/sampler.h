@@ -1,14 +1,13 @@
 // The sampling programs in the kernel, as an object: load, start, read, stop.
 //
-// Threads: ReadSamples() on one thread, ReadMisses() on one thread, everything else on any; the
-//          destructor when both have returned.
+// Threads: ReadSamples() one at a time, WaitForSamples() on one thread, ReadMisses() on one thread, everything else on any;
+//          the destructor when all of them have returned.
 // Errors:  FailedPrecondition with what to do, for a host that cannot sample (no BTF, no rights, a
 //          kernel that is refused); Internal for what the kernel refuses unexpectedly.
 #ifndef STACKRAY_KERNEL_SAMPLER_H_
 #define STACKRAY_KERNEL_SAMPLER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "bpf/shared/counters.h"
 #include "kernel/row_memory.h"
 #include "kernel/runtime_memory.h"
+#include "kernel/sample_ring.h"
 
 namespace stackray {
 
@@ -30,11 +30,11 @@ struct SamplerSettings {
   uint32_t exclude_pid = 0;              // 0: none.
 };
 
-class Sampler {
+class Sampler : public SampleRing {
  public:
   // Loads the programs; nothing runs yet.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplerSettings& settings);
-  ~Sampler();
+  ~Sampler() override;
 
   // Whom to sample. Any time; takes effect at the next tick.
   void TargetAll();
@@ -60,17 +60,16 @@ class Sampler {
   // No more ticks; records already in the ring stay readable.
   void Stop();
 
-  // Calls `take` for every record that is waiting, after waiting up to `timeout_ms` for a wake-up.
-  // Returns how many; of samples it takes some thousand at once at most, and more may be waiting then.
-  // The bytes are valid during the call only.
-  using TakeRecord = std::function<void(std::span<const uint8_t>)>;
-  int ReadSamples(int timeout_ms, const TakeRecord& take);
-  int ReadMisses(int timeout_ms, const TakeRecord& take);  // -1: waits without an end.
+  void WaitForSamples() override;
+  void WakeSampleReader() override;
+  int ReadSamples(const TakeRecord& take) override;
+  void ReturnRawBudget(uint64_t bytes) override;
+
+  // Calls `take` for every miss that is waiting, after waiting up to `timeout_ms` (-1: without an end) for one. Returns how
+  // many.
+  int ReadMisses(int timeout_ms, const TakeRecord& take);
   // Ends the wait of ReadMisses(), or of its next call. Any thread.
   void WakeMissReader();
-
-  // Gives raw-slice budget back once a record was read.
-  void ReturnRawBudget(uint64_t bytes);
 
   // Sums over the CPUs.
   counters Counters() const;

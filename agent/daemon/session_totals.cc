@@ -12,7 +12,6 @@ void AddLoop(const SampleLoopCounts& from, SampleLoopCounts* to) {
   to->damaged_records += from.damaged_records;
   to->finished_here += from.finished_here;
   to->guessed += from.guessed;
-  to->raw_bytes += from.raw_bytes;
   to->batches += from.batches;
   to->lost += from.lost;
   to->sealed_samples += from.sealed_samples;

@@ -13,11 +13,9 @@ ProcessId IdOf(const process_key& key) {
 
 }  // namespace
 
-SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, SampleWalk* walk,
-                       OnSealed on_sealed)
+SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnSealed on_sealed)
     : settings_(std::move(settings)),
       resolver_(resolver),
-      walk_(walk),
       on_sealed_(std::move(on_sealed)),
       processes_(settings_.max_processes),
       batch_settings_(settings_.batch),
@@ -36,46 +34,37 @@ int64_t SampleLoop::WallTimeNs() const {
   return static_cast<int64_t>(settings_.clock.boot_time_ns()) + wall_offset_ns_;
 }
 
-uint64_t SampleLoop::Take(std::span<const uint8_t> bytes) {
-  const absl::StatusOr<Record> record = DecodeRecord(bytes);
+void SampleLoop::Take(const TakenRecord& taken) {
+  const absl::StatusOr<Record> record = DecodeRecord(taken.bytes);
   if (!record.ok()) {
     ++counts_.damaged_records;
     AddLost(static_cast<uint64_t>(SamplingLoss::kDamagedRecord), 1);
-    return 0;
+    return;
   }
   if (const auto* sample = std::get_if<RawSample>(&*record)) {
-    TakeSample(*sample);
-    return sample->raw_stack.size();
+    TakeSample(*sample, taken.finished);
+    return;
   }
   if (const auto* code = std::get_if<CodeMemory>(&*record)) {
     resolver_.TakeCode(IdOf(code->record->process), *code);
-    return 0;
-  }
-  if (const auto* piece = std::get_if<StackPiece>(&*record)) {
-    stack_pieces_.Take(*piece);
-    return sizeof(piece->record->bytes);
+    return;
   }
   ++counts_.events;
   if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
     processes_.Advance(event->record->header.time_ns);
     processes_.Take(*event);
   }
-  return 0;
 }
 
-void SampleLoop::TakeSample(const RawSample& sample) {
+void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished) {
   TakeFrequency(sample.record->header.time_ns);
   ++counts_.samples;
   processes_.Advance(sample.record->header.time_ns);
-  counts_.raw_bytes += sample.raw_stack.size();
   Stack stack{.words = sample.user, .ranges = sample.ranges, .end = sample.record->end};
-  WalkResult finished;
   uint32_t flags = sample.record->flags;
-  const StackAbove above = stack_pieces_.TakeOf(*sample.record);
-  if ((flags & SAMPLE_HAS_RAW) != 0 && walk_ != nullptr) {
-    finished = walk_->Finish(sample, above);
-    stack = {.words = finished.words, .ranges = finished.ranges, .end = finished.end};
-    flags |= finished.flags;
+  if (finished != nullptr) {
+    stack = {.words = finished->words, .ranges = finished->ranges, .end = finished->end};
+    flags |= finished->flags;
     ++counts_.finished_here;
   }
   ++counts_.ends[stack.end % END_REASON_COUNT];

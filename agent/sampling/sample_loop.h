@@ -1,7 +1,7 @@
 // The loop that owns the open batch: record → stack → need questions → batch → sealed batch.
 //
-// The ring itself is the queue before it: it holds several seconds of samples, so this loop may take
-// its time for a large symbol table.
+// The ring and the queue of its reader (ring_reader.h) are before it: they hold several seconds of samples, so this loop may
+// take its time for a large symbol table.
 //
 // Threads: one. `on_sealed` is called on it and must not block for long.
 #ifndef STACKRAY_AGENT_SAMPLING_SAMPLE_LOOP_H_
@@ -17,11 +17,10 @@
 #include "agent/sampling/frame_resolver.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/process_table.h"
+#include "agent/sampling/ring_intake.h"
 #include "kernel/raw_sample.h"
 #include "kernel/wall_clock.h"
 #include "reporter/batch.h"
-#include "symbolizer/unwind/sample_walk.h"
-#include "symbolizer/unwind/stack_pieces.h"
 
 namespace stackray {
 
@@ -41,7 +40,7 @@ struct SampleLoopSettings {
 // What this loop has seen, final ends included (BPF's own counters know only how walks left BPF).
 struct SampleLoopCounts {
   uint64_t samples = 0, events = 0, damaged_records = 0, finished_here = 0, guessed = 0;
-  uint64_t raw_bytes = 0, batches = 0, lost = 0;
+  uint64_t batches = 0, lost = 0;
   uint64_t sealed_samples = 0;  // Of `samples`, those that have left in a batch.
   std::array<uint64_t, END_REASON_COUNT> ends{};
 };
@@ -50,12 +49,11 @@ class SampleLoop {
  public:
   using OnSealed = std::function<void(SealedBatchPtr)>;
 
-  // `resolver` and `walk` outlive this; `walk` may be nullptr: raw stacks are then not finished.
-  SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, SampleWalk* walk,
-             OnSealed on_sealed);
+  // `resolver` outlives this.
+  SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnSealed on_sealed);
 
-  // One record of the ring. Returns the bytes of raw stack that it held, to be given back.
-  uint64_t Take(std::span<const uint8_t> bytes);
+  // One record of the ring.
+  void Take(const TakenRecord& taken);
   // Samples that never became a record: they travel as a marker of the host.
   void AddLost(uint64_t detail, uint64_t samples);
   // All processes that there are, told by Take() between these two: after lost events. Without a list
@@ -89,7 +87,7 @@ class SampleLoop {
     uint32_t end = END_NONE;
   };
 
-  void TakeSample(const RawSample& sample);
+  void TakeSample(const RawSample& sample, const WalkResult* finished);
   void AddSample(const RawSample& sample, const Stack& stack);
   void CollectFrames(const RawSample& sample, const Stack& stack);
   void DefineProcess(const ProcessId& id, std::string_view command);
@@ -100,7 +98,6 @@ class SampleLoop {
 
   const SampleLoopSettings settings_;
   FrameResolver& resolver_;
-  SampleWalk* const walk_;
   const OnSealed on_sealed_;
   ProcessTable processes_;
   BatchSettings batch_settings_;
@@ -115,7 +112,6 @@ class SampleLoop {
       0;  // Of the open batch: a step of the wall clock touches later ones only.
   int64_t batch_start_unix_ns_ = 0;
   std::vector<int32_t> frames_;  // Scratch.
-  StackPieces stack_pieces_;     // Of samples that are to come.
   SampleLoopCounts counts_;
 };
 

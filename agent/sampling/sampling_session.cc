@@ -63,8 +63,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   if (const absl::Status status = session->resolver_->download_status(); !status.ok())
     session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
-  session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, session->walk_.get(),
-                                                std::move(on_sealed));
+  session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, std::move(on_sealed));
+  session->reader_ = std::make_unique<RingReader>(*session->sampler_, *session->walk_);
   return session;
 }
 
@@ -72,6 +72,7 @@ SamplingSession::~SamplingSession() {
   stopping_ = true;
   if (sampler_) sampler_->WakeMissReader();
   if (table_thread_.joinable()) table_thread_.join();
+  reader_.reset();
 }
 
 // All processes have the one that this one has. Code on a stack of its own that calls it (Go's) cannot be walked on in user
@@ -91,6 +92,7 @@ void SamplingSession::LoadVdso() {
 absl::Status SamplingSession::Start() {
   LoadVdso();
   table_thread_ = std::thread([this] { AnswerMisses(); });
+  reader_->Start();
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;
   running_ = true;
   ListProcesses();  // After the events have begun, so that no process falls between the two.
@@ -101,7 +103,7 @@ absl::Status SamplingSession::Start() {
 void SamplingSession::ListProcesses() {
   loop_->BeginProcessList();
   const bool complete =
-      iterator_ != nullptr && iterator_->Read([this](auto bytes) { loop_->Take(bytes); }).ok();
+      iterator_ != nullptr && iterator_->Read([this](auto bytes) { loop_->Take({bytes}); }).ok();
   if (complete) {
     loop_->EndProcessList();
   } else {
@@ -150,9 +152,7 @@ void SamplingSession::AnswerMiss(const Record& record) {
 }
 
 int SamplingSession::TakeAll(int timeout_ms) {
-  return sampler_->ReadSamples(timeout_ms, [this](std::span<const uint8_t> bytes) {
-    sampler_->ReturnRawBudget(loop_->Take(bytes));
-  });
+  return reader_->Take(timeout_ms, [this](const TakenRecord& record) { loop_->Take(record); });
 }
 
 void SamplingSession::Turn(int timeout_ms) {

@@ -3,7 +3,7 @@
 // the sealed batches.
 //
 // Threads: the caller's thread runs Turn(), Seal() and Stop(); one thread of its own answers table
-//          misses (and one more makes spare chunks, kernel/bpf_row_memory.h).
+//          misses, one empties the ring (and one more makes spare chunks, kernel/bpf_row_memory.h).
 #ifndef STACKRAY_AGENT_SAMPLING_SAMPLING_SESSION_H_
 #define STACKRAY_AGENT_SAMPLING_SAMPLING_SESSION_H_
 
@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "agent/sampling/ring_reader.h"
 #include "agent/sampling/sample_loop.h"
 #include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
@@ -49,7 +50,7 @@ struct TableWaits {
 // markers of lost samples count nowhere.
 struct SessionCounts {
   uint64_t produced = 0;   // Samples that were to be delivered.
-  uint64_t in_flight = 0;  // Of these, those in the ring and in the open batch.
+  uint64_t in_flight = 0;  // Of these, those in the ring, before the loop and in the open batch.
   counters kernel = {};    // BPF's own.
   SampleLoopCounts loop;
   FrameResolver::Counts frames;
@@ -133,6 +134,7 @@ class SamplingSession {
   std::unique_ptr<SampleWalk> walk_;
   std::unique_ptr<FrameResolver> resolver_;
   std::unique_ptr<SampleLoop> loop_;
+  std::unique_ptr<RingReader> reader_;
   std::unique_ptr<ProcessIterator> iterator_;  // nullptr: /proc is read instead.
   absl::Mutex waits_mutex_;
   TableWaits after_exec_ ABSL_GUARDED_BY(waits_mutex_), after_miss_ ABSL_GUARDED_BY(waits_mutex_);

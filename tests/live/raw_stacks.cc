@@ -192,7 +192,7 @@ std::optional<RawStack> RawStacks::StopAtSample(int timeout_ms) {
     last.assign(bytes.begin(), bytes.end());
     above_last = std::move(above);
   };
-  while (sampler_->ReadSamples(0, keep_last) > 0) continue;
+  while (sampler_->ReadSamples(keep_last) > 0) continue;
   const absl::StatusOr<Record> record = DecodeRecord(last);
   if (!record.ok()) return std::nullopt;
   RawStack stack = Finish(std::get<RawSample>(*record), above_last);

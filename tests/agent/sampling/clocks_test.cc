@@ -52,11 +52,11 @@ TEST(FrequencyChange, EachBatchHasOnePeriod) {
   TestClock clock;
   LoopBench bench(clock, At(100), std::nullopt);
   uint64_t time = clock.boot_time_ns;
-  for (int i = 0; i < 40; ++i) bench.loop().Take(SampleAt(time += 10'000'000).bytes());
+  for (int i = 0; i < 40; ++i) bench.Take(SampleAt(time += 10'000'000).bytes());
   bench.loop().ChangeFrequency(25, time + 5'000'000);
   // What was taken before the change may come out of the ring after it.
-  bench.loop().Take(SampleAt(time + 4'999'999).bytes());
-  for (int i = 0; i < 10; ++i) bench.loop().Take(SampleAt(time += 40'000'000).bytes());
+  bench.Take(SampleAt(time + 4'999'999).bytes());
+  for (int i = 0; i < 10; ++i) bench.Take(SampleAt(time += 40'000'000).bytes());
   bench.loop().Seal();
   EXPECT_EQ(PeriodsOf(bench), (std::vector<PeriodAndSamples>{{1e7, 41}, {4e7, 10}}));
 }
@@ -67,13 +67,13 @@ TEST(FrequencyChange, SeveralMayBeUnderWay) {
   bench.loop().ChangeFrequency(50, 1000);
   bench.loop().ChangeFrequency(25, 2000);
   bench.loop().ChangeFrequency(100, 3000);
-  bench.loop().Take(SampleAt(999).bytes());
-  bench.loop().Take(SampleAt(1000).bytes());
-  bench.loop().Take(SampleAt(3000).bytes());  // At 25 Hz there was none.
+  bench.Take(SampleAt(999).bytes());
+  bench.Take(SampleAt(1000).bytes());
+  bench.Take(SampleAt(3000).bytes());  // At 25 Hz there was none.
   bench.loop().ChangeFrequency(50, 4000);
   bench.loop().Seal();  // Time for a batch, and the change is still to come.
-  bench.loop().Take(SampleAt(3500).bytes());
-  bench.loop().Take(SampleAt(4000).bytes());
+  bench.Take(SampleAt(3500).bytes());
+  bench.Take(SampleAt(4000).bytes());
   bench.loop().Seal();
   EXPECT_EQ(PeriodsOf(bench),
             (std::vector<PeriodAndSamples>{{1e7, 1}, {2e7, 1}, {1e7, 1}, {1e7, 1}, {2e7, 1}}));
@@ -84,7 +84,7 @@ TEST(FrequencyChange, WithoutSamplesThereIsNoBatch) {
   LoopBench bench(clock, At(100), std::nullopt);
   bench.loop().ChangeFrequency(50, 1000);
   bench.loop().Seal();
-  bench.loop().Take(SampleAt(5000).bytes());
+  bench.Take(SampleAt(5000).bytes());
   bench.loop().Seal();
   EXPECT_EQ(PeriodsOf(bench), (std::vector<PeriodAndSamples>{{2e7, 1}}));
 }
@@ -102,7 +102,7 @@ TEST(WallClockJumps, LeaveEveryBatchValidAndInOrder) {
       clock.wall_offset_ns};  // Of each batch: as it was when it was opened.
   int jumps = 0;
   for (int i = 0; i < 3000; ++i) {
-    bench.loop().Take(stream.Next().bytes());
+    bench.Take(stream.Next().bytes());
     if (random() % 60 == 0) {
       clock.wall_offset_ns += random() % 2 == 0 ? kHourNs : -kHourNs;
       ++jumps;

@@ -155,7 +155,7 @@ class CodeChurn : public testing::Test {
       const Fate fate = FateOf(number);
       if (fate != Fate::kInProcess && fate != Fate::kReplaced)
         loop_.Take(
-            MakeCodeRecord(parts.process, number, fate == Fate::kSentInPart ? 3 : 4).bytes());
+            {MakeCodeRecord(parts.process, number, fate == Fate::kSentInPart ? 3 : 4).bytes()});
       if (fate == Fate::kNeverAsked) continue;
       parts.user.push_back(uint64_t{FRAME_RUNTIME} << FRAME_KIND_SHIFT |
                            MadeCode::AddressOf(number));
@@ -164,7 +164,7 @@ class CodeChurn : public testing::Test {
     parts.user.push_back(FrameWord(static_cast<frame_kind>(FRAME_RETURN | FRAME_OF_RUNTIME), 0, 8));
     parts.ranges.push_back(
         {.start = 0x1000, .end = 0x2000, .kind = RANGE_FILE, .runtime = runtime_});
-    loop_.Take(MakeSample(parts).bytes());
+    loop_.Take({MakeSample(parts).bytes()});
   }
 
   void Keep(const SealedBatch& sealed) {
@@ -187,7 +187,7 @@ class CodeChurn : public testing::Test {
   Runtimes runtimes_{bpf_, kNameBytes, [](uint32_t) { return std::make_unique<MadeCode>(); }};
   ExecutableFiles files_{16};
   FrameResolver resolver_{files_, std::nullopt, 1 << 20, {}, &runtimes_};
-  SampleLoop loop_{SampleLoopSettings{}, resolver_, nullptr,
+  SampleLoop loop_{SampleLoopSettings{}, resolver_,
                    [this](const SealedBatchPtr& batch) { Keep(*batch); }};
   u16 runtime_ = 0;
   uint64_t right_ = 0, wrong_ = 0;  // Frames of batches.

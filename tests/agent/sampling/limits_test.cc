@@ -58,7 +58,7 @@ TEST_P(Limits, HoldAndLoseNothing) {
   settings.batch.keep_timestamps = true;
   settings.max_batch_bytes = GetParam();
   LoopBench bench(clock, settings, std::nullopt);
-  for (int i = 0; i < kRecords; ++i) bench.loop().Take(stream.Next().bytes());
+  for (int i = 0; i < kRecords; ++i) bench.Take(stream.Next().bytes());
   bench.loop().Seal();
   Totals totals;
   for (const SealedBatchPtr& batch : bench.batches())
@@ -97,12 +97,11 @@ TEST(DamagedRecords, AreCountedOneByOne) {
     for (uint8_t flip : {0x01, 0x80, 0xff}) {
       RecordBytes damaged = good;
       damaged.data()[at] ^= flip;
-      bench.loop().Take(damaged.bytes());
+      bench.Take(damaged.bytes());
       ++taken;
     }
   }
-  for (size_t size = 0; size < good.size; ++size, ++taken)
-    bench.loop().Take(good.bytes().first(size));
+  for (size_t size = 0; size < good.size; ++size, ++taken) bench.Take(good.bytes().first(size));
   bench.loop().Seal();
   const SampleLoopCounts& counts = bench.loop().counts();
   EXPECT_EQ(counts.samples + counts.events + counts.damaged_records, taken);
@@ -131,7 +130,7 @@ TEST(EmptyBatches, AreNotSent) {
   LoopBench bench(clock, {}, std::nullopt);
   bench.loop().Seal();
   EXPECT_TRUE(bench.batches().empty());
-  bench.loop().Take(MakeSample(OneFrame(5'000'001)).bytes());
+  bench.Take(MakeSample(OneFrame(5'000'001)).bytes());
   bench.loop().Seal();
   bench.loop().Seal();
   EXPECT_EQ(bench.batches().size(), 1u);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "agent/sampling/ring_intake.h"
 #include "agent/sampling/sample_loop.h"
 #include "kernel/row_memory.h"
 #include "symbolizer/unwind/row_store.h"
@@ -47,15 +49,21 @@ class LoopBench {
       : rows_(memory_, 64 << 20),
         loader_(files_, rows_, 2 << 20),
         walk_(loader_, memory_),
+        intake_(walk_),
         resolver_(files_, std::move(kernel), 8 << 20, Names(source_lines)) {
     settings.clock.boot_time_ns = [&clock] { return clock.boot_time_ns; };
     settings.clock.wall_offset_ns = [&clock] { return clock.wall_offset_ns; };
-    loop_ = std::make_unique<SampleLoop>(
-        std::move(settings), resolver_, &walk_,
-        [this](SealedBatchPtr b) { batches_.push_back(std::move(b)); });
+    loop_ = std::make_unique<SampleLoop>(std::move(settings), resolver_, [this](SealedBatchPtr b) {
+      batches_.push_back(std::move(b));
+    });
   }
 
   SampleLoop& loop() { return *loop_; }
+  SampleWalk& walk() { return walk_; }
+  // As the reader of the ring and the loop together. Returns what is given back of the slices' budget.
+  uint64_t Take(std::span<const uint8_t> record) {
+    return intake_.Add(record, [this](const TakenRecord& taken) { loop_->Take(taken); });
+  }
   // Everything that calls itself a cache.
   void Wipe() {
     loop_->WipeCaches();
@@ -87,6 +95,7 @@ class LoopBench {
   RowStore rows_;
   TableLoader loader_;
   SampleWalk walk_;
+  RingIntake intake_;
   FrameResolver resolver_;
   std::unique_ptr<SampleLoop> loop_;
   std::vector<SealedBatchPtr> batches_;

@@ -70,7 +70,7 @@ TEST(Names, AreWholeInEveryBatch) {
   if (stream.kernel()) kernel = *KernelSymbols::Load(stream.kernel()->files);
   LoopBench bench(clock, {}, std::move(kernel));
   for (int i = 0; i < kRecords; ++i) {
-    bench.loop().Take(stream.Next().bytes());
+    bench.Take(stream.Next().bytes());
     if (i % 25 == 24) bench.loop().Seal();
     if (i % 100 == 60) bench.Wipe();
   }
@@ -110,7 +110,7 @@ TEST(Names, OfAStackThatWasFinishedHere) {
   parts.ranges = *ranges;
   TestClock clock;
   LoopBench bench(clock, {}, std::nullopt);
-  EXPECT_EQ(bench.loop().Take(MakeSample(parts).bytes()), raw.bytes.size());
+  EXPECT_EQ(bench.Take(MakeSample(parts).bytes()), raw.bytes.size());
   bench.loop().Seal();
   EXPECT_EQ(bench.loop().counts().ends[END_UNDEFINED_RA], 1u);
   EXPECT_EQ(bench.loop().counts().guessed, 0u);

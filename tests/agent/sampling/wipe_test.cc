@@ -42,8 +42,7 @@ class ThreeLoops {
   }
 
   void Take(const RecordBytes& record) {
-    for (LoopBench* loop : {kept_.get(), wiped_.get(), again_.get()})
-      loop->loop().Take(record.bytes());
+    for (LoopBench* loop : {kept_.get(), wiped_.get(), again_.get()}) loop->Take(record.bytes());
     MaybeWipe(wipe_one_in_);
   }
 

@@ -1,0 +1,90 @@
+#include "agent/sampling/record_queue.h"
+
+#include <cstring>
+#include <utility>
+
+#include "bpf/shared/records.h"
+#include "kernel/raw_sample.h"
+
+namespace stackray {
+namespace {
+
+// What a burst has taken goes back when it is over.
+constexpr size_t kMostKeptWords = 32 << 10;
+
+size_t SliceBytes(std::span<const uint8_t> bytes) {
+  const absl::StatusOr<Record> record = DecodeRecord(bytes);
+  const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
+  return sample == nullptr ? 0 : sample->raw_stack.size();
+}
+
+// A sample's slice is its end.
+void CutSlice(uint64_t* words, size_t bytes) {
+  auto* record = reinterpret_cast<sample_record*>(words);
+  record->header.size_bytes = static_cast<u32>(bytes);
+  record->raw_bytes = 0;
+}
+
+}  // namespace
+
+void RecordQueue::Add(const TakenRecord& record) {
+  const size_t slice = record.finished == nullptr ? 0 : SliceBytes(record.bytes);
+  const size_t bytes = record.bytes.size() - slice;
+  const absl::MutexLock lock(&mutex_);
+  Entry entry{.first_word = waiting_.words.size(), .bytes = bytes, .finished = {}};
+  waiting_.words.resize(waiting_.words.size() + (bytes + 7) / 8);
+  uint64_t* const words = waiting_.words.data() + entry.first_word;
+  std::memcpy(words, record.bytes.data(), bytes);
+  if (slice != 0) CutSlice(words, bytes);
+  waiting_.bytes += bytes + sizeof(entry);
+  if (record.finished != nullptr) {
+    entry.finished = waiting_.finished.size();
+    waiting_.finished.push_back(*record.finished);
+    waiting_.bytes += sizeof(WalkResult) + record.finished->words.size() * sizeof(uint64_t) +
+                      record.finished->ranges.size() * sizeof(code_range);
+  }
+  waiting_.entries.push_back(entry);
+}
+
+bool RecordQueue::HasRoom() const {
+  const absl::ReaderMutexLock lock(&mutex_);
+  return HasRoomLocked();
+}
+
+bool RecordQueue::WaitForRoom() {
+  const absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &RecordQueue::HasRoomOrIsClosed));
+  return !closed_;
+}
+
+void RecordQueue::Close() {
+  const absl::MutexLock lock(&mutex_);
+  closed_ = true;
+}
+
+void RecordQueue::WaitForRecord(absl::Duration timeout) {
+  const absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &RecordQueue::HasRecord), timeout);
+}
+
+int RecordQueue::TakeAll(const RingIntake::Take& take) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    std::swap(waiting_, taken_);
+    taken_bytes_ = taken_.bytes;
+  }
+  for (const Entry& entry : taken_.entries)
+    take({{reinterpret_cast<const uint8_t*>(taken_.words.data() + entry.first_word), entry.bytes},
+          entry.finished ? &taken_.finished[*entry.finished] : nullptr});
+  const auto count = static_cast<int>(taken_.entries.size());
+  if (taken_.words.capacity() > kMostKeptWords) taken_ = {};
+  taken_.words.clear();
+  taken_.entries.clear();
+  taken_.finished.clear();
+  taken_.bytes = 0;
+  const absl::MutexLock lock(&mutex_);
+  taken_bytes_ = 0;
+  return count;
+}
+
+}  // namespace stackray
