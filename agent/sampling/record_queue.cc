@@ -47,7 +47,7 @@ void RecordQueue::Add(const TakenRecord& record) {
 }
 
 bool RecordQueue::HasRoom() const {
-  const absl::ReaderMutexLock lock(&mutex_);
+  const absl::MutexLock lock(&mutex_);
   return HasRoomLocked();
 }
 
