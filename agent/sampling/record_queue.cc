@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "bpf/shared/records.h"
-#include "kernel/raw_sample.h"
 
 namespace stackray {
 namespace {
@@ -12,13 +11,6 @@ namespace {
 // What a burst has taken goes back when it is over.
 constexpr size_t kMostKeptWords = 32 << 10;
 
-size_t SliceBytes(std::span<const uint8_t> bytes) {
-  const absl::StatusOr<Record> record = DecodeRecord(bytes);
-  const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
-  return sample == nullptr ? 0 : sample->raw_stack.size();
-}
-
-// A sample's slice is its end.
 void CutSlice(uint64_t* words, size_t bytes) {
   auto* record = reinterpret_cast<sample_record*>(words);
   record->header.size_bytes = static_cast<u32>(bytes);
@@ -28,14 +20,13 @@ void CutSlice(uint64_t* words, size_t bytes) {
 }  // namespace
 
 void RecordQueue::Add(const TakenRecord& record) {
-  const size_t slice = record.finished == nullptr ? 0 : SliceBytes(record.bytes);
-  const size_t bytes = record.bytes.size() - slice;
+  const size_t bytes = record.bytes.size() - record.slice_bytes;
   const absl::MutexLock lock(&mutex_);
   Entry entry{.first_word = waiting_.words.size(), .bytes = bytes, .finished = {}};
   waiting_.words.resize(waiting_.words.size() + (bytes + 7) / 8);
   uint64_t* const words = waiting_.words.data() + entry.first_word;
   std::memcpy(words, record.bytes.data(), bytes);
-  if (slice != 0) CutSlice(words, bytes);
+  if (record.slice_bytes != 0) CutSlice(words, bytes);
   waiting_.bytes += bytes + sizeof(entry);
   if (record.finished != nullptr) {
     entry.finished = waiting_.finished.size();

@@ -17,14 +17,15 @@ uint64_t RingIntake::Add(std::span<const uint8_t> bytes, const Take& take) {
     take({bytes});
     return 0;
   }
+  const size_t slice_bytes = sample->raw_stack.size();
   const StackAbove above = stack_pieces_.TakeOf(*sample->record);
   if ((sample->record->flags & SAMPLE_HAS_RAW) != 0) {
     const WalkResult finished = walk_.Finish(*sample, above);
-    take({bytes, &finished});
+    take({bytes, &finished, slice_bytes});
   } else {
-    take({bytes});
+    take({.bytes = bytes, .slice_bytes = slice_bytes});
   }
-  return sample->raw_stack.size();
+  return slice_bytes;
 }
 
 }  // namespace stackray

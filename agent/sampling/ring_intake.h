@@ -5,6 +5,7 @@
 #ifndef STACKRAY_AGENT_SAMPLING_RING_INTAKE_H_
 #define STACKRAY_AGENT_SAMPLING_RING_INTAKE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -15,8 +16,9 @@
 namespace stackray {
 
 struct TakenRecord {
-  std::span<const uint8_t> bytes;  // As in the ring, aligned to 8; a sample's slice may be gone.
+  std::span<const uint8_t> bytes;        // As in the ring, aligned to 8.
   const WalkResult* finished = nullptr;  // In place of the sample's own walk.
+  size_t slice_bytes = 0;  // The last of `bytes`: a sample's slice, which is not needed any more.
 };
 
 class RingIntake {
