@@ -40,11 +40,12 @@ def skip_reason(output):
 
 
 def failure_reason(output):
-    """GoogleTest's place of the first failure, else what was said first."""
+    """GoogleTest's place of the first failure, else what was said first, warnings aside."""
     place = re.search(r"^(.*): Failure$", output, re.MULTILINE)
     if place:
         return place.group(1)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if ": warning: " not in line] or lines
     return lines[0][:160] if lines else "failed without a word, or took too long"
 
 

@@ -58,6 +58,12 @@ class Summarize(unittest.TestCase):
         self.assertRegex(text, r"(?m)^  c  no BPF here$")
         self.assertRegex(text, r"(?m)^  d  needs root$")
 
+    def test_a_failure_is_told_before_a_warning(self):
+        case = FAIL.replace("</testcase>", "<system-out>a.cc:1: warning: long\nb.cc:1: too long\n"
+                                           "</system-out></testcase>")
+        _, _, text = summarize(case)
+        self.assertRegex(text, r"(?m)^  b  b\.cc:1: too long$")
+
     def test_the_table_quotes_what_was_measured(self):
         case = PASS.replace("/>", "><system-out>x\nmeasured: 3 of 4\n</system-out></testcase>")
         _, _, text = summarize(case, options=["--table"])
