@@ -112,7 +112,11 @@ bool UnwindTables::changes_stacks() const { return builder_->changes_stacks(); }
 PageRange UnwindTables::pages() const { return builder_->pages(); }
 
 absl::StatusOr<std::vector<uint8_t>> UnwindTables::BuildPage(uint32_t page) {
-  return builder_->BuildPage(page);
+  return builder_->BuildPage(page, cfi::GapEffort::kAll);
+}
+
+absl::StatusOr<std::vector<uint8_t>> UnwindTables::BuildPageIfCheap(uint32_t page) {
+  return builder_->BuildPage(page, cfi::GapEffort::kLargeOnly);
 }
 
 size_t UnwindTables::memory_bytes() const { return sizeof(*this) + builder_->memory_bytes(); }

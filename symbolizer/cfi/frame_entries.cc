@@ -12,9 +12,27 @@ namespace {
 constexpr size_t kWindows = 4, kWindowBytes = 8 << 10;
 constexpr size_t kMaxCommons = 8;
 constexpr uint64_t kMaxCommonBytes = 4096;  // Real ones have 16 to 40.
+constexpr uint8_t kUsualEncoding = DW_EH_PE_pcrel | DW_EH_PE_sdata4;
 constexpr uint32_t kLengthIs64Bit = 0xffffffff;
 constexpr uint64_t kDebugFrameCommonId32 = 0xffffffff;
 constexpr uint64_t kDebugFrameCommonId64 = ~uint64_t{0};
+
+// The code that an entry is of. Nearly all say it in two words of 4 bytes, so these go by a shorter way.
+bool ReadCodeRange(ByteCursor& cursor, uint8_t encoding, uint64_t field_address,
+                   FrameEntry* entry) {
+  if (encoding == kUsualEncoding && cursor.remaining_bytes() >= 2 * sizeof(int32_t)) {
+    entry->begin = field_address + static_cast<uint64_t>(int64_t{cursor.Read<int32_t>()});
+    entry->end = entry->begin + static_cast<uint64_t>(int64_t{cursor.Read<int32_t>()});
+    return true;
+  }
+  const std::optional<uint64_t> begin =
+      ReadEncodedPointer(cursor, encoding, {.field_address = field_address});
+  const std::optional<uint64_t> size = ReadEncodedFormat(cursor, encoding);
+  if (!begin || !size) return false;
+  entry->begin = *begin;
+  entry->end = *begin + *size;
+  return true;
+}
 
 }  // namespace
 
@@ -74,13 +92,9 @@ FrameEntries::ReadResult FrameEntries::ParseDescription(ByteCursor cursor, uint6
                                                         FrameEntry* entry) {
   const CommonEntry& common = *entry->common;
   const size_t body_bytes = cursor.remaining_bytes();
-  const uint8_t encoding = common.context.pointer_encoding;
-  const std::optional<uint64_t> begin =
-      ReadEncodedPointer(cursor, encoding, {.field_address = region_.address + body_position});
-  const std::optional<uint64_t> size = ReadEncodedFormat(cursor, encoding);
-  if (!begin || !size) return ReadResult::kNoEntry;
-  entry->begin = *begin;
-  entry->end = *begin + *size;
+  if (!ReadCodeRange(cursor, common.context.pointer_encoding, region_.address + body_position,
+                     entry))
+    return ReadResult::kNoEntry;
   if (entry->end < entry->begin) return ReadResult::kNoEntry;
   if (common.has_augmentation_size) cursor.Take(cursor.ReadUleb());
   if (!cursor.ok()) return ReadResult::kNoEntry;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "symbolizer/cfi/inflate_section.h"
-#include "symbolizer/cfi/x86_64_gaps.h"
 
 namespace stackray {
 
@@ -74,7 +73,8 @@ PageRange UnwindTables::Builder::pages() const {
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(last - first + 1)};
 }
 
-absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t page) {
+absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t page,
+                                                                      cfi::GapEffort effort) {
   const PageRange range = pages();
   if (page < range.first_page || page - range.first_page >= range.page_count)
     return absl::InvalidArgumentError("the page is not one of this file's code");
@@ -85,7 +85,9 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
     if (IsFull(rows, page)) return cfi::EncodePage(rows.rows(), encoder_.rules());
   }
   if (absl::Status status = CollectRows(page); !status.ok()) return status;
-  if (absl::Status status = FillGaps(page); !status.ok()) return status;
+  const absl::StatusOr<bool> filled = FillGaps(page, effort);
+  if (!filled.ok()) return filled.status();
+  if (!*filled) return std::vector<uint8_t>();
   if (go_ != nullptr) {
     cfi::PageRows rows;  // Again, because the rules' numbers are others now.
     if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
@@ -133,7 +135,8 @@ absl::Status UnwindTables::Builder::CollectRows(uint32_t page) {
 }
 
 // What this section does not cover: by the other section, and then by looking at the instructions.
-absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
+// False: the effort allowed is too little for it.
+absl::StatusOr<bool> UnwindTables::Builder::FillGaps(uint32_t page, cfi::GapEffort effort) {
   if (more_ != nullptr) {
     if (absl::Status status = more_->CollectRows(page); !status.ok()) return status;
     std::vector<cfi::PageRow> rows(more_->rows_.rows().begin(), more_->rows_.rows().end());
@@ -144,7 +147,10 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
   }
   if (sframe_ != nullptr)
     if (absl::Status status = FillFromSframe(page); !status.ok()) return status;
-  if (section_.region.machine->is_arm64()) return FillArm64Gaps(page);
+  if (section_.region.machine->is_arm64()) {
+    if (absl::Status status = FillArm64Gaps(page); !status.ok()) return status;
+    return true;
+  }
   for (const CodeInPage& code : PiecesIn(instructions_, page)) {
     const cfi::GapPiece piece{.page_begin = code.begin,
                               .page_end = code.end,
@@ -153,10 +159,10 @@ absl::Status UnwindTables::Builder::FillGaps(uint32_t page) {
                               .segment_file_begin = code.segment->file_begin,
                               .segment_file_end = code.segment->file_end,
                               .entry = entry_};
-    if (absl::Status status = cfi::FillX86Gaps(source_, piece, &encoder_, &rows_); !status.ok())
-      return status;
+    const absl::StatusOr<bool> filled = cfi::FillX86Gaps(source_, piece, effort, &encoder_, &rows_);
+    if (!filled.ok() || !*filled) return filled;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status UnwindTables::Builder::FillFromSframe(uint32_t page) {

@@ -21,6 +21,7 @@
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
 #include "symbolizer/cfi/sframe.h"
+#include "symbolizer/cfi/x86_64_gaps.h"
 
 namespace stackray {
 
@@ -55,7 +56,8 @@ class UnwindTables::Builder {
   bool changes_stacks() const { return go_ != nullptr; }
 
   PageRange pages() const;
-  absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
+  // See UnwindTables::BuildPageIfCheap() for kLargeOnly.
+  absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page, cfi::GapEffort effort);
   size_t memory_bytes() const;
 
  private:
@@ -78,7 +80,7 @@ class UnwindTables::Builder {
   absl::Status ScanInstead();
   absl::Status ReadStatus() const;
   absl::Status CollectRows(uint32_t page);
-  absl::Status FillGaps(uint32_t page);
+  absl::StatusOr<bool> FillGaps(uint32_t page, cfi::GapEffort effort);
   absl::Status FillFromSframe(uint32_t page);
   absl::Status CollectGoRows(uint32_t page, cfi::PageRows* rows);
   bool IsFull(const cfi::PageRows& rows, uint32_t page) const;

@@ -12,6 +12,7 @@ namespace {
 constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
 constexpr uint32_t kLeastGapBytes = 8;  // In clone3 of the C library 10 bytes have no rules.
 constexpr uint32_t kFunctionAlignment = 16;
+constexpr uint32_t kLargeGapBytes = 1024;
 constexpr uint64_t kBytesBefore = 32 << 10, kBytesAfter = 4 << 10;
 
 struct Gap {
@@ -35,6 +36,12 @@ std::vector<Gap> FindGaps(std::span<const PageRow> rows, const GapPiece& piece) 
       gaps.push_back(gap);
   }
   return gaps;
+}
+
+uint32_t SumOf(std::span<const Gap> gaps) {
+  uint32_t sum = 0;
+  for (const Gap& gap : gaps) sum += gap.end - gap.begin;
+  return sum;
 }
 
 // Where rules end and a gap begins. What was before a piece is not known here.
@@ -109,10 +116,10 @@ void AppendGap(const Gap& gap, const GapPiece& piece, std::span<const LookedRow>
 
 }  // namespace
 
-absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEncoder* encoder,
-                         PageRows* rows) {
+absl::StatusOr<bool> FillX86Gaps(const ByteSource& source, const GapPiece& piece, GapEffort effort,
+                                 RuleEncoder* encoder, PageRows* rows) {
   std::vector<Gap> gaps = FindGaps(rows->rows(), piece);
-  if (gaps.empty()) return absl::OkStatus();
+  if (gaps.empty()) return true;
   // Most are padding between functions; a page has dozens of them, so one read has them all.
   const uint32_t gaps_begin = gaps.front().begin;
   const uint64_t gaps_at = piece.file_offset + (gaps_begin - piece.page_begin);
@@ -122,7 +129,8 @@ absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEn
   std::erase_if(gaps, [&](const Gap& gap) {
     return IsPadding(std::span(*bytes).subspan(gap.begin - gaps_begin, gap.end - gap.begin));
   });
-  if (gaps.empty()) return absl::OkStatus();
+  if (gaps.empty()) return true;
+  if (effort == GapEffort::kLargeOnly && SumOf(gaps) < kLargeGapBytes) return false;
   const uint64_t piece_end = piece.file_offset + (piece.page_end - piece.page_begin);
   const uint64_t begin = std::max(piece.segment_file_begin,
                                   piece.file_offset - std::min(piece.file_offset, kBytesBefore));
@@ -136,7 +144,7 @@ absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEn
   PageRows found;
   for (const Gap& gap : gaps) AppendGap(gap, piece, looked, encoder, &found);
   rows->FillFrom(found.rows());
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace stackray::cfi

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "symbolizer/byte_source.h"
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
@@ -24,9 +24,13 @@ struct GapPiece {
   uint64_t entry = 0;  // Where the program begins.
 };
 
-// Gives rows to such code where `rows` has none. Errors: Unavailable, OutOfRange (the file cannot be read any more).
-absl::Status FillX86Gaps(const ByteSource& source, const GapPiece& piece, RuleEncoder* encoder,
-                         PageRows* rows);
+// kLargeOnly: less than 1 KiB of such code is not worth the look.
+enum class GapEffort { kAll, kLargeOnly };
+
+// Gives rows to such code where `rows` has none. False: it is not worth it, nothing was done. Errors: Unavailable, OutOfRange
+// (the file cannot be read any more).
+absl::StatusOr<bool> FillX86Gaps(const ByteSource& source, const GapPiece& piece, GapEffort effort,
+                                 RuleEncoder* encoder, PageRows* rows);
 
 }  // namespace stackray::cfi
 

@@ -44,18 +44,18 @@ enum class FlowEffect : uint8_t {
 struct X86Instruction {
   static constexpr uint8_t kNoReg = 255;
 
-  uint8_t length = 0;  // 0: no instruction, or one that the bytes cut off.
+  int64_t value = 0;    // See StackEffect.
+  uint64_t target = 0;  // See FlowEffect.
+  uint8_t length = 0;   // 0: no instruction, or one that the bytes cut off.
   StackEffect stack = StackEffect::kNone;
   FlowEffect flow = FlowEffect::kNext;
   bool padding = false;    // A nop of any length, or int3.
   bool trap = false;       // int3.
   bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
-  int64_t value = 0;       // See StackEffect.
   // See StackEffect, or what an indirect jump leads to; as instructions number them (rax 0, rcx 1, rdx 2, …).
   uint8_t reg = kNoReg;
-  uint8_t written =
-      kNoReg;  // The register that it writes; not all instructions of the vector units and of strings say it.
-  uint64_t target = 0;
+  // The register that it writes; not all instructions of the vector units and of strings say it.
+  uint8_t written = kNoReg;
 };
 
 // The instruction at the begin of `bytes`, which is at `address`.

@@ -173,6 +173,23 @@ RowStore::PageState RowStore::StateOf(const FileIdentity& identity, uint32_t pag
   return IsPage(Load(entry)) ? PageState::kPresent : PageState::kAbsent;
 }
 
+uint32_t RowStore::PresentPages(const FileIdentity& identity) const {
+  const File* file = Find(identity);
+  return file == nullptr ? 0 : file->present_pages;
+}
+
+uint32_t RowStore::UsedPages(const FileIdentity& identity) const {
+  const File* file = Find(identity);
+  if (file == nullptr || file->entry.page_count == 0) return 0;
+  const uint32_t* directory =
+      const_cast<RowStore*>(this)->DirectoryEntry(*file, file->entry.first_page);
+  const std::span<const uint32_t> entries(directory, file->entry.page_count);
+  return static_cast<uint32_t>(std::ranges::count_if(entries, [](const uint32_t& word) {
+    const uint32_t entry = Load(&word);
+    return IsPage(entry) && (entry & ENTRY_USED) != 0;
+  }));
+}
+
 void RowStore::Publish(File& file, uint32_t page, std::span<const uint8_t> blob) {
   Chunk& chunk = log_.back();
   std::memcpy(memory_.Chunk(chunk.index) + chunk.used, blob.data(), blob.size());
@@ -181,6 +198,7 @@ void RowStore::Publish(File& file, uint32_t page, std::span<const uint8_t> blob)
   chunk.pages.push_back({KeyOf(file.identity), page, chunk.used, size});
   Store(DirectoryEntry(file, page), HandleOf(chunk.index, chunk.used));
   chunk.used += size;
+  ++file.present_pages;
   ++statistics_.pages;
   statistics_.page_bytes += size;
 }
@@ -238,6 +256,7 @@ std::vector<RowStore::Survivor> RowStore::EmptyOldest(uint32_t most_bytes) {
     } else {
       ++statistics_.evicted_pages;
     }
+    --file->second.present_pages;
     Store(entry, ENTRY_ABSENT);
   }
   std::this_thread::sleep_for(kGracePeriod);

@@ -43,6 +43,11 @@ class RowStore {
   enum class PageState { kUnknownFile, kOutside, kAbsent, kPresent };
   PageState StateOf(const FileIdentity& identity, uint32_t page) const;
 
+  // How many of a file's pages are there,
+  uint32_t PresentPages(const FileIdentity& identity) const;
+  // and into how many of them a walk has looked since they were published. Goes through its directory, 4 bytes a page.
+  uint32_t UsedPages(const FileIdentity& identity) const;
+
   // Publishes a page's blob; one that is there already is left alone.
   // Errors: NotFound (unknown file), InvalidArgument (outside the file's pages, or larger than a
   // chunk), ResourceExhausted.
@@ -67,6 +72,7 @@ class RowStore {
     FileIdentity identity;
     file_entry entry = {};
     uint32_t directory_words = 0;  // As allocated.
+    uint32_t present_pages = 0;
   };
   struct PageReference {
     file_key key;

@@ -6,6 +6,7 @@
 
 #include "kernel/process_files.h"
 #include "symbolizer/cfi/page_encode.h"
+#include "symbolizer/unwind/neighbours.h"
 
 namespace stackray {
 namespace {
@@ -15,15 +16,29 @@ constexpr uint16_t kOurMachine = EM_AARCH64;
 #else
 constexpr uint16_t kOurMachine = EM_X86_64;
 #endif
-constexpr uint32_t kNeighbours = 32;  // On each side: 512 KiB of text.
 // No more neighbours than this has room for: they cost 10 us each, but 1 ms and more where code has no tables.
 constexpr uint64_t kNeighbourCpuNs = 5'000'000;
+constexpr uint32_t kRunPages = 8;
 
-uint64_t ThreadCpuNs() {
+uint64_t NowNs(clockid_t clock) {
   timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
+
+// CPU time of this thread. Its clock is a system call, so it is asked only when so much time has gone by.
+class CpuBudget {
+ public:
+  explicit CpuBudget(uint64_t budget_ns)
+      : cpu_end_ns_(NowNs(CLOCK_THREAD_CPUTIME_ID) + budget_ns),
+        end_ns_(NowNs(CLOCK_MONOTONIC) + budget_ns) {}
+  bool IsSpent() const {
+    return NowNs(CLOCK_MONOTONIC) > end_ns_ && NowNs(CLOCK_THREAD_CPUTIME_ID) > cpu_end_ns_;
+  }
+
+ private:
+  const uint64_t cpu_end_ns_, end_ns_;
+};
 
 // An offset that no file has becomes a page that none has.
 uint32_t PageOf(uint64_t file_offset) {
@@ -47,6 +62,7 @@ struct TableLoader::OpenTables {
   uint32_t runtime = 0;                                   // Of the interpreter in it.
   std::optional<MadeCodeRules> made_code = std::nullopt;  // Instead of tables: of
   PageRange made_code_pages = {};                         // these.
+  Neighbours neighbours;
   PageRange pages() const { return tables ? tables->pages() : made_code_pages; }
   size_t bytes() const {
     return sizeof(*this) + (tables ? tables->memory_bytes() : 0) +
@@ -165,7 +181,7 @@ bool TableLoader::KeepRowBudget() {
   return store_.ShrinkOne();
 }
 
-absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
+absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page, Asked asked) {
   const FileIdentity& identity = tables.file->identity;
   if (tables.pages().page_count == 0 ||
       store_.StateOf(identity, page) != RowStore::PageState::kAbsent)
@@ -177,8 +193,10 @@ absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page) {
     return store_.PutPage(identity, page,
                           cfi::EncodePage(is_first ? std::span(first) : std::span(&row, 1), {}));
   }
-  absl::StatusOr<std::vector<uint8_t>> blob = tables.tables->BuildPage(page);
+  absl::StatusOr<std::vector<uint8_t>> blob =
+      asked == Asked::kYes ? tables.tables->BuildPage(page) : tables.tables->BuildPageIfCheap(page);
   if (!blob.ok()) return blob.status();
+  if (blob->empty()) return absl::OkStatus();
   return store_.PutPage(identity, page, *blob);
 }
 
@@ -194,7 +212,7 @@ absl::Status TableLoader::LoadPageLocked(uint32_t pid, const code_range& range,
   if (absl::Status status = LoadFileLocked(pid, range); !status.ok()) return status;
   absl::StatusOr<OpenTables*> tables = Open(pid, range);
   if (!tables.ok()) return tables.status();
-  return LoadOne(**tables, PageOf(file_offset));
+  return LoadOne(**tables, PageOf(file_offset), Asked::kYes);
 }
 
 bool TableLoader::ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
@@ -227,9 +245,10 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
   if (!store_.AddFile(identity, tables->pages(), tables->runtime).ok() || !tables->entry_offset)
     return;
   const uint32_t page = PageOf(*tables->entry_offset);
-  if (!LoadOne(*tables, page).ok()) return;  // The first miss says why.
+  if (!LoadOne(*tables, page, Asked::kYes).ok()) return;  // The first miss says why.
   // Go's runtime lies around the entry point, and all that runs on a stack of its own.
-  if (tables->tables && tables->tables->changes_stacks()) LoadAround(*tables, page);
+  if (tables->tables && tables->tables->changes_stacks())
+    LoadAround(*tables, page, Neighbours::kAtEntry);
 }
 
 void TableLoader::HandleMiss(const miss_record& miss) {
@@ -240,17 +259,28 @@ void TableLoader::HandleMiss(const miss_record& miss) {
     return;
   }
   absl::StatusOr<OpenTables*> tables = Open(pid, miss.range);
+  const FileIdentity identity = IdentityOf(miss.range);
   const uint32_t page = PageOf(miss.offset);
-  if (store_.StateOf(IdentityOf(miss.range), page) != RowStore::PageState::kPresent) return;
-  if (tables.ok() && ahead_) LoadAround(**tables, page);
+  if (store_.StateOf(identity, page) != RowStore::PageState::kPresent) return;
+  if (!tables.ok() || !ahead_) return;
+  const uint32_t neighbours = (*tables)->neighbours.Worth(
+      store_.PresentPages(identity), [&] { return store_.UsedPages(identity); });
+  LoadAround(**tables, page, neighbours);
 }
 
-void TableLoader::LoadAround(OpenTables& tables, uint32_t page) {
-  const uint64_t end_ns = ThreadCpuNs() + kNeighbourCpuNs;
-  for (uint32_t distance = 1; distance <= kNeighbours; ++distance) {
-    if (ThreadCpuNs() > end_ns) break;
-    if (!LoadOne(tables, page + distance).ok()) break;
-    if (distance <= page && !LoadOne(tables, page - distance).ok()) break;
+// The nearest first, in runs of pages that ascend: entries of one page follow those of the page before it in the file.
+void TableLoader::LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbours) {
+  const CpuBudget budget(kNeighbourCpuNs);
+  const auto load = [&](uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; ++i)
+      if (budget.IsSpent() || !LoadOne(tables, i, Asked::kNo).ok()) return false;
+    return true;
+  };
+  for (uint32_t distance = 0; distance < neighbours; distance += kRunPages) {
+    const uint32_t run = std::min(kRunPages, neighbours - distance);
+    const uint32_t below = page - std::min(page, distance);
+    if (!load(page + 1 + distance, page + 1 + distance + run)) return;
+    if (!load(below - std::min(below, run), below)) return;
   }
 }
 

@@ -83,8 +83,12 @@ class TableLoader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* OpenFile(const ExecutableFilePtr& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoadAround(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status LoadOne(OpenTables& tables, uint32_t page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbours)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a walk has asked for the page, or for a neighbour of it: then it is left out if it is dear.
+  enum class Asked { kNo, kYes };
+  absl::Status LoadOne(OpenTables& tables, uint32_t page, Asked asked)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shrink(size_t limit_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ExecutableFiles& files_;

@@ -18,9 +18,11 @@ constexpr u16 kTable = 1;  // Of the code around a gap.
 struct Filled {
   uint64_t reads = 0;
   bool has_rows = false;  // At `begin`.
+  bool is_done = false;
 };
 
-Filled Fill(uint32_t begin, uint32_t end, const std::vector<uint8_t>& page) {
+Filled Fill(uint32_t begin, uint32_t end, const std::vector<uint8_t>& page,
+            GapEffort effort = GapEffort::kAll) {
   const test::CountingSource source(page);
   RuleEncoder encoder(*Machine::Of(EM_X86_64));
   PageRows rows;
@@ -28,9 +30,12 @@ Filled Fill(uint32_t begin, uint32_t end, const std::vector<uint8_t>& page) {
   rows.Append(begin, kNone);
   if (end < PAGE_TEXT_BYTES) rows.Append(end, kTable);
   const GapPiece piece{.page_end = PAGE_TEXT_BYTES, .segment_file_end = page.size()};
-  EXPECT_TRUE(FillX86Gaps(source, piece, &encoder, &rows).ok());
+  const absl::StatusOr<bool> done = FillX86Gaps(source, piece, effort, &encoder, &rows);
+  EXPECT_TRUE(done.ok());
   const auto row = std::ranges::find(rows.rows(), begin, &PageRow::offset);
-  return {.reads = source.reads(), .has_rows = row != rows.rows().end() && row->code != kNone};
+  return {.reads = source.reads(),
+          .has_rows = row != rows.rows().end() && row->code != kNone,
+          .is_done = done.ok() && *done};
 }
 
 // nop everywhere, but a ret in front of `at` and there `push %rbp; mov %rsp,%rbp; leave; ret`.
@@ -62,6 +67,20 @@ TEST(Gaps, PaddingIsReadOnceAndGetsNoRows) {
   const Filled filled = Fill(0x1e0, 0x200, std::vector<uint8_t>(2 * PAGE_TEXT_BYTES, 0x90));
   EXPECT_EQ(filled.reads, 1u);
   EXPECT_FALSE(filled.has_rows);
+  EXPECT_TRUE(filled.is_done);
+}
+
+TEST(Gaps, ALittleCodeIsLeftOutWhereOnlyMuchIsWorthIt) {
+  const std::vector<uint8_t> page = PageWithCode(0x400);
+  const Filled little = Fill(0x400, 0x7ff, page, GapEffort::kLargeOnly);
+  EXPECT_FALSE(little.is_done);
+  EXPECT_FALSE(little.has_rows);
+  EXPECT_EQ(little.reads, 1u) << "it may have been padding";
+  const Filled much = Fill(0x400, 0x800, page, GapEffort::kLargeOnly);
+  EXPECT_TRUE(much.is_done);
+  EXPECT_TRUE(much.has_rows);
+  const std::vector<uint8_t> padding(2 * PAGE_TEXT_BYTES, 0x90);
+  EXPECT_TRUE(Fill(0x1e0, 0x200, padding, GapEffort::kLargeOnly).is_done);
 }
 
 }  // namespace

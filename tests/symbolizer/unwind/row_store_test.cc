@@ -54,6 +54,30 @@ TEST_F(RowStoreTest, WhatWasPutIsFound) {
   EXPECT_EQ(store_.StateOf(Identity(2), 7), RowStore::PageState::kUnknownFile);
 }
 
+TEST_F(RowStoreTest, PagesAreCountedAndThoseThatAWalkLookedInto) {
+  ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 5, .page_count = 400}).ok());
+  ASSERT_TRUE(store_.AddFile(Identity(2), {.first_page = 0, .page_count = 4}).ok());
+  EXPECT_EQ(store_.PresentPages(Identity(1)), 0u);
+  for (uint32_t page = 10; page < 20; ++page) ASSERT_TRUE(Put(1, page).ok());
+  ASSERT_TRUE(Put(2, 0).ok());
+  EXPECT_TRUE(Look(1, 12));
+  EXPECT_TRUE(Look(1, 12));
+  EXPECT_TRUE(Look(1, 19));
+  EXPECT_FALSE(Look(1, 30)) << "asked for, and not there";
+  EXPECT_EQ(store_.PresentPages(Identity(1)), 10u);
+  EXPECT_EQ(store_.UsedPages(Identity(1)), 2u);
+  EXPECT_EQ(store_.UsedPages(Identity(2)), 0u);
+  EXPECT_EQ(store_.UsedPages(Identity(3)), 0u);
+  // What the budget takes away is counted no more, and what comes back has to be looked into anew.
+  for (uint32_t page = 20; page < 400; ++page) ASSERT_TRUE(Put(1, page).ok());
+  uint32_t present = 0;
+  for (uint32_t page = 5; page < 405; ++page)
+    present += store_.StateOf(Identity(1), page) == RowStore::PageState::kPresent;
+  EXPECT_LT(present, 390u);
+  EXPECT_EQ(store_.PresentPages(Identity(1)), present);
+  EXPECT_EQ(store_.UsedPages(Identity(1)), 0u);
+}
+
 TEST_F(RowStoreTest, CodeOutsideOfAFilesPagesHasNoRules) {
   ASSERT_TRUE(store_.AddFile(Identity(1), {.first_page = 5, .page_count = 20}).ok());
   const file_entry entry = *store_.FindFile(Identity(1));
