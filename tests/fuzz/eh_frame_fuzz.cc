@@ -22,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (i > 0) continue;
     const absl::StatusOr<std::vector<uint8_t>> again = tables->BuildPage(range.first_page + i);
     if (!again.ok() || *again != *blob) std::abort();
+    const absl::StatusOr<std::vector<uint8_t>> cheap = tables->BuildPageIfCheap(range.first_page);
+    if (cheap.ok() && !cheap->empty() && *cheap != *blob) std::abort();
   }
   return 0;
 }

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 
-SLICE_S = 240  # A target runs so long at a time: each begins with its whole corpus, half a minute for some, and what was begun is lost when all is stopped.
+SLICE_S = 480  # A target runs so long at a time: each begins with its whole corpus, half a minute for some; but what was begun is lost when all is stopped.
 MOST_INPUT_BYTES = 262_144
 LINE = re.compile(r"cov: (\d+) .*corp: (\d+)")
 

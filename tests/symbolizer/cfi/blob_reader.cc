@@ -151,7 +151,8 @@ DecodedPage DecodePage(std::span<const uint8_t> blob, uint16_t machine) {
   if (header.rule_count != 0)
     std::memcpy(page.rules.data(), blob.data() + header.rules_offset,
                 sizeof(unwind_rule) * header.rule_count);
-  page.code_at.assign(PAGE_TEXT_BYTES, header.sentinel);
+  page.code_at.reserve(PAGE_TEXT_BYTES);
+  u16 before = header.sentinel;  // Holds up to the next row.
   page.error = CheckCode(header.sentinel, header.rule_count, machine);
   for (size_t block = 0; block < PAGE_BLOCKS; ++block) {
     const size_t count = header.start[block + 1] - header.start[block];
@@ -159,12 +160,16 @@ DecodedPage DecodePage(std::span<const uint8_t> blob, uint16_t machine) {
     for (size_t i = 0; i < count; ++i) {
       const uint32_t offset = static_cast<uint32_t>(block << BLOCK_TEXT_SHIFT) + blob[keys + i];
       const u16 code = CodeAt(blob, keys + count + 2 * i);
-      if (!page.row_starts.empty() && offset <= page.row_starts.back()) page.error = "keys descend";
+      if (!page.row_starts.empty() && offset <= page.row_starts.back())
+        page.error = "keys descend";
+      else
+        page.code_at.resize(offset, before);
+      before = code;
       if (page.error.empty()) page.error = CheckCode(code, header.rule_count, machine);
       page.row_starts.push_back(offset);
-      std::fill(page.code_at.begin() + offset, page.code_at.end(), code);
     }
   }
+  page.code_at.resize(PAGE_TEXT_BYTES, before);
   return page;
 }
 
