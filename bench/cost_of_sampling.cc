@@ -1,6 +1,6 @@
 // What sampling costs while a command runs: a whole session in this process, its batches thrown away.
-//   cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] CMD ARG…
-// Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as steady.
+//   cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG…
+// Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as steady. -p: this process is sampled too.
 // Prints one "name value" a line. Needs what sampling needs; exit code 77 where that is missing.
 //
 // BPF time is the kernel's own count of the sampling program's run time. Ticks of other processes run
@@ -37,14 +37,16 @@ constexpr char kClockProgram[] = "on_cpu_clock";
 struct Options {
   uint32_t frequency_hz = 99;
   uint64_t seconds = 10, warm_up_seconds = 2;
+  uint32_t pid = 0;  // 0: none.
   std::vector<std::string> command;
 };
 
 Options ParseOptions(int argc, char** argv) {
   Options options;
-  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:")) != -1;) {
+  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:p:")) != -1;) {
     if (option == 'F') options.frequency_hz = static_cast<uint32_t>(std::atoi(optarg));
     if (option == 'd') options.seconds = static_cast<uint64_t>(std::atoi(optarg));
+    if (option == 'p') options.pid = static_cast<uint32_t>(std::atoi(optarg));
     if (option == 'w') options.warm_up_seconds = static_cast<uint64_t>(std::atoi(optarg));
   }
   options.command.assign(argv + optind, argv + argc);
@@ -167,6 +169,8 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
             const uint64_t& batch_bytes, const uint64_t& batch_samples) {
   if (absl::Status s = session.sampler().AddTargetPid(static_cast<uint32_t>(child.pid())); !s.ok())
     return Fail(s, 1);
+  if (options.pid != 0)
+    if (absl::Status s = session.sampler().AddTargetPid(options.pid); !s.ok()) return Fail(s, 1);
   if (absl::Status s = session.Start(); !s.ok()) return Fail(s, kExitSkipped);
   const Reading before = Read(session);
   Running running;
@@ -194,7 +198,8 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
 
 int Run(const Options& options) {
   if (options.command.empty()) {
-    fmt::print(stderr, "usage: cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] CMD ARG...\n");
+    fmt::print(stderr,
+               "usage: cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG...\n");
     return 2;
   }
   absl::StatusOr<std::unique_ptr<ChildProgram>> child = ChildProgram::Fork(options.command, {});

@@ -30,6 +30,7 @@ static __always_inline int recall_code(struct scratch *s, const struct code_buck
 {
 	u32 i;
 
+	ROLLED
 	for (i = 0; i < CODES_PER_BUCKET; i++) {
 		const struct cached_code *cached = &bucket->codes[i];
 		u64 value = cached->at_and_code;
@@ -55,7 +56,7 @@ static __always_inline void remember_code(const struct scratch *s, struct code_b
 {
 	u32 i;
 
-	if (!is_rememberable(s, offset))
+	if (UNLIKELY(!is_rememberable(s, offset)))
 		return;
 	for (i = CODES_PER_BUCKET - 1; i; i--)
 		bucket->codes[i] = bucket->codes[i - 1];

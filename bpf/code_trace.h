@@ -58,6 +58,7 @@ static __always_inline int recall_traced(struct scratch *s, const struct code_tr
 {
 	u32 i, next = s->trace_next, sp = s->regs.r[UNWIND_SP];
 
+	ROLLED
 	for (i = 0; i < TRACE_MAX_SKIPPED; i++, next++) {
 		const struct traced_code *traced = &trace->frames[s->trace_last & 1][next & (TRACE_FRAMES - 1)];
 
@@ -81,7 +82,7 @@ static __always_inline void append_traced(struct scratch *s, struct code_trace *
 	struct traced_code *traced;
 	u32 i = s->trace_count;
 
-	if (i >= TRACE_FRAMES || !is_rememberable(s, offset))
+	if (UNLIKELY(i >= TRACE_FRAMES || !is_rememberable(s, offset)))
 		return;
 	traced = &trace->frames[~s->trace_last & 1][i];
 	traced->at_and_code = offset << 16 | s->code;

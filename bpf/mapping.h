@@ -132,14 +132,14 @@ static __always_inline int vma_is_write_locked(const struct scratch *s, struct v
 }
 
 /* How often the mappings have been changed, so far; odd while somebody does (6.13). Where the
- * kernel does not count, 1. */
+ * kernel does not count, 1. `mm` is a field of current_task(), so it may be followed there. */
 static __always_inline u32 read_mm_seq(struct mm_struct *mm)
 {
 	struct mm_struct___6_13 *mm_6_13 = (void *)mm;
 	u32 sequence = 1;
 
 	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
-		bpf_core_read(&sequence, sizeof(sequence), &mm_6_13->mm_lock_seq.sequence);
+		sequence = *(const volatile u32 *)&mm_6_13->mm_lock_seq.sequence;
 	return sequence;
 }
 

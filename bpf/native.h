@@ -30,21 +30,33 @@
 
 #define KNOWN_CALLEE (1u << UNWIND_FP | 1u << UNWIND_SP)
 #define KNOWN_ALL ((u32)((1ULL << UNWIND_REGISTERS) - 1))
+#define STACK_PAGE_MASK 4095ULL
 #define OFFSET_NOWHERE (~0ULL) /* enter_native_frame(): the pc is in no code */
 
-/* One word of the target's stack, out of a window of WINDOW_BYTES that usually holds many frames. A
- * window that would cross the stack's end fails as a whole; then the word alone is read. */
+/* A window of the stack from `address` on. One that crosses the stack's end, or comes to a page that nobody has touched, fails as a
+ * whole; both begin with a page, so the window that ends there is read. */
+static __always_inline int read_window(struct scratch *s, u64 address)
+{
+	s->window_base = address;
+	if (LIKELY(!env_read(s, s->window, WINDOW_BYTES, address)))
+		return END_NONE;
+	s->window_base = (address | STACK_PAGE_MASK) + 1 - WINDOW_BYTES;
+	if (!env_read(s, s->window, WINDOW_BYTES, s->window_base))
+		return END_NONE;
+	s->window_base = ~0ULL;
+	return END_READ_FAULT;
+}
+
+/* One word of the target's stack, out of a window that usually holds many frames; else the word alone. */
 static __always_inline int read_word(struct scratch *s, u64 address, u64 *value)
 {
 	u64 at = address - s->window_base;
 
 	if (at > WINDOW_BYTES - 8) {
-		if (env_read(s, s->window, WINDOW_BYTES, address)) {
-			s->window_base = ~0ULL;
+		at = read_window(s, address) ? ~0ULL : address - s->window_base;
+		barrier_var(at); /* compared and used in one register, which the verifier needs */
+		if (UNLIKELY(at > WINDOW_BYTES - 8))
 			return env_read(s, value, sizeof(*value), address) ? END_READ_FAULT : END_NONE;
-		}
-		s->window_base = address;
-		at = 0;
 	}
 	*value = *(loaded_u64 *)(s->window + at);
 	return END_NONE;
@@ -54,8 +66,8 @@ static __always_inline int append_word(struct scratch *s, u64 word)
 {
 	u32 i = s->word_count;
 
-	if (i - s->first_user_word >= s->max_words ||
-	    i >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS)
+	if (UNLIKELY(i - s->first_user_word >= s->max_words ||
+		     i >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS))
 		return END_TOO_DEEP;
 	s->body[i] = word;
 	s->word_count = i + 1;
@@ -231,10 +243,10 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 	int end;
 	u32 i;
 
-	if (!pc && !s->regs.exact_pc)
+	if (UNLIKELY(!pc && !s->regs.exact_pc))
 		return END_NULL_RA;
 	end = env_find_range(s, lookup);
-	if (end) {
+	if (UNLIKELY(end)) {
 		/* An interrupted pc is true even where no code is: a call through a bad pointer. */
 		if (!s->regs.exact_pc)
 			return end;
@@ -244,7 +256,7 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 		return *file_offset == OFFSET_NOWHERE ? END_NONE : end;
 	}
 	i = s->current_range;
-	if (i >= SAMPLE_MAX_RANGES)
+	if (UNLIKELY(i >= SAMPLE_MAX_RANGES))
 		return END_TOO_MANY_RANGES;
 	range = &s->ranges[i];
 	*file_offset = lookup - range->start + range->file_offset;
@@ -271,14 +283,14 @@ static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset
 	u32 code, base;
 	int end;
 
-	if (file_offset == OFFSET_NOWHERE)
+	if (UNLIKELY(file_offset == OFFSET_NOWHERE))
 		return step_bad_call(s);
 	end = env_find_code(s, file_offset);
-	if (end)
+	if (UNLIKELY(end))
 		return end;
 	code = s->code;
 	base = code >> CODE_BASE_SHIFT;
-	if (is_compact(base))
+	if (LIKELY(is_compact(base)))
 		return step_compact(s, code);
 	if (base == CODE_BASE_RULE)
 		return step_rule(s);
@@ -295,7 +307,7 @@ static __always_inline int step_native(struct scratch *s)
 	u64 file_offset = 0;
 	int end = enter_native_frame(s, &file_offset);
 
-	return end ? end : leave_native_frame(s, file_offset);
+	return UNLIKELY(end) ? end : leave_native_frame(s, file_offset);
 }
 
 #endif

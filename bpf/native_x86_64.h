@@ -28,18 +28,26 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], cfa, pc;
 	u32 base = code >> CODE_BASE_SHIFT, saved = code >> CODE_RBP_SHIFT & CODE_RBP_MASK;
 
-	if (base > CODE_BASE_RBP) {
+	if (UNLIKELY(base > CODE_BASE_RBP)) {
 		saved = base == CODE_BASE_LARGE ? 2 : 0;
 		cfa = sp + (code & CODE_LARGE_CFA_MASK) * 8;
 	} else {
 		cfa = (base == CODE_BASE_RBP ? rbp : sp) + (code & CODE_CFA_MASK) * 8;
 	}
-	if (cfa <= sp || cfa & 7)
+	if (UNLIKELY(cfa <= sp || cfa & 7))
 		return END_NO_PROGRESS;
-	if (saved && read_word(s, cfa - saved * 8, &rbp)) /* the lower address first: fills the window */
+	/* The lower address first: it fills the window. */
+	if (UNLIKELY(read_word(s, cfa - (saved ? saved : 1) * 8, &pc)))
 		return END_READ_FAULT;
-	if (read_word(s, cfa - 8, &pc))
-		return END_READ_FAULT;
+	if (saved) {
+		u64 at = cfa - 8 - s->window_base;
+
+		rbp = pc;
+		if (LIKELY(at <= WINDOW_BYTES - 8))
+			pc = *(loaded_u64 *)(s->window + at);
+		else if (read_word(s, cfa - 8, &pc))
+			return END_READ_FAULT;
+	}
 	enter_caller(s, pc, cfa, rbp);
 	return END_NONE;
 }
@@ -247,14 +255,14 @@ static __always_inline int scan_words(struct scratch *s)
  * were placed since are a sign of the right way. */
 static __always_inline int is_wrong_way(const struct scratch *s, int end)
 {
-	return s->scan.is_open && s->extra_words == s->scan.extra_words &&
+	return UNLIKELY(s->scan.is_open) && s->extra_words == s->scan.extra_words &&
 	       (end == END_NO_MAPPING || end == END_NOT_EXECUTABLE);
 }
 
 /* What step_native() cannot do by itself. When no word leads anywhere, the first one stays. */
 static __always_inline int step_by_scan(struct scratch *s, int end)
 {
-	if (end != END_SCANS_STACK && !is_wrong_way(s, end))
+	if (LIKELY(end != END_SCANS_STACK && !is_wrong_way(s, end)))
 		return end;
 	s->word_count = s->scan.word_count;
 	s->regs.r[UNWIND_SP] = s->scan.sp;

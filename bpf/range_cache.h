@@ -104,16 +104,27 @@ static __always_inline struct cached_range *recall_range(struct scratch *s, u64 
 	struct range_set *set = range_set_of(s->task_mm);
 	u32 i;
 
-	if (!set || !is_set_of(set, s, store_generation()))
+	if (UNLIKELY(!set || !is_set_of(set, s, store_generation())))
 		return 0;
+	ROLLED
 	for (i = 0; i < RANGES_PER_SET; i++) {
 		struct cached_range *cached = &set->ranges[i];
 
 		if (pc - set->start[i] >= (u64)set->pages[i] << 12)
 			continue;
-		return holds(s, cached) ? cached : 0;
+		s->used_ranges |= 1u << i;
+		return LIKELY(holds(s, cached)) ? cached : 0;
 	}
 	return 0;
+}
+
+/* Which entries the next sample is to ask for early: a hint, so it does not matter whose set it is by now. */
+static __always_inline void note_used_ranges(const struct scratch *s)
+{
+	struct range_set *set = range_set_of(s->task_mm);
+
+	if (set)
+		set->used = s->used_ranges;
 }
 
 /* Writes s->found and s->found_table down, with what s->vma says now. */

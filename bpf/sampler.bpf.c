@@ -37,12 +37,9 @@ static __always_inline void describe_task(struct scratch *s, struct task_struct 
 	record->process.start_time_ns = READ_TASK(leader, start_boottime);
 	record->tid = READ_TASK(task, pid);
 	record->cpu = bpf_get_smp_processor_id();
-	record->cgroup_id = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(record->thread_command, sizeof(record->thread_command));
-	if (leader == task)
-		__builtin_memcpy(record->leader_command, record->thread_command, COMMAND_BYTES);
-	else
-		bpf_probe_read_kernel(record->leader_command, sizeof(record->leader_command), leader->comm);
+	record->cgroup_id = cgroup_id_of(task);
+	read_command(record->thread_command, task);
+	read_command(record->leader_command, leader);
 }
 
 static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
@@ -58,14 +55,23 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
 		s->record.flags |= SAMPLE_KERNEL_CUT;
 }
 
+/* Asking how full the ring is costs as much as writing into it. So one sample in 8 of each CPU asks, and whatever is large. */
+#define ASKS_EVERY 8
+static __always_inline int asks_ring(u64 size)
+{
+	const struct counters *counters = own_counters();
+
+	return !counters || !(counters->value[COUNT_PRODUCED] & (ASKS_EVERY - 1)) || size > 16 << 10;
+}
+
 /* Wakes the reader when enough is waiting; it also looks by itself a few times a second. */
-static __always_inline u64 wakeup_flag(u32 wake_reader)
+static __always_inline u64 wakeup_flag(u32 wake_reader, u64 size)
 {
 	struct control *control = control_block();
 
 	if (wake_reader)
 		return BPF_RB_FORCE_WAKEUP;
-	if (control && bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= control->wakeup_bytes)
+	if (control && asks_ring(size) && bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= control->wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
 }
@@ -81,7 +87,7 @@ static __always_inline void send_sample(struct scratch *s)
 	record->header.layout = RECORD_LAYOUT_VERSION;
 	record->header.type = RECORD_SAMPLE;
 	record->header.size_bytes = size;
-	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag(s->wake_reader))) {
+	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag(s->wake_reader, size))) {
 		env_count(COUNT_RING_FULL);
 		give_back_raw_budget(record->raw_bytes);
 	}

@@ -55,7 +55,7 @@ static __always_inline u32 count_keys(struct scratch *s, const u8 *chunk, u64 at
 	s->keys_below = 0;
 	s->keys_left = keys;
 	barrier_var(at);
-	if (at > CHUNK_BYTES - 256)
+	if (UNLIKELY(at > CHUNK_BYTES - 256))
 		return 0; /* the store keeps the last 256 bytes of a chunk free */
 	chunk += at;
 	for (i = 0; i < 256; i += 8) {
@@ -96,7 +96,7 @@ static __always_inline int find_code_in_blob(struct scratch *s, const u8 *chunk,
 	u32 first = starts & 0xffff, keys = (starts >> 16) - first, below;
 	u64 at = base + sizeof(struct page_header) + first * ROW_BYTES;
 
-	if (keys > 256)
+	if (UNLIKELY(keys > 256))
 		return END_BAD_TABLE;
 	below = count_keys(s, chunk, at, keys, in_page & 0xff);
 	if (below)
@@ -106,7 +106,7 @@ static __always_inline int find_code_in_blob(struct scratch *s, const u8 *chunk,
 	else
 		at = base + __builtin_offsetof(struct page_header, sentinel);
 	s->code = chunk_u16(chunk, at);
-	if (s->code >> CODE_BASE_SHIFT == CODE_BASE_RULE)
+	if (UNLIKELY(s->code >> CODE_BASE_SHIFT == CODE_BASE_RULE))
 		return read_rule(s, chunk, base);
 	return END_NONE;
 }
@@ -128,26 +128,26 @@ static __always_inline int find_code_once(struct scratch *s, const struct range_
 	int end;
 
 	barrier_var(at);
-	if (!directory || at > CHUNK_BYTES)
+	if (UNLIKELY(!directory || at > CHUNK_BYTES))
 		return END_BAD_TABLE;
 	slot = (u32 *)(directory + at);
 	entry = *(volatile u32 *)slot;
 	handle = entry & HANDLE_MASK;
-	if (!handle) {
+	if (UNLIKELY(!handle)) {
 		if (!(entry & ENTRY_REQUESTED)) {
 			mark_entry(slot, ENTRY_REQUESTED);
 			s->miss = 1;
 		}
 		return END_MISSING_PAGE;
 	}
-	if (!(entry & ENTRY_USED))
+	if (UNLIKELY(!(entry & ENTRY_USED)))
 		mark_entry(slot, ENTRY_USED);
 	chunk = env_chunk(s, handle >> HANDLE_CHUNK_SHIFT);
-	if (!chunk)
+	if (UNLIKELY(!chunk))
 		return END_BAD_TABLE;
 	base = (handle & HANDLE_OFFSET_MASK) * HANDLE_UNIT;
 	end = find_code_in_blob(s, chunk, base, in_page);
-	if ((*(volatile u32 *)slot & HANDLE_MASK) != handle)
+	if (UNLIKELY((*(volatile u32 *)slot & HANDLE_MASK) != handle))
 		return END_BUSY;
 	return end;
 }
@@ -160,23 +160,23 @@ static __always_inline int find_code_inline(struct scratch *s, u64 file_offset)
 	const struct range_table *table;
 	int end, attempt;
 
-	if (i >= SAMPLE_MAX_RANGES)
+	if (UNLIKELY(i >= SAMPLE_MAX_RANGES))
 		return END_BAD_TABLE;
 	table = &s->tables[i];
 	s->code = CODE_SPECIAL(SPECIAL_NONE);
 	s->miss_offset = file_offset;
-	if (table->state == RANGE_NO_TABLE)
+	if (UNLIKELY(table->state == RANGE_NO_TABLE))
 		return END_NONE;
-	if (table->state == RANGE_NOT_LOADED) {
+	if (UNLIKELY(table->state == RANGE_NOT_LOADED)) {
 		s->miss = 1;
 		return END_UNKNOWN_FILE;
 	}
 	page = (u32)(file_offset >> PAGE_TEXT_SHIFT) - table->first_page;
-	if (page >= table->page_count)
+	if (UNLIKELY(page >= table->page_count))
 		return END_NONE;
 	for (attempt = 0; attempt < 3; attempt++) {
 		end = find_code_once(s, table, page, file_offset & (PAGE_TEXT_BYTES - 1));
-		if (end != END_BUSY)
+		if (LIKELY(end != END_BUSY))
 			break;
 		env_count(COUNT_TABLE_RETRY);
 	}

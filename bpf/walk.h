@@ -37,6 +37,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
 	s->flags = 0;
+	s->used_ranges = 0;
 	s->miss = 0;
 	s->made_code.is_known = 0;
 	s->regs.known = KNOWN_ALL;
@@ -107,13 +108,13 @@ static __always_inline int add_range(struct scratch *s, const struct code_range 
 {
 	u32 i = s->range_count;
 
-	if (i >= SAMPLE_MAX_RANGES)
+	if (UNLIKELY(i >= SAMPLE_MAX_RANGES))
 		return END_TOO_MANY_RANGES;
 	s->ranges[i] = *range;
 	s->tables[i] = *table;
 	s->range_count = i + 1;
 	s->current_range = i;
-	if (range->runtime && range->runtime != s->runtime)
+	if (UNLIKELY(range->runtime && range->runtime != s->runtime))
 		meet_runtime(s, i, range->runtime);
 	return END_NONE;
 }
@@ -128,7 +129,7 @@ __noinline int enter_new_range(u32 slot, u64 pc)
 	if (!s)
 		return END_BAD_TABLE;
 	cached = recall_range(s, pc);
-	if (cached)
+	if (LIKELY(cached))
 		return add_range(s, &cached->range, &cached->table);
 	end = find_mapping(slot, pc);
 	if (end)
@@ -150,7 +151,7 @@ static int env_find_range(struct scratch *s, u64 pc)
 {
 	u32 i;
 
-	if (s->current_range < s->range_count && is_in_range(s, s->current_range, pc))
+	if (LIKELY(s->current_range < s->range_count && is_in_range(s, s->current_range, pc)))
 		return END_NONE;
 	for (i = 0; i < SAMPLE_MAX_RANGES; i++) {
 		if (i >= s->range_count)
@@ -193,9 +194,9 @@ static int env_find_go_stack(struct scratch *s)
 static __always_inline int recall_known(struct scratch *s, const struct code_trace *trace,
 					const struct code_bucket *bucket, u32 directory, u64 file_offset)
 {
-	if (s->marks_pages)
+	if (UNLIKELY(s->marks_pages))
 		return 0;
-	return recall_traced(s, trace, directory, file_offset) || recall_code(s, bucket, directory, file_offset);
+	return LIKELY(recall_traced(s, trace, directory, file_offset)) || recall_code(s, bucket, directory, file_offset);
 }
 
 static int env_find_code(struct scratch *s, u64 file_offset)
@@ -205,16 +206,16 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	struct code_trace *trace;
 	int end;
 
-	if (i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE)
+	if (UNLIKELY(i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE))
 		return find_code((u32)s->host, file_offset);
 	directory = s->tables[i].directory;
 	trace = trace_of(s);
 	bucket = code_bucket_of(s, directory, file_offset);
-	if (!trace || !bucket)
+	if (UNLIKELY(!trace || !bucket))
 		return END_BAD_TABLE;
 	if (!recall_known(s, trace, bucket, directory, file_offset)) {
 		end = find_code((u32)s->host, file_offset);
-		if (end)
+		if (UNLIKELY(end))
 			return end;
 		remember_code(s, bucket, directory, file_offset);
 	}
@@ -256,7 +257,7 @@ __noinline int step_frame(u32 slot)
 
 	int end;
 
-	if (!s)
+	if (UNLIKELY(!s))
 		return END_BAD_TABLE;
 	end = step_by_scan(s, step_native(s));
 	return end ? end : s->runtime_entered;
@@ -391,9 +392,9 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 
 	s->host = slot;
 	s->word_count = s->first_user_word = s->record.kernel_count;
-	if (!end && !mm)
+	if (UNLIKELY(!end && !mm))
 		end = END_NO_ADDRESS_SPACE;
-	if (!end) {
+	if (LIKELY(!end)) {
 		s->task_mm = (u64)mm;
 		describe_addresses(s, mm);
 		s->mm_seq = read_mm_seq(mm);
@@ -401,11 +402,12 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);
 		begin_trace(s);
-		end = s->is_thread_start ? take_thread_start(slot) : walk_native(slot);
-		if (end == END_ENTERED_RUNTIME)
+		end = UNLIKELY(s->is_thread_start) ? take_thread_start(slot) : walk_native(slot);
+		if (UNLIKELY(end == END_ENTERED_RUNTIME))
 			end = walk_mixed(s, slot);
 		end_trace(s);
-		if (is_miss(end)) {
+		note_used_ranges(s);
+		if (UNLIKELY(is_miss(end))) {
 			send_miss(s);
 			s->record.resume = s->regs;
 			if (attach_raw_stack(slot)) {
@@ -416,9 +418,10 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 			}
 		}
 	}
-	if (!end)
+	if (UNLIKELY(!end))
 		end = END_TOO_DEEP;
-	if (s->runtime_count || ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot)))
+	if (UNLIKELY(s->runtime_count ||
+		     ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot))))
 		ship_all_runtimes(slot);
 	copy_ranges(s);
 	s->record.end = end;
