@@ -30,7 +30,6 @@ static __always_inline int recall_code(struct scratch *s, const struct code_buck
 {
 	u32 i;
 
-	ROLLED
 	for (i = 0; i < CODES_PER_BUCKET; i++) {
 		const struct cached_code *cached = &bucket->codes[i];
 		u64 value = cached->at_and_code;
