@@ -30,11 +30,10 @@ def one_round(builds, rates, command):
     load = subprocess.Popen(["sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *command], stdout=subprocess.DEVNULL)
     samplers = []
     try:
-        for build, hz in zip(builds, rates):
-            waiting = subprocess.Popen(["sleep", str(LONGEST_S)])
-            samplers.append((waiting, subprocess.Popen(
-                [f"{build}/cost_of_sampling", "-F", str(hz), "-d", str(LONGEST_S), "-p", str(load.pid), "sh", "-c",
-                 f"tail --pid={waiting.pid} -f /dev/null"], stdout=subprocess.PIPE, text=True)))
+        for build, hz in zip(builds, rates):  # Each ends when the load does.
+            samplers.append(subprocess.Popen(
+                [f"{build}/cost_of_sampling", "-F", str(hz), "-d", str(LONGEST_S), "-p", str(load.pid),
+                 "tail", f"--pid={load.pid}", "-f", "/dev/null"], stdout=subprocess.PIPE, text=True))
         time.sleep(READY_S)
         load.send_signal(signal.SIGCONT)
         load.wait()
@@ -42,10 +41,7 @@ def one_round(builds, rates, command):
         if load.poll() is None:
             load.kill()
             load.wait()
-        for waiting, _ in samplers:
-            waiting.kill()
-            waiting.wait()
-    return [figure(sampler.communicate()[0], "bpf_whole_ns_a_sample") for _, sampler in samplers]
+    return [figure(sampler.communicate()[0], "bpf_whole_ns_a_sample") for sampler in samplers]
 
 
 def main():
