@@ -4,7 +4,8 @@
     fuzz_all.py BUILD [--minutes N] [--only NAME,NAME] [--jobs N] [--state FOLDER]
 
 BUILD is what the preset `fuzz` builds. A corpus grows in FOLDER (BUILD/fuzz-state otherwise) and is used again, and the CPU time that a
-target has had is written down there: a run that is interrupted goes on where it was. What a target finds (a crash, a leak,
+target has had is written down there: a run that is interrupted (Ctrl-C or SIGTERM) ends its targets in good order and goes on there
+when it is started again. What a target finds (a crash, a leak,
 an input of more than 120 s or 2 GiB) stays there as a file and ends that target.
 Exit: 1 when anything was found, 2 when there is no target.
 """
@@ -16,11 +17,12 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import threading
 
-SLICE_S = 480  # A target runs so long at a time: each begins with its whole corpus, half a minute for some; but what was begun is lost when all is stopped.
+SLICE_S = 480  # A target runs so long at a time: each begins with its whole corpus, half a minute for some.
 MOST_INPUT_BYTES = 262_144
 LINE = re.compile(r"cov: (\d+) .*corp: (\d+)")
 
@@ -33,6 +35,7 @@ class Target:
         self.folder = os.path.join(state, self.name)
         self.corpus = os.path.join(self.folder, "corpus")
         os.makedirs(self.corpus, exist_ok=True)
+        self.process = None  # while a slice runs
         self.done = {"cpu_s": 0.0, "executions": 0, "coverage": 0, "corpus": 0}
         try:
             with open(self.file(), encoding="ascii") as file:
@@ -46,15 +49,19 @@ class Target:
     def findings(self):
         return sorted(glob.glob(os.path.join(self.folder, "found-*")))
 
-    def run_slice(self, seeds, seconds):
+    def run_slice(self, seeds, seconds, stop):
         """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
         command = [self.path, f"-max_total_time={seconds}", "-timeout=120", "-report_slow_units=120", "-rss_limit_mb=2048",
                    f"-max_len={MOST_INPUT_BYTES}", "-print_final_stats=1",
                    f"-artifact_prefix={self.folder}/found-", self.corpus, seeds]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as process:
+            self.process = process
+            if stop.is_set():
+                self.interrupt()
             text = process.stderr.read().decode(errors="replace")
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
+            self.process = None
         executions = re.search(r"number_of_executed_units: (\d+)", text)
         lines = LINE.findall(text)
         self.done["cpu_s"] += usage.ru_utime + usage.ru_stime
@@ -64,9 +71,16 @@ class Target:
         with open(self.file() + ".new", "w", encoding="ascii") as file:
             json.dump(self.done, file)
         os.replace(self.file() + ".new", self.file())
-        if process.returncode != 0 and not self.findings():
+        is_interrupted = process.returncode == -signal.SIGUSR1  # before libFuzzer had its handler
+        if process.returncode != 0 and not is_interrupted and not self.findings():
             with open(os.path.join(self.folder, "found-no-input"), "w", encoding="utf-8") as file:
                 file.write(text[-20_000:])
+
+    def interrupt(self):
+        """libFuzzer ends at SIGUSR1 as it does when its time is up."""
+        process = self.process
+        if process is not None:
+            process.send_signal(signal.SIGUSR1)
 
     def row(self):
         done = self.done
@@ -103,10 +117,18 @@ def main():
         print("the seeds could not be made: build the target fuzz_make_seeds")
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    lock, wanted_s = threading.Lock(), options.minutes * 60
+    lock, wanted_s, stop = threading.Lock(), options.minutes * 60, threading.Event()
+
+    def interrupt(*_):
+        stop.set()
+        for target in targets:
+            target.interrupt()
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
 
     def work(_):
-        while True:
+        while not stop.is_set():
             with lock:  # The one that has had least.
                 waiting = [t for t in targets if t.done["cpu_s"] < wanted_s and not t.findings()
                            and not getattr(t, "busy", False)]
@@ -114,7 +136,7 @@ def main():
                     return
                 target = min(waiting, key=lambda t: t.done["cpu_s"])
                 target.busy = True
-            target.run_slice(seeds, int(min(SLICE_S, max(5, wanted_s - target.done["cpu_s"]))))
+            target.run_slice(seeds, int(min(SLICE_S, max(5, wanted_s - target.done["cpu_s"]))), stop)
             target.busy = False
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
