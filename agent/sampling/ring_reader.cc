@@ -34,8 +34,12 @@ int RingReader::Read() {
 
 int RingReader::Take(int timeout_ms, const RingIntake::Take& take) {
   if (timeout_ms > 0) queue_.WaitForRecord(absl::Milliseconds(timeout_ms));
-  if (queue_.HasRoom()) Read();
+  ReadNow();
   return queue_.TakeAll(take);
+}
+
+void RingReader::ReadNow() {
+  if (queue_.HasRoom()) Read();
 }
 
 }  // namespace stackray

@@ -120,14 +120,19 @@ void SamplingSession::LookForLostEvents(const counters& now) {
   ListProcesses();
 }
 
-// The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again.
+// The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again. A walk asks for the first page
+// that it misses; the sample that came with it is finished right away, which loads the others, before the next tick asks for
+// one of them.
 void SamplingSession::AnswerMisses() {
   int timeout_ms = kNoTimeout;
   while (!stopping_) {
-    sampler_->ReadMisses(timeout_ms, [this](std::span<const uint8_t> bytes) {
+    bool answered = false;
+    sampler_->ReadMisses(timeout_ms, [&](std::span<const uint8_t> bytes) {
       const absl::StatusOr<Record> record = DecodeRecord(bytes);
       if (record.ok()) AnswerMiss(*record);
+      answered = true;
     });
+    if (answered) reader_->ReadNow();
     timeout_ms = loader_->KeepRowBudget() ? kShrinkStepMs : kNoTimeout;
   }
 }

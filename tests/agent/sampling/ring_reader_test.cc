@@ -137,6 +137,17 @@ TEST_F(RingReaderTest, TakingReadsWhatTheKernelDidNotAskFor) {
   EXPECT_EQ(times, (std::vector<uint64_t>{1, 2, 3, 4}));
 }
 
+TEST_F(RingReaderTest, WhoeverNeedsItHasTheRingReadNow) {
+  RingReader reader(ring_, bench_.walk());
+  reader.Start();
+  std::vector<uint64_t> times;
+  for (uint64_t time = 1; time <= 3; ++time) ring_.Put(SampleAt(time));
+  reader.ReadNow();
+  EXPECT_EQ(ring_.size(), 0u);
+  reader.Take(0, [&](const TakenRecord& taken) { times.push_back(TimeOf(taken)); });
+  EXPECT_EQ(times, (std::vector<uint64_t>{1, 2, 3}));
+}
+
 TEST_F(RingReaderTest, ReadsNoMoreThanItsQueueHolds) {
   RingReader reader(ring_, bench_.walk());
   reader.Start();
