@@ -207,6 +207,7 @@ struct linux_binprm;
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
-#define VM_EXEC 0x00000004    /* include/linux/mm.h */
+#define VM_WRITE 0x00000002   /* include/linux/mm.h */
+#define VM_EXEC 0x00000004
 
 #endif

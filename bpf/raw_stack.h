@@ -50,8 +50,9 @@ __noinline int is_known_range(u32 slot, u64 start)
 static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 start)
 {
 	struct vm_area_struct *vma = (void *)s->vma;
+	u64 flags = vma ? BPF_CORE_READ(vma, vm_flags) : 0;
 
-	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+	if (!(flags & VM_EXEC))
 		return;
 	if (read_vma(s, start)) {
 		drop_list(s); /* of those that come after, nothing is remembered either */
@@ -60,7 +61,7 @@ static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 sta
 	if (!s->found_executable)
 		return;
 	describe_table(s);
-	append_listed(s);
+	append_listed(s, flags);
 	if (!is_known_range(slot, s->found.start))
 		add_range(s, &s->found, &s->found_table);
 }
@@ -162,6 +163,8 @@ static __always_inline int add_remembered_ranges(struct scratch *s, u32 slot)
 		if (add_remembered_range(slot, i))
 			return 0;
 	}
+	if (has_new_mappings(list, s))
+		s->flags |= SAMPLE_OLDER_RANGES;
 	return 1;
 }
 

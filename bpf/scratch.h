@@ -68,7 +68,8 @@ struct range_list {
 	u64 file_generation;
 	struct process_key owner;
 	u64 padding;
-	u32 count, reserved; /* count: RANGES_PER_LIST + 1 when there are more */
+	u32 count; /* RANGES_PER_LIST + 1: there are more */
+	u32 has_writable_code;
 	struct cached_range ranges[RANGES_PER_LIST];
 };
 

@@ -114,6 +114,7 @@ enum sample_flags {
 	SAMPLE_KERNEL_CUT = 4, /* the kernel stack was longer than SAMPLE_MAX_KERNEL_FRAMES */
 	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers or instructions where no rules exist */
 	SAMPLE_UNSURE_MAPPING = 16, /* a mapping was being changed at that moment */
+	SAMPLE_OLDER_RANGES = 32, /* with SAMPLE_HAS_RAW: writable code that is new may be missing among the ranges */
 };
 
 struct sample_record {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
+
+#include "kernel/process_files.h"
 
 namespace stackray {
 namespace {
@@ -47,11 +50,13 @@ class RecordEnvironment : public WalkEnvironment {
     return ReadStack(address, to) || ReadCode(address, to);
   }
 
-  // The record holds the executable mappings that its process had.
+  // The record holds the executable mappings that its process had, but for writable code that is new.
   std::optional<code_range> FindRange(uint64_t pc) override {
-    for (const code_range& range : sample_.ranges)
-      if (pc >= range.start && pc < range.end) return range;
-    return std::nullopt;
+    if (std::optional<code_range> range = RangeOf(pc, sample_.ranges)) return range;
+    if ((sample_.record->flags & SAMPLE_OLDER_RANGES) == 0) return std::nullopt;
+    if (!mapped_now_)
+      mapped_now_ = ReadExecutableRanges(sample_.record->process.pid).value_or(Ranges());
+    return RangeOf(pc, *mapped_now_);
   }
 
   range_table DescribeTable(const code_range& range) override {
@@ -87,6 +92,13 @@ class RecordEnvironment : public WalkEnvironment {
   uint8_t* Chunk(uint32_t index) override { return memory_.Chunk(index); }
 
  private:
+  using Ranges = std::vector<code_range>;
+  static std::optional<code_range> RangeOf(uint64_t pc, std::span<const code_range> ranges) {
+    for (const code_range& range : ranges)
+      if (pc >= range.start && pc < range.end) return range;
+    return std::nullopt;
+  }
+
   bool ReadStack(uint64_t address, std::span<uint8_t> to) {
     while (!to.empty()) {
       const auto in = std::find_if(stretches_.begin(), stretches_.end(),
@@ -113,6 +125,7 @@ class RecordEnvironment : public WalkEnvironment {
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf& made_code_callers_;
+  std::optional<Ranges> mapped_now_;
 };
 
 }  // namespace
