@@ -15,13 +15,11 @@
 
 #define CODE_PLACE_BITS 48
 
-static __always_inline struct code_bucket *code_bucket_of(const struct scratch *s, u32 directory, u64 offset)
+static __always_inline struct code_bucket *code_bucket_of(struct cpu_codes *codes, u32 directory, u64 offset)
 {
 	u64 mixed = (offset ^ (u64)directory << 20) * 0x9e3779b97f4a7c15ULL; /* Fibonacci hashing */
-	u32 index = s->cpu_buckets + (u32)(mixed >> 56);
 
-	_Static_assert(CODE_BUCKETS_PER_CPU == 1 << (64 - 56), "the hash gives 8 bits");
-	return bpf_map_lookup_elem(&code_cache, &index);
+	return &codes->buckets[(mixed >> 32) * CODE_BUCKETS_PER_CPU >> 32];
 }
 
 /* s->code := what an earlier walk found at this place; 0: nothing is remembered. */

@@ -15,25 +15,21 @@
 
 #define TRACE_MAX_SKIPPED 8 /* frames of the last walk that one frame may pass over */
 
-static __always_inline u32 trace_index_of(u32 cpu, u32 tid)
+static __always_inline struct code_trace *trace_of(struct cpu_codes *codes, u32 index)
 {
-	return cpu * TRACES_PER_CPU + (tid & (TRACES_PER_CPU - 1));
-}
-
-static __always_inline struct code_trace *trace_of(const struct scratch *s)
-{
-	return bpf_map_lookup_elem(&code_traces, &s->trace);
+	return &codes->traces[index & (TRACES_PER_CPU - 1)];
 }
 
 static __always_inline void begin_trace(struct scratch *s)
 {
+	struct cpu_codes *codes = own_codes();
 	const struct code_trace *trace;
 
-	s->trace = trace_index_of(s->record.cpu, s->record.tid);
+	s->trace = s->record.tid;
 	s->trace_next = s->trace_end = s->trace_count = 0;
-	trace = trace_of(s);
-	if (!trace)
+	if (!codes)
 		return;
+	trace = trace_of(codes, s->trace);
 	s->trace_last = trace->last & 1;
 	if (trace->generation == s->store_generation)
 		s->trace_end = trace->count[s->trace_last & 1];
@@ -41,11 +37,13 @@ static __always_inline void begin_trace(struct scratch *s)
 
 static __always_inline void end_trace(const struct scratch *s)
 {
-	struct code_trace *trace = trace_of(s);
+	struct cpu_codes *codes = own_codes();
 	u32 written = ~s->trace_last & 1;
+	struct code_trace *trace;
 
-	if (!trace)
+	if (!codes)
 		return;
+	trace = trace_of(codes, s->trace);
 	trace->last = written;
 	trace->count[written] = s->trace_count;
 	trace->generation = s->store_generation;

@@ -11,6 +11,36 @@ static __always_inline struct scratch *scratch_at(u32 slot)
 	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
+/* The first cache line's begin in the value of such a map: the kernel's own struct bpf_array is in front of it. */
+#define FIRST_LINE (-bpf_core_field_offset(struct bpf_array, value) & (CACHE_LINE_BYTES - 1))
+
+static __always_inline void *memory_of_cpu(void *by_cpu)
+{
+	u32 key = bpf_get_smp_processor_id(); /* one for both: the stack has no room for two */
+	void *map = bpf_map_lookup_elem(by_cpu, &key);
+	char *value;
+
+	if (!map)
+		return 0;
+	key = 0;
+	value = bpf_map_lookup_elem(map, &key);
+	if (!value)
+		return 0;
+	value += FIRST_LINE;
+	barrier_var(value); /* else an index is put together with it by an "or", which the verifier cannot bound */
+	return value;
+}
+
+static __always_inline struct cpu_ranges *own_ranges(void)
+{
+	return memory_of_cpu(&cpu_ranges);
+}
+
+static __always_inline struct cpu_codes *own_codes(void)
+{
+	return memory_of_cpu(&cpu_codes);
+}
+
 static __always_inline struct control *control_block(void)
 {
 	u32 zero = 0;

@@ -193,6 +193,10 @@ struct pt_regs { /* arm64 */
 	int syscallno; /* -1: no system call */
 };
 
+struct bpf_array {
+	char value[0]; /* the values of an array map */
+};
+
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;

@@ -52,17 +52,35 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* cpu * RANGE_SETS_PER_CPU + hash of the mm. 36 KiB a CPU; a collision only costs a descent. Mmapable, because such an
- * array begins at a page and its entries at cache lines; nobody maps it. */
-struct {
+/* By CPU: one value of one of these, made by user space. */
+struct cpu_ranges_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, RANGE_SETS_PER_CPU);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, CPU_RANGES_BYTES);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct range_set);
-} range_sets SEC(".maps");
+	__array(values, struct cpu_ranges_map);
+} cpu_ranges SEC(".maps");
 
-/* By CPU; 8 KiB each. Mmapable for the same reason. */
+/* The same. */
+struct cpu_codes_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, CPU_CODES_BYTES);
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct cpu_codes_map);
+} cpu_codes SEC(".maps");
+
+/* By CPU; 8 KiB each. Mmapable, because such an array begins at a page and its entries at cache lines; nobody maps it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -70,24 +88,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct range_list);
 } range_lists SEC(".maps");
-
-/* cpu * CODE_BUCKETS_PER_CPU + hash of the place. 16 KiB a CPU. Mmapable for the same reason. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, CODE_BUCKETS_PER_CPU);
-	__type(key, u32);
-	__type(value, struct code_bucket);
-} code_cache SEC(".maps");
-
-/* cpu * TRACES_PER_CPU + hash of the thread. 33 KiB a CPU. Mmapable for the same reason. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, TRACES_PER_CPU);
-	__type(key, u32);
-	__type(value, struct code_trace);
-} code_traces SEC(".maps");
 
 /* struct file_entry.runtime → the layout of that file's interpreter. User space writes, before the file's entry. */
 struct {

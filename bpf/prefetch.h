@@ -4,7 +4,8 @@
  * Between two ticks a compiler has used up the caches and the TLB, and what a sample touches first costs 200 to 600 ns a
  * place in a virtual machine: memory of maps lies in pages of 4 KiB, each with its own entry. Met one by one, each is
  * waited for (160 ns a place on the reference machine); loads that do not depend on each other are waited for together (24 ns). A load is
- * all that BPF has for this. What is only written needs none: nothing waits for a store. */
+ * all that BPF has for this. What is only written needs none: nothing waits for a store. (Loads of the 32 lines that the stack's window
+ * is copied to cost more than they brought.) */
 #ifndef STACKRAY_BPF_PREFETCH_H
 #define STACKRAY_BPF_PREFETCH_H
 
@@ -18,18 +19,19 @@
 #define LOAD_AT(object, offset) ((void)*(const volatile u64 *)((const char *)(object) + (offset)))
 #define LOAD_FIELD(object, type, field) LOAD_AT(object, __builtin_offsetof(type, field) & ~7UL)
 
-#define CACHE_LINE_BYTES 64
 #define PREFETCHED_TRACE_LINES 16
 
 /* What the last walk of this thread wrote down. */
-static __always_inline void prefetch_trace(u32 index)
+static __always_inline void prefetch_trace(u32 tid)
 {
-	const struct code_trace *trace = bpf_map_lookup_elem(&code_traces, &index);
+	struct cpu_codes *codes = own_codes();
 	const struct traced_code *frames;
+	const struct code_trace *trace;
 	u32 last, lines, i;
 
-	if (!trace)
+	if (!codes)
 		return;
+	trace = trace_of(codes, tid);
 	last = trace->last & 1;
 	frames = trace->frames[last];
 	lines = trace->count[last] / (CACHE_LINE_BYTES / sizeof(*frames));
@@ -43,6 +45,7 @@ static __always_inline void prefetch_range(const struct cached_range *cached)
 {
 	u32 chunk = cached->table.directory >> HANDLE_CHUNK_SHIFT & HANDLE_CHUNK_MASK;
 
+	LOAD_AT(cached, 0);
 	LOAD_AT(cached, CACHE_LINE_BYTES);
 	LOADED(bpf_map_lookup_elem(&chunks, &chunk));
 }
@@ -97,7 +100,12 @@ static __always_inline void prefetch_hot_lines(struct task_struct *task)
 	LOAD_AT(counters, 0);
 	LOAD_AT(counters, 64);
 	LOAD_FIELD(s, struct scratch, busy);
-	prefetch_trace(trace_index_of(cpu, READ_TASK(task, pid)));
+	/* Of the pages that the sample is made in, one line each: what is stored there is looked at again soon. */
+	LOAD_FIELD(s, struct scratch, regs);
+	LOAD_FIELD(s, struct scratch, ranges[0]);
+	LOAD_FIELD(s, struct scratch, record);
+	LOAD_FIELD(s, struct scratch, body[32]);
+	prefetch_trace(READ_TASK(task, pid));
 	prefetch_ranges(s->prefetched_mm);
 }
 

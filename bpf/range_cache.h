@@ -22,11 +22,10 @@
 
 static __always_inline struct range_set *range_set_of(u64 mm)
 {
-	/* mm_structs are at least 1 KiB apart. */
-	u32 index = bpf_get_smp_processor_id() * RANGE_SETS_PER_CPU +
-		    ((mm >> 10 ^ mm >> 15) & (RANGE_SETS_PER_CPU - 1));
+	struct cpu_ranges *ranges = own_ranges();
+	u32 mixed = (mm >> 10) * 0x9e3779b1u; /* mm_structs are at least 1 KiB apart; Fibonacci hashing */
 
-	return bpf_map_lookup_elem(&range_sets, &index);
+	return ranges ? &ranges->sets[(u64)mixed * RANGE_SETS_PER_CPU >> 32] : 0;
 }
 
 /* Since 6.4 a VMA that left its address space says so, and goes on saying so when its memory is free. */

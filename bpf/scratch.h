@@ -36,7 +36,7 @@ struct range_table {
 
 /* Mappings of earlier samples (bpf/range_cache.h): of one address space on one CPU. */
 #define RANGES_PER_SET 16
-#define RANGE_SETS_PER_CPU 16
+#define RANGE_SETS_PER_CPU 13
 #define VMA_COPY_BYTES 192
 struct cached_range {
 	struct code_range range;
@@ -74,7 +74,7 @@ struct range_list {
 };
 
 /* Unwind codes found before (bpf/code_cache.h). */
-#define CODE_BUCKETS_PER_CPU 256
+#define CODE_BUCKETS_PER_CPU 232
 #define CODES_PER_BUCKET 4
 struct cached_code {
 	u64 at_and_code; /* file offset << 16 | code; 0: empty */
@@ -88,7 +88,7 @@ static_assert(sizeof(struct code_bucket) == 64, "one cache line");
 
 /* The codes of a CPU's last walks, in their order (bpf/code_trace.h). */
 #define TRACES_PER_CPU 4
-#define TRACE_FRAMES 256
+#define TRACE_FRAMES 128
 struct traced_code {
 	u64 at_and_code; /* file offset << 16 | code */
 	u32 directory;   /* of the file */
@@ -98,8 +98,26 @@ struct code_trace {
 	u32 generation; /* control.file_generation at the last walk's start, its low half */
 	u32 last;       /* which of the two is the last walk's; the other one is written next */
 	u32 count[2];
+	u64 padding[6];
 	struct traced_code frames[2][TRACE_FRAMES];
 };
+
+/* What a CPU remembers from sample to sample, by kind. Each is one value of a map of its own, and small enough (32 KiB with the map's
+ * head) for the kernel to take it from the memory that it maps by large pages: larger maps lie in pages of 4 KiB, of which each costs
+ * a sample an entry of the TLB. */
+#define CACHE_LINE_BYTES 64
+#define CPU_MEMORY_BYTES (32768 - 704)
+struct cpu_ranges {
+	struct range_set sets[RANGE_SETS_PER_CPU];
+};
+struct cpu_codes {
+	struct code_bucket buckets[CODE_BUCKETS_PER_CPU];
+	struct code_trace traces[TRACES_PER_CPU];
+};
+/* With room for one more line: the value of a map begins within one. */
+#define CPU_RANGES_BYTES ((u32)sizeof(struct cpu_ranges) + CACHE_LINE_BYTES)
+#define CPU_CODES_BYTES ((u32)sizeof(struct cpu_codes) + CACHE_LINE_BYTES)
+static_assert(CPU_RANGES_BYTES <= CPU_MEMORY_BYTES && CPU_CODES_BYTES <= CPU_MEMORY_BYTES, "in large pages");
 
 /* A runtime that a sample has met. */
 #define MAX_RUNTIMES 4 /* of one stack; a power of two */
@@ -239,8 +257,7 @@ struct scratch {
 	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
 	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
-	u32 cpu_buckets;              /* BPF only: this CPU's first entry in code_cache */
-	u32 trace;                    /* BPF only: this walk's entry in code_traces */
+	u32 trace;                    /* BPF only: this walk's entry in cpu_codes.traces */
 	u32 trace_last;               /* BPF only: which half the last walk wrote */
 	u32 trace_next, trace_end;    /* BPF only: the last walk's next frame that may match, and its end */
 	u32 trace_count;              /* BPF only: frames written by this walk */

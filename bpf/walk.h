@@ -119,6 +119,18 @@ static __always_inline int add_range(struct scratch *s, const struct code_range 
 	return END_NONE;
 }
 
+/* A global function: what it needs of the stack is not needed while the mapping is looked for. */
+__noinline int remember_found(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s)
+		return END_BAD_TABLE;
+	describe_table(s);
+	remember_range(s);
+	return END_NONE;
+}
+
 /* A new range: a global function, because it happens a few times a sample. */
 __noinline int enter_new_range(u32 slot, u64 pc)
 {
@@ -136,9 +148,8 @@ __noinline int enter_new_range(u32 slot, u64 pc)
 		return end;
 	if (!s->found_executable)
 		return END_NOT_EXECUTABLE;
-	describe_table(s);
-	remember_range(s);
-	return add_range(s, &s->found, &s->found_table);
+	end = remember_found(slot);
+	return end ? end : add_range(s, &s->found, &s->found_table);
 }
 
 /* Is the pc in a range of this sample already? Most frames are in their predecessor's. */
@@ -204,15 +215,17 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	u32 i = s->current_range, directory;
 	struct code_bucket *bucket;
 	struct code_trace *trace;
+	struct cpu_codes *codes;
 	int end;
 
 	if (UNLIKELY(i >= SAMPLE_MAX_RANGES || s->tables[i].state != RANGE_HAS_TABLE))
 		return find_code((u32)s->host, file_offset);
 	directory = s->tables[i].directory;
-	trace = trace_of(s);
-	bucket = code_bucket_of(s, directory, file_offset);
-	if (UNLIKELY(!trace || !bucket))
+	codes = own_codes();
+	if (UNLIKELY(!codes))
 		return END_BAD_TABLE;
+	trace = trace_of(codes, s->trace);
+	bucket = code_bucket_of(codes, directory, file_offset);
 	if (!recall_known(s, trace, bucket, directory, file_offset)) {
 		end = find_code((u32)s->host, file_offset);
 		if (UNLIKELY(end))
@@ -398,7 +411,6 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->task_mm = (u64)mm;
 		describe_addresses(s, mm);
 		s->mm_seq = read_mm_seq(mm);
-		s->cpu_buckets = s->record.cpu * CODE_BUCKETS_PER_CPU;
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);
 		begin_trace(s);

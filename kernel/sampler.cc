@@ -13,11 +13,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bpf/sampler.skel.h"
+#include "kernel/bpf_maps.h"
 #include "kernel/bpf_row_memory.h"
 #include "kernel/bpf_runtime_memory.h"
 #include "kernel/clock_events.h"
@@ -129,6 +131,9 @@ class Sampler::Impl {
   absl::Status MapControl();
   absl::Status OpenRings();
   uint64_t SumOfMaps() const;
+
+  // Maps of maps, and the bytes of an inner one's value: libbpf forgets the latter when it loads.
+  std::vector<std::pair<bpf_map*, uint32_t>> by_cpu_;
 };
 
 absl::Status Sampler::Impl::SizeMaps() {
@@ -142,10 +147,11 @@ absl::Status Sampler::Impl::SizeMaps() {
 #endif
   bpf_map__set_max_entries(skeleton_->maps.scratches,
                            static_cast<uint32_t>(cpu_count_) * kScratchSlotsPerCpu);
-  for (bpf_map* map : {skeleton_->maps.range_sets, skeleton_->maps.range_lists,
-                       skeleton_->maps.code_cache, skeleton_->maps.code_traces})
-    bpf_map__set_max_entries(  // Declared for one CPU.
-        map, static_cast<uint32_t>(cpu_count_) * bpf_map__max_entries(map));
+  for (bpf_map* map :  // Declared for one CPU.
+       {skeleton_->maps.range_lists, skeleton_->maps.cpu_ranges, skeleton_->maps.cpu_codes})
+    bpf_map__set_max_entries(map, static_cast<uint32_t>(cpu_count_));
+  for (bpf_map* map : {skeleton_->maps.cpu_ranges, skeleton_->maps.cpu_codes})
+    by_cpu_.emplace_back(map, bpf_map__value_size(bpf_map__inner_map(map)));
   bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);
   bpf_map__set_max_entries(skeleton_->maps.target_pids, settings_.filter_pids ? kMaxTargetPids : 1);
   return absl::OkStatus();
@@ -191,6 +197,11 @@ absl::Status Sampler::Impl::Load() {
   if (!status.ok()) return status;
   if (status = MapControl(); !status.ok()) return status;
   fixed_map_bytes_ = SumOfMaps();
+  for (const auto& [outer, value_bytes] : by_cpu_) {
+    const absl::StatusOr<uint64_t> bytes = MakeInnerArrays(outer, value_bytes);
+    if (!bytes.ok()) return bytes.status();
+    fixed_map_bytes_ += *bytes;
+  }
   rows_ = std::make_unique<BpfRowMemory>(bpf_map__fd(skeleton_->maps.chunks),
                                          bpf_map__fd(skeleton_->maps.files),
                                          bpf_map__max_entries(skeleton_->maps.files),
@@ -347,13 +358,7 @@ uint64_t Sampler::FixedMapBytes() const { return impl_->fixed_map_bytes_; }
 uint64_t Sampler::Impl::SumOfMaps() const {
   uint64_t sum = 0;
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, skeleton_->obj) {
-    std::ifstream info(absl::StrCat("/proc/self/fdinfo/", bpf_map__fd(map)));
-    std::string key;
-    for (uint64_t value = 0; info >> key;) {
-      if (key == "memlock:" && info >> value) sum += value;
-    }
-  }
+  bpf_object__for_each_map(map, skeleton_->obj) sum += stackray::MapBytes(bpf_map__fd(map));
   return sum;
 }
 
