@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
+#include <utility>
 
 #include "symbolizer/demangle.h"
 #include "tests/oracles/symbol_oracle.h"
+#include "tests/symbolizer/made_elf.h"
 
 namespace stackray {
 namespace {
@@ -47,6 +50,43 @@ TEST(FrameNames, DemangledNameWithTheSymbolBesideIt) {
   EXPECT_GT(mangled, 100u);
   EXPECT_GT(plain, 0u);
   EXPECT_TRUE(names.Resolve(1, *self->source, 1).empty()) << "no symbol covers address 1";
+}
+
+// A file that looks like Go's, with one function of 16 bytes.
+std::vector<uint8_t> GoFileWith(const std::string& symbol) {
+  const Elf64_Sym function = {.st_name = 1,
+                              .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                              .st_other = 0,
+                              .st_shndx = 1,
+                              .st_value = test::kMadeBase + 256,
+                              .st_size = 16};
+  std::vector<uint8_t> file =
+      test::MakeElf({{".text", test::Bytes().U64(0).U64(0), SHF_ALLOC | SHF_EXECINSTR},
+                     {".go.buildinfo", test::Bytes().U64(0)},
+                     {".strtab", test::Bytes().U8(0).Text(symbol), 0, SHT_STRTAB},
+                     {".symtab", test::Bytes().Add(Elf64_Sym{}).Add(function), 0, SHT_SYMTAB}});
+  Elf64_Ehdr header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  Elf64_Shdr symtab;
+  uint8_t* const at = file.data() + header.e_shoff + 4 * sizeof(symtab);
+  std::memcpy(&symtab, at, sizeof(symtab));
+  symtab.sh_link = 3;
+  symtab.sh_entsize = sizeof(Elf64_Sym);
+  std::memcpy(at, &symtab, sizeof(symtab));
+  return file;
+}
+
+TEST(FrameNames, GoSymbolsGoWithoutTheirConventionButNotWithoutAName) {
+  for (const auto& [symbol, name] :
+       {std::pair("runtime.memmove.abi0", "runtime.memmove"), std::pair(".abi0", ".abi0"),
+        std::pair(".abiinternal", ".abiinternal")}) {
+    const std::vector<uint8_t> file = GoFileWith(symbol);
+    const MemorySource source(file);
+    FrameNames names(1 << 20);
+    const std::vector<SourceLine> lines = names.Resolve(1, source, test::kMadeBase + 256);
+    ASSERT_EQ(lines.size(), 1u) << symbol;
+    EXPECT_EQ(lines[0].function, name);
+  }
 }
 
 TEST(FrameNames, WipingAndEvictingChangeNoAnswer) {
