@@ -20,30 +20,21 @@ static __always_inline struct code_trace *trace_of(struct cpu_codes *codes, u32 
 	return &codes->traces[index & (TRACES_PER_CPU - 1)];
 }
 
-static __always_inline void begin_trace(struct scratch *s)
+/* `trace` is that of s->record.tid. */
+static __always_inline void begin_trace(struct scratch *s, const struct code_trace *trace)
 {
-	struct cpu_codes *codes = own_codes();
-	const struct code_trace *trace;
+	u32 last = trace->last & 1;
 
-	s->trace = s->record.tid;
 	s->trace_next = s->trace_end = s->trace_count = 0;
-	if (!codes)
-		return;
-	trace = trace_of(codes, s->trace);
-	s->trace_last = trace->last & 1;
+	s->trace_last = last;
 	if (trace->generation == s->store_generation)
-		s->trace_end = trace->count[s->trace_last & 1];
+		s->trace_end = trace->count[last];
 }
 
-static __always_inline void end_trace(const struct scratch *s)
+static __always_inline void end_trace(const struct scratch *s, struct code_trace *trace)
 {
-	struct cpu_codes *codes = own_codes();
 	u32 written = ~s->trace_last & 1;
-	struct code_trace *trace;
 
-	if (!codes)
-		return;
-	trace = trace_of(codes, s->trace);
 	trace->last = written;
 	trace->count[written] = s->trace_count;
 	trace->generation = s->store_generation;

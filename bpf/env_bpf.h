@@ -41,13 +41,6 @@ static __always_inline struct cpu_codes *own_codes(void)
 	return memory_of_cpu(&cpu_codes);
 }
 
-static __always_inline struct control *control_block(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&controls, &zero);
-}
-
 static __always_inline struct counters *own_counters(void)
 {
 	u32 zero = 0;
@@ -68,14 +61,6 @@ static __always_inline void env_count(u32 counter)
 	env_add(counter, 1);
 }
 
-static __always_inline void count_end(u32 end)
-{
-	struct counters *counters = own_counters();
-
-	if (counters && end < END_REASON_COUNT)
-		counters->end[end]++;
-}
-
 static __always_inline int env_read(struct scratch *s, void *to, u32 bytes, u64 from)
 {
 	return bpf_probe_read_user(to, bytes, (void *)from) ? END_READ_FAULT : END_NONE;
@@ -92,6 +77,7 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 static int env_find_range(struct scratch *s, u64 pc);
 #define CODE_IS_READABLE 1
 static int env_find_code(struct scratch *s, u64 file_offset);
+static int env_step_rarely(struct scratch *s, u64 file_offset);
 #ifndef STACKRAY_ARM64
 static int env_scan_word(struct scratch *s, u64 at);
 static int env_frame_record_kind(struct scratch *s);
@@ -106,13 +92,16 @@ static __always_inline int env_leave_made_code(struct scratch *s);
 #endif
 static int env_find_go_stack(struct scratch *s);
 
-/* The first free slot of this CPU. Interrupts nest, so a slot that a lower context holds stays busy
- * until we are done. */
-static __always_inline struct scratch *acquire_scratch(u32 *slot)
+/* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is this CPU's first slot, the rest follow. */
+static __always_inline struct scratch *acquire_scratch(struct scratch *first, u32 *slot)
 {
-	u32 base = bpf_get_smp_processor_id() * scratch_slots_per_cpu, i;
+	u32 base = *slot, i;
 
-	for (i = 0; i < 4; i++) {
+	if (LIKELY(!first->busy)) {
+		first->busy = 1;
+		return first;
+	}
+	for (i = 1; i < 4; i++) {
 		struct scratch *s;
 
 		if (i >= scratch_slots_per_cpu)

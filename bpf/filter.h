@@ -66,10 +66,10 @@ __noinline int current_is_in_target_cgroup(void)
 	return 0;
 }
 
-static __always_inline int leader_is_named(struct task_struct *task, struct control *control)
+static __always_inline int leader_is_named(struct task_struct *task)
 {
 	char command[COMMAND_BYTES] = {};
-	u64 *a = (u64 *)command, *b = (u64 *)control->command;
+	u64 *a = (u64 *)command, *b = (u64 *)controls.command;
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	u32 i, ended = 0;
 
@@ -84,39 +84,36 @@ static __always_inline int leader_is_named(struct task_struct *task, struct cont
 
 /* A process is a target until it ends, so who was one a moment ago is one still; that is a line at hand, and the
  * hash two that are cold. */
-static __always_inline int is_target_process(struct task_struct *task, u32 pid)
+static __always_inline int is_target_process(struct task_struct *task, struct counters *own, u32 pid)
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	u64 start_ns = READ_TASK(leader, start_boottime);
-	struct counters *own = own_counters();
 
-	if (own && own->target_pid == pid && own->target_start_ns == start_ns)
+	if (own->target_pid == pid && own->target_start_ns == start_ns)
 		return 1;
 	if (!bpf_map_lookup_elem(&target_pids, &pid))
 		return 0;
-	if (own) {
-		own->target_pid = pid;
-		own->target_start_ns = start_ns;
-	}
+	own->target_pid = pid;
+	own->target_start_ns = start_ns;
 	return 1;
 }
 
-static __always_inline int is_target(struct task_struct *task)
+/* `own` are the CPU's. */
+static __always_inline int is_target(struct task_struct *task, struct counters *own)
 {
-	struct control *control = control_block();
 	u32 pid = READ_TASK(task, tgid);
 
-	if (!control || !control->enabled || (control->self_pid && pid == control->self_pid))
+	if (!controls.enabled || (controls.self_pid && pid == controls.self_pid))
 		return 0;
-	switch (control->filter) {
+	switch (controls.filter) {
 	case FILTER_ALL:
 		return 1;
 	case FILTER_PIDS:
-		return is_target_process(task, pid);
+		return is_target_process(task, own, pid);
 	case FILTER_CGROUP:
 		return current_is_in_target_cgroup();
 	case FILTER_COMMAND:
-		return leader_is_named(task, control);
+		return leader_is_named(task);
 	}
 	return 0;
 }

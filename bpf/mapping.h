@@ -13,6 +13,7 @@
 #include "bpf/mapping_rb.h"
 #include "bpf/page_size.h"
 #include "bpf/scratch.h"
+#include "bpf/task.h"
 
 #define MAPLE_NODE_BYTES 256
 #define MAPLE_LEAF_64 1
@@ -139,7 +140,7 @@ static __always_inline u32 read_mm_seq(struct mm_struct *mm)
 	u32 sequence = 1;
 
 	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
-		sequence = *(const volatile u32 *)&mm_6_13->mm_lock_seq.sequence;
+		sequence = LOAD_WORD(u32, &mm_6_13->mm_lock_seq.sequence);
 	return sequence;
 }
 

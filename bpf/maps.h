@@ -5,6 +5,10 @@
 
 #include "bpf/scratch.h"
 
+/* Settings that change while running; user space maps it. A variable and not an entry of a map: its address is in the code, where a
+ * look-up is a cache line of it. */
+struct control controls SEC(".data.controls");
+
 /* Samples and process events, in the order they happened. Size set at load (a power of two); one
  * sample is 0.3-9 KiB, and up to 90 KiB with a raw slice. */
 struct {
@@ -142,15 +146,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct counters);
 } counts SEC(".maps");
-
-/* Settings that change while running; user space maps it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct control);
-} controls SEC(".maps");
 
 /* tgid → 1: the sampled process tree. User space and the fork event write. Size set at load: 1 when no
  * process filter is asked for, because a preallocated hash costs 80 bytes an entry. */

@@ -16,7 +16,8 @@
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its own
  *   int env_scan_word(struct scratch *s, u64 at), int env_frame_record_kind(struct scratch *s)   on x86-64, the same for
- *   scan_word_inline() and frame_record_kind(). A driver whose code is readable calls step_by_scan() behind step_native()
+ *   scan_word_inline() and frame_record_kind(). A driver whose code is readable asks needs_scan() behind step_native()
+ *   int env_step_rarely(struct scratch *s, u64 file_offset)   step_rarely(), as a call of its own
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: it is none; on x86-64
  *   int env_find_go_stack(struct scratch *s)   bpf/go_stack.h's, the same
@@ -275,23 +276,13 @@ static __always_inline int step_bad_call(struct scratch *s)
 	return END_NONE;
 }
 
-/* One frame: append it and move to its caller. END_NONE: go on. On END_UNKNOWN_FILE and
- * END_MISSING_PAGE the frame is in the record and s->regs are still its own: resume_native_frame()
- * goes on from there once the page is known. */
-static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
+/* What one frame in hundreds needs: a call through a bad pointer was made, or s->code has a rule in full or a special one. */
+static __always_inline int step_rarely(struct scratch *s, u64 file_offset)
 {
-	u32 code, base;
-	int end;
+	u32 code = s->code, base = code >> CODE_BASE_SHIFT;
 
-	if (UNLIKELY(file_offset == OFFSET_NOWHERE))
+	if (file_offset == OFFSET_NOWHERE)
 		return step_bad_call(s);
-	end = env_find_code(s, file_offset);
-	if (UNLIKELY(end))
-		return end;
-	code = s->code;
-	base = code >> CODE_BASE_SHIFT;
-	if (LIKELY(is_compact(base)))
-		return step_compact(s, code);
 	if (base == CODE_BASE_RULE)
 		return step_rule(s);
 	if (base != CODE_BASE_SPECIAL)
@@ -300,6 +291,23 @@ static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset
 	if ((code & CODE_INDEX_MASK) == SPECIAL_SIGNAL)
 		mark_exact(s);
 	return step_special(s, code & CODE_INDEX_MASK);
+}
+
+/* One frame: append it and move to its caller. END_NONE: go on. On END_UNKNOWN_FILE and
+ * END_MISSING_PAGE the frame is in the record and s->regs are still its own: resume_native_frame()
+ * goes on from there once the page is known. */
+static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
+{
+	int end;
+
+	if (UNLIKELY(file_offset == OFFSET_NOWHERE))
+		return env_step_rarely(s, file_offset);
+	end = env_find_code(s, file_offset);
+	if (UNLIKELY(end))
+		return end;
+	if (LIKELY(is_compact(s->code >> CODE_BASE_SHIFT)))
+		return step_compact(s, s->code);
+	return env_step_rarely(s, file_offset);
 }
 
 static __always_inline int step_native(struct scratch *s)

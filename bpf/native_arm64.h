@@ -143,10 +143,11 @@ static __always_inline int step_plt(struct scratch *s)
 	return END_BAD_TABLE; /* x86-64's only */
 }
 
-static __always_inline int step_by_scan(struct scratch *s, int end)
+static __always_inline int needs_scan(const struct scratch *s, int end)
 {
 	(void)s;
-	return end; /* no stack is searched here */
+	(void)end;
+	return 0; /* no stack is searched here */
 }
 
 #endif

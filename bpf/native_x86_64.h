@@ -259,11 +259,15 @@ static __always_inline int is_wrong_way(const struct scratch *s, int end)
 	       (end == END_NO_MAPPING || end == END_NOT_EXECUTABLE);
 }
 
-/* What step_native() cannot do by itself. When no word leads anywhere, the first one stays. */
+/* Is there something that step_native() cannot do by itself? */
+static __always_inline int needs_scan(const struct scratch *s, int end)
+{
+	return UNLIKELY(end == END_SCANS_STACK) || is_wrong_way(s, end);
+}
+
+/* Then it is done here. When no word leads anywhere, the first one stays. */
 static __always_inline int step_by_scan(struct scratch *s, int end)
 {
-	if (LIKELY(end != END_SCANS_STACK && !is_wrong_way(s, end)))
-		return end;
 	s->word_count = s->scan.word_count;
 	s->regs.r[UNWIND_SP] = s->scan.sp;
 	s->regs.r[UNWIND_FP] = s->scan.rbp;

@@ -22,18 +22,11 @@
 #define PREFETCHED_TRACE_LINES 16
 
 /* What the last walk of this thread wrote down. */
-static __always_inline void prefetch_trace(u32 tid)
+static __always_inline void prefetch_trace(const struct code_trace *trace)
 {
-	struct cpu_codes *codes = own_codes();
-	const struct traced_code *frames;
-	const struct code_trace *trace;
-	u32 last, lines, i;
+	u32 last = trace->last & 1, lines, i;
+	const struct traced_code *frames = trace->frames[last];
 
-	if (!codes)
-		return;
-	trace = trace_of(codes, tid);
-	last = trace->last & 1;
-	frames = trace->frames[last];
 	lines = trace->count[last] / (CACHE_LINE_BYTES / sizeof(*frames));
 	ROLLED
 	for (i = 0; i < PREFETCHED_TRACE_LINES && i <= lines; i++)
@@ -51,17 +44,13 @@ static __always_inline void prefetch_range(const struct cached_range *cached)
 }
 
 /* The address space's remembered mappings, and those of them that the last sample was in. */
-static __always_inline void prefetch_ranges(u64 mm)
+static __always_inline void prefetch_ranges(const struct range_set *set)
 {
-	const struct range_set *set = range_set_of(mm);
-	u32 used, i;
+	u32 used = set->used, i;
 
-	if (!set)
-		return;
 	LOAD_FIELD(set, struct range_set, start);
 	LOAD_FIELD(set, struct range_set, start[8]);
 	LOAD_FIELD(set, struct range_set, pages);
-	used = set->used;
 	ROLLED
 	for (i = 0; i < RANGES_PER_SET && used >> i; i++)
 		if (used >> i & 1)
@@ -78,25 +67,18 @@ static __always_inline void prefetch_process(struct task_struct *task)
 		return;
 	LOADED(leader->start_boottime);
 	LOADED(leader->self_exec_id);
-	LOADED(*(const u64 *)leader->comm);
+	LOADED(LOAD_WORD(u64, leader->comm));
 	LOADED(cgroup_id_of(task));
 	if (mm)
 		LOADED(read_mm_seq(mm));
 }
 
-/* Before anything else of a tick. */
-static __always_inline void prefetch_hot_lines(struct task_struct *task)
+/* Before anything else of a tick. `s` is what will be acquired, most of the time. */
+static __always_inline void prefetch_hot_lines(struct task_struct *task, const struct scratch *s, const struct counters *counters,
+					       const struct code_trace *trace, const struct range_set *set)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	struct scratch *s = scratch_at(cpu * scratch_slots_per_cpu);
-	const struct counters *counters = own_counters();
-	const struct control *control = control_block();
-
-	if (!s || !counters || !control)
-		return;
-	s->prefetched_mm = (u64)READ_TASK(task, mm); /* a pointer that was stored is a number */
 	prefetch_process(task);
-	LOAD_AT(control, 0);
+	LOAD_AT(&controls, 0);
 	LOAD_AT(counters, 0);
 	LOAD_AT(counters, 64);
 	LOAD_FIELD(s, struct scratch, busy);
@@ -105,8 +87,8 @@ static __always_inline void prefetch_hot_lines(struct task_struct *task)
 	LOAD_FIELD(s, struct scratch, ranges[0]);
 	LOAD_FIELD(s, struct scratch, record);
 	LOAD_FIELD(s, struct scratch, body[32]);
-	prefetch_trace(READ_TASK(task, pid));
-	prefetch_ranges(s->prefetched_mm);
+	prefetch_trace(trace);
+	prefetch_ranges(set);
 }
 
 #endif

@@ -52,9 +52,9 @@ static __always_inline int is_pid_target(u32 pid)
 }
 
 /* Does anybody want to hear of this process? */
-static __always_inline int wants_events(struct control *control, u32 pid)
+static __always_inline int wants_events(u32 pid)
 {
-	return control && control->enabled && (control->filter != FILTER_PIDS || is_pid_target(pid));
+	return controls.enabled && (controls.filter != FILTER_PIDS || is_pid_target(pid));
 }
 
 /* The child does not run yet, so the event comes before its first sample. `parent` is the thread that
@@ -62,16 +62,15 @@ static __always_inline int wants_events(struct control *control, u32 pid)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct control *control = control_block();
 	struct event_scratch *s;
 	u32 pid = child->tgid, yes = 1;
 
 	if (child->tgid == parent->tgid) /* a thread */
 		return 0;
-	if (!control || !control->enabled)
+	if (!controls.enabled)
 		return 0;
-	if (control->filter == FILTER_PIDS) {
-		if (!control->inherit || !is_pid_target(parent->tgid))
+	if (controls.filter == FILTER_PIDS) {
+		if (!controls.inherit || !is_pid_target(parent->tgid))
 			return 0;
 		bpf_map_update_elem(&target_pids, &pid, &yes, BPF_ANY);
 	}
@@ -97,7 +96,7 @@ int BPF_PROG(on_exec, struct task_struct *task, const char *command)
 
 	if ((u64)task != bpf_get_current_task() || !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
-	if (!wants_events(control_block(), task->tgid))
+	if (!wants_events(task->tgid))
 		return 0;
 	s = begin_event(task, RECORD_EXEC);
 	if (!s)
@@ -114,17 +113,16 @@ int BPF_PROG(on_exec, struct task_struct *task, const char *command)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit_task, struct task_struct *task)
 {
-	struct control *control = control_block();
 	struct event_scratch *s;
 	u32 pid = task->tgid;
 
 	/* The process ends with its last thread, not with its leader. `live` was lowered before. */
-	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !wants_events(control, pid))
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !wants_events(pid))
 		return 0;
 	s = begin_event(task, RECORD_EXIT);
 	if (s)
 		send_event(s);
-	if (control->filter == FILTER_PIDS)
+	if (controls.filter == FILTER_PIDS)
 		bpf_map_delete_elem(&target_pids, &pid);
 	return 0;
 }
@@ -135,7 +133,7 @@ int BPF_PROG(on_cgroup_move, struct cgroup *to, const char *path, struct task_st
 {
 	struct event_scratch *s;
 
-	if (task != task->group_leader || !wants_events(control_block(), task->tgid))
+	if (task != task->group_leader || !wants_events(task->tgid))
 		return 0;
 	s = begin_event(task, RECORD_MOVED);
 	if (!s)

@@ -20,9 +20,8 @@
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
 
-static __always_inline struct range_set *range_set_of(u64 mm)
+static __always_inline struct range_set *range_set_of(struct cpu_ranges *ranges, u64 mm)
 {
-	struct cpu_ranges *ranges = own_ranges();
 	u32 mixed = (mm >> 10) * 0x9e3779b1u; /* mm_structs are at least 1 KiB apart; Fibonacci hashing */
 
 	return ranges ? &ranges->sets[(u64)mixed * RANGE_SETS_PER_CPU >> 32] : 0;
@@ -49,8 +48,9 @@ static __always_inline int is_detached(const struct cached_range *cached)
 	return detached;
 }
 
-/* Does the VMA still say what it said? One read serves most of its fields. */
-static __always_inline int is_unchanged(struct scratch *s, const struct cached_range *cached)
+/* Does the VMA still say what it said? One read serves most of its fields. Not inlined: where the kernel counts changes, hardly any
+ * walk comes here, and what comes behind it is needed by all. */
+static __noinline int is_unchanged(struct scratch *s, const struct cached_range *cached)
 {
 	const u32 start = bpf_core_field_offset(struct vm_area_struct, vm_start);
 	const u32 end = bpf_core_field_offset(struct vm_area_struct, vm_end);
@@ -92,15 +92,13 @@ static __always_inline int is_set_of(const struct range_set *set, const struct s
 
 static __always_inline u64 store_generation(void)
 {
-	struct control *control = control_block();
-
-	return control ? *(volatile u64 *)&control->file_generation : 0;
+	return *(volatile u64 *)&controls.file_generation;
 }
 
 /* The remembered mapping at `pc`, if it still holds; else NULL. */
 static __always_inline struct cached_range *recall_range(struct scratch *s, u64 pc)
 {
-	struct range_set *set = range_set_of(s->task_mm);
+	struct range_set *set = range_set_of(own_ranges(), s->task_mm);
 	u32 i;
 
 	if (UNLIKELY(!set || !is_set_of(set, s, store_generation())))
@@ -115,15 +113,6 @@ static __always_inline struct cached_range *recall_range(struct scratch *s, u64 
 		return LIKELY(holds(s, cached)) ? cached : 0;
 	}
 	return 0;
-}
-
-/* Which entries the next sample is to ask for early: a hint, so it does not matter whose set it is by now. */
-static __always_inline void note_used_ranges(const struct scratch *s)
-{
-	struct range_set *set = range_set_of(s->task_mm);
-
-	if (set)
-		set->used = s->used_ranges;
 }
 
 /* Writes s->found and s->found_table down, with what s->vma says now. */
@@ -144,7 +133,7 @@ static __always_inline void describe_cached(struct scratch *s, struct cached_ran
 /* Remembers s->found, which s->vma described just now. Files that are not loaded yet are not worth it. */
 static __always_inline void remember_range(struct scratch *s)
 {
-	struct range_set *set = range_set_of(s->task_mm);
+	struct range_set *set = range_set_of(own_ranges(), s->task_mm);
 	u64 pages = (s->found.end - s->found.start) >> 12;
 	u32 i;
 

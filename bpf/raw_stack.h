@@ -8,20 +8,16 @@
 
 static __always_inline void give_back_raw_budget(u64 bytes)
 {
-	struct control *control = control_block();
-
-	if (control && bytes)
-		__sync_fetch_and_add(&control->raw_budget_bytes, bytes);
+	if (bytes)
+		__sync_fetch_and_add(&controls.raw_budget_bytes, bytes);
 }
 
 /* Takes up to `wanted` bytes out of the budget; 0 when it is spent. */
 static __always_inline int take_raw_budget(u32 wanted)
 {
-	struct control *control = control_block();
-
-	if (!control || control->raw_budget_bytes < wanted)
+	if (*(volatile s64 *)&controls.raw_budget_bytes < wanted)
 		return 0;
-	__sync_fetch_and_add(&control->raw_budget_bytes, -(s64)wanted);
+	__sync_fetch_and_add(&controls.raw_budget_bytes, -(s64)wanted);
 	return 1;
 }
 

@@ -57,26 +57,23 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
 
 /* Asking how full the ring is costs as much as writing into it. So one sample in 8 of each CPU asks, and whatever is large. */
 #define ASKS_EVERY 8
-static __always_inline int asks_ring(u64 size)
+static __always_inline int asks_ring(const struct counters *counters, u64 size)
 {
-	const struct counters *counters = own_counters();
-
-	return !counters || !(counters->value[COUNT_PRODUCED] & (ASKS_EVERY - 1)) || size > 16 << 10;
+	return !(counters->value[COUNT_PRODUCED] & (ASKS_EVERY - 1)) || size > 16 << 10;
 }
 
 /* Wakes the reader when enough is waiting; it also looks by itself a few times a second. */
-static __always_inline u64 wakeup_flag(u32 wake_reader, u64 size)
+static __always_inline u64 wakeup_flag(u32 wake_reader, const struct counters *counters, u64 size)
 {
-	struct control *control = control_block();
-
 	if (wake_reader)
 		return BPF_RB_FORCE_WAKEUP;
-	if (control && asks_ring(size) && bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= control->wakeup_bytes)
+	if (UNLIKELY(asks_ring(counters, size)) &&
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= controls.wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void send_sample(struct scratch *s)
+static __always_inline void send_sample(struct scratch *s, struct counters *counters)
 {
 	struct sample_record *record = &s->record;
 	u64 size = sizeof(*record) + (u64)s->word_count * 8 +
@@ -87,48 +84,58 @@ static __always_inline void send_sample(struct scratch *s)
 	record->header.layout = RECORD_LAYOUT_VERSION;
 	record->header.type = RECORD_SAMPLE;
 	record->header.size_bytes = size;
-	if (bpf_ringbuf_output(&samples, record, size, wakeup_flag(s->wake_reader, size))) {
-		env_count(COUNT_RING_FULL);
+	if (UNLIKELY(bpf_ringbuf_output(&samples, record, size, wakeup_flag(s->wake_reader, counters, size)))) {
+		counters->value[COUNT_RING_FULL]++;
 		give_back_raw_budget(record->raw_bytes);
 	}
-	env_add(COUNT_USER_FRAMES, record->user_words - s->extra_words);
-	env_add(COUNT_KERNEL_FRAMES, record->kernel_count);
-	count_end(record->end);
+	counters->value[COUNT_USER_FRAMES] += record->user_words - s->extra_words;
+	counters->value[COUNT_KERNEL_FRAMES] += record->kernel_count;
+	if (LIKELY(record->end < END_REASON_COUNT))
+		counters->end[record->end]++;
 }
 
 /* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so the
  * thread does not execute another instruction. */
 static __always_inline void stop_if_armed(u64 mode)
 {
-	struct control *control = control_block();
 	u32 order;
 
-	if (!is_user_mode(mode) || !control || !control->stop_signal)
+	if (LIKELY(!controls.stop_signal) || !is_user_mode(mode))
 		return;
 	if (!bpf_map_pop_elem(&stop_orders, &order))
-		bpf_send_signal(control->stop_signal);
+		bpf_send_signal(controls.stop_signal);
 }
 
 SEC("perf_event")
 int on_cpu_clock(struct tick_context *ctx)
 {
 	struct task_struct *task = current_task();
-	struct scratch *s;
 	u64 mode = tick_mode(ctx);
-	u32 slot;
+	u32 slot = bpf_get_smp_processor_id() * scratch_slots_per_cpu;
+	struct scratch *s = scratch_at(slot);
+	struct counters *counters = own_counters();
+	struct cpu_codes *codes = own_codes();
+	struct cpu_ranges *ranges = own_ranges();
+	struct code_trace *trace;
+	struct range_set *set;
 
-	prefetch_hot_lines(task);
+	if (!s || !counters || !codes || !ranges) /* each CPU has them */
+		return 0;
+	s->prefetched_mm = (u64)READ_TASK(task, mm); /* a pointer that was stored is a number */
+	trace = trace_of(codes, READ_TASK(task, pid));
+	set = range_set_of(ranges, *(volatile u64 *)&s->prefetched_mm);
+	prefetch_hot_lines(task, s, counters, trace, set);
 	if (!READ_TASK(task, tgid))
 		return 0;
-	env_count(COUNT_TICKS);
-	if (!is_target(task)) {
-		env_count(COUNT_FILTERED);
+	counters->value[COUNT_TICKS]++;
+	if (!is_target(task, counters)) {
+		counters->value[COUNT_FILTERED]++;
 		return 0;
 	}
-	env_count(COUNT_PRODUCED);
-	s = acquire_scratch(&slot);
+	counters->value[COUNT_PRODUCED]++;
+	s = acquire_scratch(s, &slot);
 	if (!s) {
-		env_count(COUNT_SCRATCH_BUSY);
+		counters->value[COUNT_SCRATCH_BUSY]++;
 		return 0;
 	}
 	begin_walk(s);
@@ -140,8 +147,9 @@ int on_cpu_clock(struct tick_context *ctx)
 		take_kernel_stack(s, ctx);
 		s->end = registers_of_task(s, task);
 	}
-	walk_user_stack(s, slot, task);
-	send_sample(s);
+	walk_user_stack(s, slot, task, trace);
+	set->used = s->used_ranges; /* which the next sample is to ask for early */
+	send_sample(s, counters);
 	stop_if_armed(mode);
 	s->busy = 0;
 	return 0;

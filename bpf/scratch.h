@@ -257,7 +257,6 @@ struct scratch {
 	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
 	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
-	u32 trace;                    /* BPF only: this walk's entry in cpu_codes.traces */
 	u32 trace_last;               /* BPF only: which half the last walk wrote */
 	u32 trace_next, trace_end;    /* BPF only: the last walk's next frame that may match, and its end */
 	u32 trace_count;              /* BPF only: frames written by this walk */

@@ -28,14 +28,23 @@ static __always_inline struct task_struct *current_task(void)
 	return (void *)bpf_get_current_task();
 }
 
+/* A word of the kernel's, by one load. Of an array of bytes, and of a struct that is declared here in part, clang does not know the
+ * alignment: it would load byte by byte, which is a cache line of code for a word. */
+#define LOAD_WORD(type, place)                                                                     \
+	({                                                                                         \
+		const volatile type *word_at = (const void *)(place);                              \
+		barrier_var(word_at);                                                              \
+		*word_at;                                                                          \
+	})
+
 /* The task's command. Behind its NUL may be leftovers of older ones. A helper of the kernel that is called once a sample is
  * cold code, 200 to 500 ns; so where fields can be read without one, they are. */
 static __always_inline void read_command(char *to, struct task_struct *task)
 {
 	_Static_assert(COMMAND_BYTES == 2 * sizeof(u64), "two loads");
 	if (HAS_TASK_POINTER) {
-		((u64 *)to)[0] = ((const volatile u64 *)task->comm)[0];
-		((u64 *)to)[1] = ((const volatile u64 *)task->comm)[1];
+		((u64 *)to)[0] = LOAD_WORD(u64, &task->comm[0]);
+		((u64 *)to)[1] = LOAD_WORD(u64, &task->comm[8]);
 	} else {
 		bpf_probe_read_kernel(to, COMMAND_BYTES, task->comm);
 	}

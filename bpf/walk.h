@@ -14,11 +14,23 @@
 #include "bpf/native.h"
 #include "bpf/range_cache.h"
 #include "bpf/registers.h"
+#include "bpf/sample_ranges.h"
 #include "bpf/task.h"
+
+/* In a loop, which is one line of code where stores in a row are seven. */
+static __always_inline void clear_record(struct scratch *s)
+{
+	volatile u64 *words = (volatile u64 *)&s->record;
+	u32 i;
+
+	ROLLED
+	for (i = 0; i < sizeof(s->record) / sizeof(u64); i++)
+		words[i] = 0;
+}
 
 static __always_inline void begin_walk(struct scratch *s)
 {
-	__builtin_memset(&s->record, 0, sizeof(s->record));
+	clear_record(s);
 	s->window_base = ~0ULL;
 	s->range_count = 0;
 	s->current_range = SAMPLE_MAX_RANGES;
@@ -56,123 +68,6 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 		return END_NO_ADDRESS_SPACE;
 	at = registers_at(task);
 	return at ? saved_registers(s, at) : END_NO_ADDRESS_SPACE;
-}
-
-/* s->found_table := what the row store has for s->found. */
-static __always_inline void describe_table(struct scratch *s)
-{
-	struct range_table *table = &s->found_table;
-	struct file_key key = s->found.file;
-	struct file_entry *entry;
-
-	s->file_generation = store_generation();
-	*table = (struct range_table){ .state = RANGE_NO_TABLE };
-	if (s->found.kind == RANGE_ANON)
-		return;
-	if (s->found.kind == RANGE_VDSO)
-		key = (struct file_key){ .inode = VDSO_INODE };
-	table->state = RANGE_NOT_LOADED;
-	entry = bpf_map_lookup_elem(&files, &key);
-	if (!entry || entry->file_size_bytes != s->found.file_size_bytes ||
-	    entry->file_mtime_s != s->found.file_mtime_s ||
-	    entry->file_mtime_ns != s->found.file_mtime_ns)
-		return;
-	table->directory = entry->directory;
-	table->first_page = entry->first_page;
-	table->page_count = entry->page_count;
-	table->state = entry->page_count ? RANGE_HAS_TABLE : RANGE_NO_TABLE;
-	s->found.runtime = entry->runtime;
-}
-
-/* The range is of a runtime's file: perhaps one that was not met before. */
-static __always_inline void meet_runtime(struct scratch *s, u32 range, u32 runtime)
-{
-	u32 count = s->runtime_count, i;
-
-#pragma unroll
-	for (i = 0; i < MAX_RUNTIMES; i++)
-		if (i < count && s->runtimes[i].runtime == runtime)
-			return;
-	if (count >= MAX_RUNTIMES)
-		return;
-	s->runtimes[count].runtime = runtime;
-	s->runtimes[count].range = range;
-	s->runtimes[count].sp = s->regs.r[UNWIND_SP];
-	s->runtime_count = count + 1;
-	s->runtime_entered = END_ENTERED_RUNTIME;
-}
-
-/* Adds a range and its table to the sample's and makes them current. */
-static __always_inline int add_range(struct scratch *s, const struct code_range *range,
-				     const struct range_table *table)
-{
-	u32 i = s->range_count;
-
-	if (UNLIKELY(i >= SAMPLE_MAX_RANGES))
-		return END_TOO_MANY_RANGES;
-	s->ranges[i] = *range;
-	s->tables[i] = *table;
-	s->range_count = i + 1;
-	s->current_range = i;
-	if (UNLIKELY(range->runtime && range->runtime != s->runtime))
-		meet_runtime(s, i, range->runtime);
-	return END_NONE;
-}
-
-/* A global function: what it needs of the stack is not needed while the mapping is looked for. */
-__noinline int remember_found(u32 slot)
-{
-	struct scratch *s = scratch_at(slot);
-
-	if (!s)
-		return END_BAD_TABLE;
-	describe_table(s);
-	remember_range(s);
-	return END_NONE;
-}
-
-/* A new range: a global function, because it happens a few times a sample. */
-__noinline int enter_new_range(u32 slot, u64 pc)
-{
-	struct scratch *s = scratch_at(slot);
-	const struct cached_range *cached;
-	int end;
-
-	if (!s)
-		return END_BAD_TABLE;
-	cached = recall_range(s, pc);
-	if (LIKELY(cached))
-		return add_range(s, &cached->range, &cached->table);
-	end = find_mapping(slot, pc);
-	if (end)
-		return end;
-	if (!s->found_executable)
-		return END_NOT_EXECUTABLE;
-	end = remember_found(slot);
-	return end ? end : add_range(s, &s->found, &s->found_table);
-}
-
-/* Is the pc in a range of this sample already? Most frames are in their predecessor's. */
-static __always_inline int is_in_range(struct scratch *s, u32 i, u64 pc)
-{
-	return i < SAMPLE_MAX_RANGES && pc >= s->ranges[i].start && pc < s->ranges[i].end;
-}
-
-static int env_find_range(struct scratch *s, u64 pc)
-{
-	u32 i;
-
-	if (LIKELY(s->current_range < s->range_count && is_in_range(s, s->current_range, pc)))
-		return END_NONE;
-	for (i = 0; i < SAMPLE_MAX_RANGES; i++) {
-		if (i >= s->range_count)
-			break;
-		if (is_in_range(s, i, pc)) {
-			s->current_range = i;
-			return END_NONE;
-		}
-	}
-	return enter_new_range((u32)s->host, pc);
 }
 
 /* A global function: the look-up's loop is verified once. */
@@ -224,7 +119,7 @@ static int env_find_code(struct scratch *s, u64 file_offset)
 	codes = own_codes();
 	if (UNLIKELY(!codes))
 		return END_BAD_TABLE;
-	trace = trace_of(codes, s->trace);
+	trace = trace_of(codes, s->record.tid);
 	bucket = code_bucket_of(codes, directory, file_offset);
 	if (!recall_known(s, trace, bucket, directory, file_offset)) {
 		end = find_code((u32)s->host, file_offset);
@@ -263,17 +158,42 @@ static int env_frame_record_kind(struct scratch *s)
 }
 #endif
 
+/* What few frames need is in functions of its own: step_frame() is small, because between two ticks its code gets cold. */
+__noinline int step_frame_rarely(u32 slot, u64 file_offset)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? step_rarely(s, file_offset) : END_BAD_TABLE;
+}
+
+static int env_step_rarely(struct scratch *s, u64 file_offset)
+{
+	return step_frame_rarely((u32)s->host, file_offset);
+}
+
+#ifdef STACKRAY_ARM64
+#define step_frame_by_scan(slot, end) (end)
+#else
+__noinline int step_frame_by_scan(u32 slot, int end)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? step_by_scan(s, end) : END_BAD_TABLE;
+}
+#endif
+
 /* One frame. END_NONE: there may be another. */
 __noinline int step_frame(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
-
 	int end;
 
 	if (UNLIKELY(!s))
 		return END_BAD_TABLE;
-	end = step_by_scan(s, step_native(s));
-	return end ? end : s->runtime_entered;
+	end = step_native(s);
+	if (needs_scan(s, end))
+		end = step_frame_by_scan(slot, end);
+	return UNLIKELY(end) ? end : s->runtime_entered;
 }
 
 /* The native walk: why it ended. END_NONE: there is room for no more frames. */
@@ -365,17 +285,30 @@ static __always_inline int is_miss(u32 end)
 	return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE;
 }
 
-/* Puts the ranges behind the words. One copy with a bounded length and place: a loop of 64-byte moves
- * loses the verifier's bound on the place. */
-static __always_inline void copy_ranges(struct scratch *s)
+/* Puts the ranges behind the words. Word by word: a sample has three or four, and a helper's cold code costs more than they. A
+ * global function: the loop is verified once. */
+__noinline int copy_ranges(u32 slot)
 {
-	u64 at = s->word_count, count = s->range_count;
+	struct scratch *s = scratch_at(slot);
+	const u64 *words;
+	u32 i, count;
+	u64 at;
 
-	barrier_var(at);
-	barrier_var(count);
-	if (at > SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS || count > SAMPLE_MAX_RANGES)
-		return;
-	bpf_probe_read_kernel(&s->body[at], count * sizeof(struct code_range), s->ranges);
+	if (!s)
+		return 0;
+	words = (const u64 *)s->ranges;
+	at = s->word_count;
+	count = s->range_count * (sizeof(struct code_range) / sizeof(u64));
+	ROLLED
+	for (i = 0; i < SAMPLE_MAX_RANGES * (sizeof(struct code_range) / sizeof(u64)) && i < count; i++, at++) {
+		u64 to = at;
+
+		barrier_var(to); /* compared and used in one register, which the verifier needs */
+		if (to >= BODY_WORDS)
+			break;
+		s->body[to] = words[i];
+	}
+	return 0;
 }
 
 /* One walk in 256, by chance: the clock's low bits are. */
@@ -397,8 +330,27 @@ __noinline int take_thread_start(u32 slot)
 	return end ? end : END_UNDEFINED_RA;
 }
 
+/* The walk met a table that is not there: it is asked for, and user space gets what it needs to go on. A global function: a few
+ * samples in a hundred come here. */
+__noinline int leave_to_user_space(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	if (!s)
+		return 0;
+	send_miss(s);
+	s->record.resume = s->regs;
+	if (attach_raw_stack(slot)) {
+		s->flags |= SAMPLE_HAS_RAW;
+		env_count(COUNT_RAW_STACKS);
+	} else {
+		guess_frames(slot);
+	}
+	return 0;
+}
+
 /* Fills in the user part of the record. */
-static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task)
+static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task, struct code_trace *trace)
 {
 	struct mm_struct *mm = READ_TASK(task, mm);
 	u32 end = s->end;
@@ -413,29 +365,20 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->mm_seq = read_mm_seq(mm);
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);
-		begin_trace(s);
+		begin_trace(s, trace);
 		end = UNLIKELY(s->is_thread_start) ? take_thread_start(slot) : walk_native(slot);
 		if (UNLIKELY(end == END_ENTERED_RUNTIME))
 			end = walk_mixed(s, slot);
-		end_trace(s);
-		note_used_ranges(s);
-		if (UNLIKELY(is_miss(end))) {
-			send_miss(s);
-			s->record.resume = s->regs;
-			if (attach_raw_stack(slot)) {
-				s->flags |= SAMPLE_HAS_RAW;
-				env_count(COUNT_RAW_STACKS);
-			} else {
-				guess_frames(slot);
-			}
-		}
+		end_trace(s, trace);
+		if (UNLIKELY(is_miss(end)))
+			leave_to_user_space(slot);
 	}
 	if (UNLIKELY(!end))
 		end = END_TOO_DEEP;
 	if (UNLIKELY(s->runtime_count ||
 		     ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot))))
 		ship_all_runtimes(slot);
-	copy_ranges(s);
+	copy_ranges(slot);
 	s->record.end = end;
 	s->record.flags |= s->flags;
 	s->record.user_words = s->word_count - s->first_user_word;

@@ -159,7 +159,7 @@ absl::Status Sampler::Impl::SizeMaps() {
 
 absl::Status Sampler::Impl::MapControl() {
   void* at = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                  bpf_map__fd(skeleton_->maps.controls), 0);
+                  bpf_map__fd(skeleton_->maps.data_controls), 0);
   if (at == MAP_FAILED) return absl::InternalError("cannot map the sampler's control block");
   control_ = static_cast<control*>(at);
   control_->self_pid = settings_.exclude_pid;

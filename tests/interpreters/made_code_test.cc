@@ -31,6 +31,7 @@ u8* env_chunk(scratch*, u32) { return nullptr; }
 void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+int env_step_rarely(scratch*, u64) { return END_BAD_TABLE; }
 int env_leave_made_code(scratch* s);
 int env_find_go_stack(scratch*) { return END_UNSUPPORTED_RULE; }
 int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.

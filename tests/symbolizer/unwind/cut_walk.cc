@@ -21,6 +21,7 @@ u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
 void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
+int env_step_rarely(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }
 [[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
@@ -31,6 +32,7 @@ int env_find_go_stack(scratch* s);
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
+int env_step_rarely(scratch* s, u64 file_offset) { return step_rarely(s, file_offset); }
 
 // As bpf/walk.h: the current range first, then those that are there, then a new one.
 int env_find_range(scratch* s, u64 pc) {
