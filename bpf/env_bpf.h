@@ -48,17 +48,12 @@ static __always_inline struct counters *own_counters(void)
 	return bpf_map_lookup_elem(&counts, &zero);
 }
 
-static __always_inline void env_add(u32 counter, u64 n)
+static __always_inline void env_count(u32 counter)
 {
 	struct counters *counters = own_counters();
 
 	if (counters && counter < COUNT_COUNTERS)
-		counters->value[counter] += n;
-}
-
-static __always_inline void env_count(u32 counter)
-{
-	env_add(counter, 1);
+		counters->value[counter]++;
 }
 
 static __always_inline int env_read(struct scratch *s, void *to, u32 bytes, u64 from)

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +33,6 @@ namespace {
 // Ticks do not interrupt each other; a probe that a tick can interrupt will need a second.
 constexpr uint32_t kScratchSlotsPerCpu = 1;
 constexpr uint32_t kMaxTargetPids = 8192;
-constexpr size_t kControlBytes = 4096;
 
 thread_local std::string* g_libbpf_log = nullptr;
 
@@ -102,7 +100,6 @@ class Sampler::Impl {
   ~Impl() {
     clocks_.reset();
     rows_.reset();
-    if (control_ != nullptr) munmap(control_, kControlBytes);
     ring_buffer__free(samples_);
     ring_buffer__free(misses_);
     sampler_bpf__destroy(skeleton_);
@@ -118,7 +115,7 @@ class Sampler::Impl {
   TakeSome take_samples_;
   TakeRecord take_miss_;
   UniqueFd sample_reader_wake_, miss_reader_wake_;  // Each an eventfd.
-  control* control_ = nullptr;
+  control* control_ = nullptr;                      // The program's own, which libbpf has mapped.
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
   std::unique_ptr<ClockEvents> clocks_;
@@ -128,7 +125,7 @@ class Sampler::Impl {
 
  private:
   absl::Status SizeMaps();
-  absl::Status MapControl();
+  void SetControls();
   absl::Status OpenRings();
   uint64_t SumOfMaps() const;
 
@@ -157,15 +154,11 @@ absl::Status Sampler::Impl::SizeMaps() {
   return absl::OkStatus();
 }
 
-absl::Status Sampler::Impl::MapControl() {
-  void* at = mmap(nullptr, kControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                  bpf_map__fd(skeleton_->maps.data_controls), 0);
-  if (at == MAP_FAILED) return absl::InternalError("cannot map the sampler's control block");
-  control_ = static_cast<control*>(at);
+void Sampler::Impl::SetControls() {
+  control_ = &skeleton_->data_controls->controls;
   control_->self_pid = settings_.exclude_pid;
   control_->raw_budget_bytes = static_cast<int64_t>(settings_.raw_budget_bytes);
   control_->wakeup_bytes = settings_.sample_ring_bytes / 8;
-  return absl::OkStatus();
 }
 
 absl::Status Sampler::Impl::OpenRings() {
@@ -195,7 +188,7 @@ absl::Status Sampler::Impl::Load() {
   }
   g_libbpf_log = nullptr;
   if (!status.ok()) return status;
-  if (status = MapControl(); !status.ok()) return status;
+  SetControls();
   fixed_map_bytes_ = SumOfMaps();
   for (const auto& [outer, value_bytes] : by_cpu_) {
     const absl::StatusOr<uint64_t> bytes = MakeInnerArrays(outer, value_bytes);
