@@ -17,12 +17,15 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 
-SLICE_S = 480  # A target runs so long at a time: each begins with its whole corpus, half a minute for some.
+# A target runs so long at a time: as long as it has run already, so that what is easily found is found in all of them early. Each time
+# begins with its whole corpus, half a minute for some.
+FIRST_SLICE_S, LONGEST_SLICE_S = 60, 480
 MOST_INPUT_BYTES = 262_144
 LINE = re.compile(r"cov: (\d+) .*corp: (\d+)")
 
@@ -49,11 +52,22 @@ class Target:
     def findings(self):
         return sorted(glob.glob(os.path.join(self.folder, "found-*")))
 
+    def own_seeds(self, build):
+        """Seeds of its own, as CMakeLists.txt has them: beside this file, or for the runtimes' loader libraries that look like runtimes."""
+        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds", self.name)
+        if self.name != "runtime_loader_fuzz":
+            return [beside] if os.path.isdir(beside) else []
+        folder = os.path.join(self.folder, "runtimes")
+        os.makedirs(folder, exist_ok=True)
+        for path in glob.glob(os.path.join(build, "tests", "interpreters", "fake_*.so")):
+            shutil.copy(path, folder)
+        return [folder]
+
     def run_slice(self, seeds, seconds, stop):
         """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
         command = [self.path, f"-max_total_time={seconds}", "-timeout=120", "-report_slow_units=120", "-rss_limit_mb=2048",
                    f"-max_len={MOST_INPUT_BYTES}", "-print_final_stats=1",
-                   f"-artifact_prefix={self.folder}/found-", self.corpus, seeds]
+                   f"-artifact_prefix={self.folder}/found-", self.corpus] + seeds
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as process:
             self.process = process
             if stop.is_set():
@@ -75,6 +89,10 @@ class Target:
         if process.returncode != 0 and not is_interrupted and not self.findings():
             with open(os.path.join(self.folder, "found-no-input"), "w", encoding="utf-8") as file:
                 file.write(text[-20_000:])
+
+    def slice_s(self, wanted_s):
+        had_s = self.done["cpu_s"]
+        return min(max(had_s, FIRST_SLICE_S), LONGEST_SLICE_S, max(5, wanted_s - had_s))
 
     def interrupt(self):
         """libFuzzer ends at SIGUSR1 as it does when its time is up."""
@@ -112,7 +130,8 @@ def main():
         return 2
     seeds = os.path.join(state, "seeds")
     maker = next((path for path in glob.glob(os.path.join(build, "**", "fuzz_make_seeds"), recursive=True)), None)
-    programs = sorted(glob.glob(os.path.join(build, "**", "debug_program_[0-9]"), recursive=True))
+    programs = [os.path.join(build, "tests", *folder) for folder in (("fuzz", "debug_programs"), ("fixtures", "native"))]
+    programs.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds", "packed"))
     if maker is None or subprocess.run([maker, seeds] + programs, check=False).returncode != 0:
         print("the seeds could not be made: build the target fuzz_make_seeds")
         return 2
@@ -136,7 +155,7 @@ def main():
                     return
                 target = min(waiting, key=lambda t: t.done["cpu_s"])
                 target.busy = True
-            target.run_slice(seeds, int(min(SLICE_S, max(5, wanted_s - target.done["cpu_s"]))), stop)
+            target.run_slice([seeds] + target.own_seeds(build), int(target.slice_s(wanted_s)), stop)
             target.busy = False
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -1,6 +1,7 @@
-// libs: stackray_unwind
-// The unwinder in surroundings that are all made of the input: registers, stack, mappings, directories
-// and table pages. It ends, with a reason, within its bounds, and touches nothing outside.
+// libs: stackray_recorded_walk stackray_recorded_memory
+// The unwinder in surroundings that are all made of the input (registers, stack, mappings, directories and table pages), or in
+// those of a recorded walk of the gallery with changes (edited_recording.h): the input's first byte chooses.
+// It ends, with a reason, within its bounds, and touches nothing outside.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +9,8 @@
 #include <memory>
 
 #include "symbolizer/unwind/host_walk.h"
+#include "tests/fuzz/edited_recording.h"
+#include "tests/recorder/replay.h"
 
 namespace {
 
@@ -61,12 +64,82 @@ void Check(const stackray::WalkResult& result, size_t words_before) {
       std::abort();
 }
 
-}  // namespace
+// A recorded walk and its surroundings, changed as an input says and put back.
+class EditedWalk {
+ public:
+  explicit EditedWalk(stackray::RecordedWalk recorded)
+      : recorded_(std::move(recorded)),
+        leaf_(recorded_.leaf),
+        words_(&recorded_.words),
+        exact_(recorded_, {.windows = false}),
+        windows_(recorded_, {.windows = true}) {}
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static stackray::HostWalk walker;
+  void Run(stackray::HostWalk& walker, stackray::EditReader& input) {
+    auto& environment = (input.Take<uint8_t>() & 1) != 0 ? windows_ : exact_;
+    for (size_t i = 0; i < stackray::kMostEdits && !input.AtEnd(); ++i) Edit(environment, input);
+    Walk(walker, environment);
+    Restore();
+  }
+
+  // From the leaf, and from somewhere in the middle, as after a page that was missing.
+  void Walk(stackray::HostWalk& walker, stackray::WalkEnvironment& environment) {
+    const stackray::WalkResult whole = walker.Walk(environment, recorded_.leaf);
+    Check(whole, 0);
+    const size_t words = whole.words.size() / 2;
+    Check(walker.Resume(environment, recorded_.leaf, {whole.words.data(), words}, whole.ranges),
+          words);
+  }
+
+ private:
+  void Edit(stackray::ReplayEnvironment& environment, stackray::EditReader& input) {
+    const auto operation = static_cast<uint8_t>(input.Take<uint8_t>() % (kWordEdits + 4));
+    if (operation < kWordEdits) {
+      words_.Edit(operation, input);
+    } else if (operation == kWordEdits) {  // A register.
+      recorded_.leaf.r[input.Take<uint16_t>() % UNWIND_REGISTERS] += input.Take<uint64_t>();
+    } else if (operation == kWordEdits + 1) {
+      recorded_.leaf.pc += static_cast<uint64_t>(input.Take<int16_t>());
+    } else if (!recorded_.pages.empty()) {  // A byte of a page of rows; one of two in its header.
+      const auto page =
+          std::next(recorded_.pages.begin(), input.Take<uint16_t>() % std::ssize(recorded_.pages));
+      const auto bytes = environment.PageBytes(page->first.first, page->first.second);
+      const size_t reach = operation == kWordEdits + 2 ? bytes.size() : kPageHeaderBytes;
+      const size_t at = input.Take<uint16_t>() % reach;
+      if (at >= bytes.size()) return;
+      changed_.emplace_back(&bytes[at], bytes[at]);
+      bytes[at] = input.Take<uint8_t>();
+    }
+  }
+  void Restore() {
+    words_.Restore();
+    recorded_.leaf = leaf_;
+    for (; !changed_.empty(); changed_.pop_back()) *changed_.back().first = changed_.back().second;
+  }
+
+  static constexpr uint8_t kWordEdits = stackray::EditedWords::kOperations;
+  static constexpr size_t kPageHeaderBytes = 144;
+  stackray::RecordedWalk recorded_;
+  const unwind_registers leaf_;
+  stackray::EditedWords words_;
+  stackray::ReplayEnvironment exact_, windows_;
+  std::vector<std::pair<uint8_t*, uint8_t>> changed_;  // Of a page, with what was there.
+};
+
+void WalkRecorded(stackray::HostWalk& walker, std::span<const uint8_t> input) {
+  static const auto walks = [] {
+    std::vector<std::unique_ptr<EditedWalk>> all;
+    for (stackray::RecordedWalk& recorded : stackray::ReadRecordings<stackray::RecordedWalk>(
+             "native", "walk.txt", stackray::ParseWalk))
+      all.push_back(std::make_unique<EditedWalk>(std::move(recorded)));
+    return all;
+  }();
+  stackray::EditReader reader(input);
+  walks[reader.Take<uint8_t>() % walks.size()]->Run(walker, reader);
+}
+
+void WalkAnything(stackray::HostWalk& walker, const uint8_t* data, size_t size) {
   static const std::unique_ptr<uint64_t[]> memory(new uint64_t[CHUNK_MAP_BYTES / 8]());
-  if (size < std::max<size_t>(200, sizeof(unwind_registers))) return 0;
+  if (size < std::max<size_t>(200, sizeof(unwind_registers))) return;
   auto* chunk = reinterpret_cast<uint8_t*>(memory.get());
   // The input over and over: wherever a directory points, there is something.
   for (size_t at = 0; at < CHUNK_MAP_BYTES; at += size)
@@ -81,5 +154,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // And from somewhere in the middle, as after a page that was missing.
   const size_t words = whole.words.size() / 2;
   Check(walker.Resume(environment, leaf, {whole.words.data(), words}, whole.ranges), words);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static stackray::HostWalk walker;
+  if (size < 2) return 0;
+  if ((data[0] & 1) != 0)
+    WalkRecorded(walker, {data + 1, size - 1});
+  else
+    WalkAnything(walker, data + 1, size - 1);
   return 0;
 }

@@ -2,18 +2,37 @@
 // Perl's frames in memory that says anything: the walk of bpf/perl.h and the reading of names must end, stay inside of their
 // buffers and give a bounded number of frames.
 //
-// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
-// it. Its first two bytes choose a version, threads or none, and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
+// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
+// a version, threads or none, and how far the memory reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/edited_recording.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/perl_chain.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 16) return 0;
+namespace {
+
+void WalkRecorded(std::span<const uint8_t> input) {
+  static const auto chains = stackray::ReadChains<stackray::RecordedPerl, stackray::PerlData>(
+      "perl", stackray::ParsePerl, [](const stackray::RecordedPerl& recorded) {
+        return stackray::PerlData::Make(recorded.version, recorded.variables, {});
+      });
+  stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
+    stackray::RecordedMemory memory(recorded.words);
+    const auto chain =
+        stackray::WalkPerlChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
+    if (chain.words.size() > 24 * STAGED_WORDS) std::abort();
+    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
+    (void)stackray::DescribePerl(data, {.words = {first.begin(), first.end()}}, memory);
+  });
+}
+
+void WalkAnything(const uint8_t* data, size_t size) {
+  if (size < 16) return;
   stackray::PerlVariables variables;
   if ((data[0] & 8) != 0)
     variables.key_at = 1 + data[1] % 64u;
@@ -28,5 +47,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (chain.words.size() > 24 * STAGED_WORDS) std::abort();  // Two words and an end a step.
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
   (void)stackray::DescribePerl(*perl, {.words = {first.begin(), first.end()}}, memory);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  if ((data[0] & 1) != 0)
+    WalkRecorded({data + 1, size - 1});
+  else
+    WalkAnything(data + 1, size - 1);
   return 0;
 }

@@ -2,25 +2,43 @@
 // CPython's frames in memory that says anything: the walk of bpf/python.h and the reading of names must end, stay
 // inside of their buffers and give a bounded number of frames.
 //
-// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
-// it. Its first two bytes choose a version and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
+// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
+// a version and how far the memory reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/edited_recording.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_python.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 16) return 0;
+namespace {
+
+void WalkRecorded(std::span<const uint8_t> input) {
+  static const auto chains = stackray::ReadChains<stackray::RecordedPython, stackray::PythonData>(
+      "python", stackray::ParsePython,
+      [](const stackray::RecordedPython& recorded) { return stackray::DataOf(recorded); });
+  stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
+    stackray::RecordedMemory memory(recorded.words);
+    const auto chain =
+        stackray::WalkPythonChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
+    if (chain.words.size() > 8 * STAGED_WORDS) std::abort();
+    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
+    (void)stackray::DescribePython(data, {.words = {first.begin(), first.end()}}, memory);
+  });
+}
+
+void WalkAnything(const uint8_t* data, size_t size) {
+  if (size < 16) return;
   stackray::RecordedPython recorded;
   const uint32_t minor = 6 + data[0] % 10;
   recorded.build = {.version_hex = 3u << 24 | minor << 16, .free_threaded = (data[0] & 64) != 0};
   recorded.variables = {.current_at = 8, .tls_kind = data[1] % 4u, .tls_at = 16};
   const auto python = stackray::DataOf(recorded);
-  if (python == nullptr) return 0;
+  if (python == nullptr) return;
   const std::span<const uint8_t> input(data + 2, size - 2);
   stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   // The thread pointer that the first thread state's id says, so that the walk begins.
@@ -34,5 +52,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (chain.words.size() > 8 * STAGED_WORDS) std::abort();
   const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
   (void)stackray::DescribePython(*python, {.words = {first.begin(), first.end()}}, memory);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  if ((data[0] & 1) != 0)
+    WalkRecorded({data + 1, size - 1});
+  else
+    WalkAnything(data + 1, size - 1);
   return 0;
 }

@@ -1,6 +1,6 @@
 // libs: stackray_records
 // Records of the ring from any bytes: refused, or with every part inside of the record. Besides the
-// bytes themselves a valid sample that they edit is tried, so that any seed reaches the inside.
+// bytes themselves a valid sample that they edit is tried, and they with a right layout and size, so that any seed reaches the inside.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +69,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size != 0) std::memcpy(copy.data(), data, size);
   const auto* bytes = reinterpret_cast<const uint8_t*>(copy.data());
   Check({bytes, size});
+  if (size >= sizeof(record_header)) {
+    auto* header = reinterpret_cast<record_header*>(copy.data());
+    header->layout = RECORD_LAYOUT_VERSION;
+    header->size_bytes = static_cast<u32>(copy.size() * 8);
+    Check({bytes, copy.size() * 8});
+  }
   Words edited = ValidSample();
   auto* edited_bytes = reinterpret_cast<uint8_t*>(edited.data());
   if (!stackray::DecodeRecord({edited_bytes, edited.size() * 8}).ok()) std::abort();

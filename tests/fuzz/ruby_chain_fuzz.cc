@@ -2,13 +2,15 @@
 // Ruby's frames in memory that says anything: the walk of bpf/ruby.h and the reading of names must end, stay inside of their
 // buffers and give a bounded number of frames.
 //
-// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to other parts of
-// it. Its first two bytes choose a version and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
+// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
+// a version and how far the memory reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
 #include "bpf/scratch.h"
+#include "tests/fuzz/edited_recording.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_ruby.h"
 
@@ -17,10 +19,23 @@ namespace {
 constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {3, 1},
                                                {3, 2}, {3, 3}, {3, 4}, {4, 0}};
 
-}  // namespace
+void WalkRecorded(std::span<const uint8_t> input) {
+  static const auto chains = stackray::ReadChains<stackray::RecordedRuby, stackray::RubyData>(
+      "ruby", stackray::ParseRuby,
+      [](const stackray::RecordedRuby& recorded) { return stackray::DataOf(recorded); });
+  stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
+    stackray::RecordedMemory memory(recorded.words);
+    const auto chain =
+        stackray::WalkRubyChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
+    if (chain.words.size() > 8 * STAGED_WORDS + 2) std::abort();
+    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
+    (void)stackray::DescribeRuby(data, {.words = {first.begin(), first.end()}}, recorded.base,
+                                 memory);
+  });
+}
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 16) return 0;
+void WalkAnything(const uint8_t* data, size_t size) {
+  if (size < 16) return;
   stackray::RecordedRuby recorded;
   recorded.version = kVersions[data[0] % std::size(kVersions)];
   // From 3.0 on the context is believed, so that the walk begins; before, a matching thread would have to be met by chance.
@@ -32,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                         .gc_mask = 4,
                         .names_at = 32};
   const auto ruby = stackray::DataOf(recorded);
-  if (ruby == nullptr) return 0;
+  if (ruby == nullptr) return;
   const std::span<const uint8_t> input(data + 2, size - 2);
   stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   const stackray::RubyChain chain = stackray::WalkRubyChain(memory, ruby->layout(), 0, 64);
@@ -49,5 +64,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto code = ruby->ReadCode(memory, 0, place);
     if (code.ok()) (void)(*code)->LineAt(place.instruction);
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  if ((data[0] & 1) != 0)
+    WalkRecorded({data + 1, size - 1});
+  else
+    WalkAnything(data + 1, size - 1);
   return 0;
 }

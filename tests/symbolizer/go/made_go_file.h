@@ -11,6 +11,10 @@ struct MadeGoFile {
   // Of the second function: pairs of (change, bytes); the last pair's change is 0.
   Bytes lines = Bytes().U8(2 * 11).U8(16).U8(2 * 4).U8(16).U8(2 * 6).U8(32).U8(0);
   Bytes inlined = Bytes().U8(0).U8(16).U8(2).U8(16).U8(1).U8(32).U8(0);
+  Bytes depths =
+      {};  // Of both functions' stacks, in the same pairs; empty: nothing is said of them.
+  std::string first_name = "main.first";
+  uint8_t first_flags = 0;  // abi.FuncFlag.
   uint32_t parent_pc = 4;
   uint64_t function_count = 2;
 
@@ -29,7 +33,7 @@ inline std::vector<uint8_t> MadeGoFile::Build(uint64_t* text_address) const {
 
   Bytes names, units, files, values, functions;
   const size_t first = names.Text("").size();
-  const size_t second = names.Text("main.first").size();
+  const size_t second = names.Text(first_name).size();
   const size_t inner = names.Text("main.second").size();
   names.Text("main.inner");
   units.U32(0);
@@ -41,12 +45,14 @@ inline std::vector<uint8_t> MadeGoFile::Build(uint64_t* text_address) const {
   values.Append(lines);
   const size_t inlined_values = values.size();
   values.Append(inlined);
+  const size_t depth_values = depths.size() == 0 ? 0 : values.size();
+  values.Append(depths);
   Bytes records;
   const size_t records_at = 20;  // Behind five fields.
   const auto add_record = [&](uint64_t entry, size_t name, uint32_t tables) {
-    records.U32(entry).U32(name).U32(0).U32(0).U32(0);
+    records.U32(entry).U32(name).U32(0).U32(0).U32(static_cast<uint32_t>(depth_values));
     records.U32(file_values).U32(line_values).U32(tables).U32(0).U32(7);
-    records.U8(0).U8(0).U8(0).U8(tables == 0 ? 0 : 4);
+    records.U8(0).U8(entry == kFirst ? first_flags : 0).U8(0).U8(tables == 0 ? 0 : 4);
   };
   add_record(kFirst, first, 0);
   const size_t second_record = records_at + records.size();
