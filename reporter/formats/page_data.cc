@@ -223,7 +223,8 @@ class PageWriter {
 
   void Summary(const ProfileSummary& s) {
     AppendAll(&out_, ",\"summary\":{\"samples\":", Safe(s.samples),
-              ",\"complete\":", Safe(s.complete), ",\"user_stacks\":", Safe(s.user_stacks),
+              ",\"complete\":", Safe(s.complete), ",\"through_unknown\":", Safe(s.through_unknown),
+              ",\"user_stacks\":", Safe(s.user_stacks),
               ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
               ",\"lost\":", Safe(s.lost), "}");
   }

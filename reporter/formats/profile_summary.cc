@@ -39,8 +39,10 @@ FrameKind::FrameKind(std::string_view type, std::string_view name) : named(!name
   if (type == "kernel") {
     is = kKernel;
   } else if (type == "abort-marker") {
-    const bool unfinished = name.starts_with("[truncated") || name.starts_with("[unknown");
-    is = name.starts_with("[lost") ? kLost : unfinished ? kCut : kOtherMarker;
+    is = name.starts_with("[lost")        ? kLost
+         : name.starts_with("[truncated") ? kCut
+         : name.starts_with("[unknown")   ? kUnknown
+                                          : kOtherMarker;
   }
 }
 
@@ -53,6 +55,7 @@ void StackFacts::Add(const FrameKind& kind, bool alone) {
   } else {
     user = true;
     cut |= kind.is == FrameKind::kCut;
+    unknown |= kind.is == FrameKind::kUnknown;
     if (kind.is != FrameKind::kUser) return;
     ++user_frames;
     user_named += kind.named ? 1 : 0;
@@ -67,7 +70,8 @@ void AddStack(const StackFacts& stack, int64_t count, ProfileSummary* sums) {
   Increase(&sums->kernel_named, count, stack.kernel_named);
   Increase(&sums->samples, count);
   if (stack.user) Increase(&sums->user_stacks, count);
-  if (stack.user && !stack.cut) Increase(&sums->complete, count);
+  if (stack.user && !stack.cut)
+    Increase(stack.unknown ? &sums->through_unknown : &sums->complete, count);
 }
 
 int64_t ProfileSummary::frames() const { return SaturatingAdd(user_frames, kernel_frames); }
@@ -124,7 +128,11 @@ std::string FormatSummary(const ProfileSummary& s) {
   if (s.period_ns > 0) fmt::format_to(std::back_inserter(text), " at {:.4g} Hz", 1e9 / s.period_ns);
   AppendAll(&text, ", ", s.lost == 0 ? "none" : Grouped(s.lost), " lost\n");
   AppendAll(&text, "user stacks: ", Grouped(s.complete), " of ", Grouped(s.user_stacks),
-            " complete (", Percent(s.complete, s.user_stacks), ")\n");
+            " complete (", Percent(s.complete, s.user_stacks), ")");
+  if (s.through_unknown > 0)
+    AppendAll(&text, ", ", Grouped(s.through_unknown),
+              " more through code of no file ([unknown jit])");
+  text += '\n';
   AppendAll(&text, "frames: ", Grouped(s.named_frames()), " of ", Grouped(s.frames()), " named (",
             Percent(s.named_frames(), s.frames()), "); user ", Percent(s.user_named, s.user_frames),
             ", kernel ", Percent(s.kernel_named, s.kernel_frames), "\n");

@@ -2,8 +2,9 @@
 //
 // Samples are weighted by their count. A sample whose only frame is a marker `[lost: …]` counts as
 // lost and nothing else. A stack has a user part when any frame is not the kernel's; that part is
-// complete when no marker `[truncated…]` or `[unknown…]` stands in it. Markers are not counted as
-// frames.
+// complete when no marker `[truncated…]` or `[unknown…]` stands in it. With an `[unknown…]` alone it
+// reaches its start, but through code that nothing describes: what is counted apart. Markers are not
+// counted as frames.
 #ifndef STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 #define STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 
@@ -22,8 +23,9 @@ struct ProfileSummary {
   int64_t lost = 0;
   int64_t processes = 0;
   int64_t user_stacks = 0;
-  int64_t complete = 0;     // Of the user stacks.
-  int64_t user_frames = 0;  // A frame of a stack that stands for n samples counts n times.
+  int64_t complete = 0;         // Of the user stacks.
+  int64_t through_unknown = 0;  // Of the others: none of these is cut.
+  int64_t user_frames = 0;      // A frame of a stack that stands for n samples counts n times.
   int64_t user_named = 0;
   int64_t kernel_frames = 0;
   int64_t kernel_named = 0;
@@ -37,7 +39,7 @@ struct ProfileSummary {
 
 // What a frame is to the summary.
 struct FrameKind {
-  enum Class : uint8_t { kUser, kKernel, kLost, kCut, kOtherMarker };
+  enum Class : uint8_t { kUser, kKernel, kLost, kCut, kUnknown, kOtherMarker };
   // `name`: of its innermost function; empty: none.
   FrameKind(std::string_view type, std::string_view name);
 
@@ -47,7 +49,7 @@ struct FrameKind {
 
 // What one stack adds for each of its samples.
 struct StackFacts {
-  bool lost = false, user = false, cut = false;
+  bool lost = false, user = false, cut = false, unknown = false;
   uint32_t user_frames = 0, user_named = 0, kernel_frames = 0, kernel_named = 0;
 
   // For each frame; `alone`: the stack has no other.
@@ -77,7 +79,7 @@ class SummaryCounter {
 
 // For the terminal: lines without colours, each ending in a newline, e.g.
 //   1,234 samples of 12 processes in 10.0 s at 99 Hz, none lost
-//   user stacks: 1,180 of 1,195 complete (98.7 %)
+//   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit])
 //   frames: 20,100 of 20,300 named (99.0 %); user 99.3 %, kernel 97.8 %
 std::string FormatSummary(const ProfileSummary& summary);
 

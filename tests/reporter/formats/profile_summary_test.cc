@@ -16,7 +16,7 @@ DecodedBatch Example() {
   const int32_t kernel = test.Kernel("do_idle"), python = test.Python("run", "a.py");
   test.Sample(app, {main, nameless, kernel}, 10);                         // Complete.
   test.Sample(app, {test.Marker("[truncated: too deep]"), main}, 2);      // Cut.
-  test.Sample(app, {main, test.Marker("[unknown jit]"), python}, 3);      // Cut.
+  test.Sample(app, {main, test.Marker("[unknown jit]"), python}, 3);      // Whole.
   test.Sample(app, {main, test.Marker("[python 3.99 unsupported]")}, 4);  // Complete.
   test.Sample(other, {kernel, test.Nameless("vmlinux", 0x1)}, 5);
   test.batch.frames.back().type = "kernel";  // No user part.
@@ -33,6 +33,7 @@ TEST(ProfileSummary, CountsSamplesStacksAndFrames) {
   EXPECT_EQ(s.processes, 2);
   EXPECT_EQ(s.user_stacks, 19);
   EXPECT_EQ(s.complete, 14);
+  EXPECT_EQ(s.through_unknown, 3);
   EXPECT_EQ(s.user_frames, 10 * 2 + 2 + 3 * 2 + 4);
   EXPECT_EQ(s.user_named, 10 + 2 + 3 * 2 + 4);
   EXPECT_EQ(s.kernel_frames, 10 + 5 * 2);
@@ -54,13 +55,27 @@ TEST(ProfileSummary, AddsUpOverBatchesAndKnowsProcessesAgain) {
   EXPECT_EQ(counter.summary().processes, 3);
 }
 
+// What is cut is cut, whatever else stands in it.
+TEST(ProfileSummary, CutBehindUnknownCodeIsCut) {
+  TestBatch test;
+  test.Sample(test.Process(42, "app", ""),
+              {test.Native("main"), test.Marker("[unknown jit]"), test.Marker("[truncated: x]")},
+              5);
+  SummaryCounter counter;
+  counter.Add(test.batch);
+  EXPECT_EQ(counter.summary().user_stacks, 5);
+  EXPECT_EQ(counter.summary().complete, 0);
+  EXPECT_EQ(counter.summary().through_unknown, 0);
+}
+
 TEST(ProfileSummary, Text) {
   SummaryCounter counter;
   counter.Add(Example());
-  EXPECT_EQ(FormatSummary(counter.summary()),
-            "24 samples of 2 processes in 1.0 s at 100 Hz, 6 lost\n"
-            "user stacks: 14 of 19 complete (73.6 %)\n"
-            "frames: 37 of 52 named (71.1 %); user 68.7 %, kernel 75.0 %\n");
+  EXPECT_EQ(
+      FormatSummary(counter.summary()),
+      "24 samples of 2 processes in 1.0 s at 100 Hz, 6 lost\n"
+      "user stacks: 14 of 19 complete (73.6 %), 3 more through code of no file ([unknown jit])\n"
+      "frames: 37 of 52 named (71.1 %); user 68.7 %, kernel 75.0 %\n");
 }
 
 TEST(ProfileSummary, TextOfNothingAndOfMuch) {

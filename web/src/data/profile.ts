@@ -8,6 +8,7 @@ export class ProfileError extends Error {}
 export interface Summary {
   samples?: number;
   complete?: number;
+  through_unknown?: number; // Whole, but not counted as complete.
   user_stacks?: number;
   named_frames?: number;
   frames?: number;
@@ -109,7 +110,7 @@ function parseSummary(document: Json): Summary {
   const result: Summary = {};
   const value = document["summary"];
   if (typeof value !== "object" || value === null) return result;
-  const keys = ["samples", "complete", "user_stacks", "named_frames", "frames", "lost"] as const;
+  const keys = ["samples", "complete", "through_unknown", "user_stacks", "named_frames", "frames", "lost"] as const;
   for (const key of keys) {
     const entry = (value as Json)[key];
     if (typeof entry === "number" && Number.isFinite(entry) && entry >= 0) result[key] = entry;

@@ -54,6 +54,12 @@ function factsOf(profile: Profile): Fact[] {
     facts.push({ label: "complete", value: formatPercent(summary.complete, summary.user_stacks),
       title: `${formatCount(summary.complete)} of ${formatCount(summary.user_stacks)} user stacks ` +
              "were followed to their outermost frame" });
+    if (summary.through_unknown !== undefined && summary.through_unknown > 0) {
+      facts.push({ label: "through unknown code",
+        value: formatPercent(summary.through_unknown, summary.user_stacks),
+        title: `${formatCount(summary.through_unknown)} more user stacks were followed to their outermost frame, ` +
+               "but through code of no file ([unknown jit])" });
+    }
   }
   if (summary.named_frames !== undefined && summary.frames !== undefined) {
     facts.push({ label: "named", value: formatPercent(summary.named_frames, summary.frames),
