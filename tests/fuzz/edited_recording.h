@@ -11,16 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/recorded_memory.h"
 
 namespace stackray {
@@ -44,6 +42,12 @@ class EditReader {
  private:
   std::span<const uint8_t> input_;
 };
+
+// Calls `edit` with an operation, and what is behind it in the input, for each change that the input asks for.
+template <typename Edit>
+void ForEachEdit(EditReader& input, Edit edit) {
+  for (size_t i = 0; i < kMostEdits && !input.AtEnd(); ++i) edit(input.Take<uint8_t>(), input);
+}
 
 // Words that can be changed, and be as they were again.
 class EditedWords {
@@ -97,16 +101,11 @@ class EditedWords {
 template <typename Recorded, typename Parse>
 std::vector<Recorded> ReadRecordings(const std::string& kind, const std::string& file,
                                      Parse parse) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           std::filesystem::path(STACKRAY_SOURCE_DIR) / "tests" / "fixtures" / kind))
-    if (std::filesystem::exists(entry.path() / file)) paths.push_back(entry.path() / file);
-  std::sort(paths.begin(), paths.end());
+  const std::filesystem::path folder =
+      std::filesystem::path(STACKRAY_SOURCE_DIR) / "tests" / "fixtures" / kind;
   std::vector<Recorded> recordings;
-  for (const std::filesystem::path& path : paths) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    absl::StatusOr<Recorded> recorded = parse(text.str());
+  for (const std::string& name : RecordingsIn(folder, file)) {
+    absl::StatusOr<Recorded> recorded = parse(ReadText(folder / name / file));
     if (!recorded.ok()) std::abort();
     recordings.push_back(*std::move(recorded));
   }
@@ -114,41 +113,15 @@ std::vector<Recorded> ReadRecordings(const std::string& kind, const std::string&
   return recordings;
 }
 
-// A runtime's recorded chain, and its words changed.
-template <typename Recorded, typename Data>
-struct EditedChain {
-  EditedChain(Recorded from, std::shared_ptr<const Data> of)
-      : recorded(std::move(from)), data(std::move(of)), words(&recorded.words) {
-    if (data == nullptr) std::abort();
-  }
-  Recorded recorded;
-  std::shared_ptr<const Data> data;
-  EditedWords words;
-};
-
-// Calls `walk` with the recording that `input` (without its first byte) asks for, changed as it says.
-template <typename Recorded, typename Data, typename Walk>
-void WithEdits(const std::vector<std::unique_ptr<EditedChain<Recorded, Data>>>& chains,
-               std::span<const uint8_t> input, Walk walk) {
-  EditReader reader(input);
-  EditedChain<Recorded, Data>& chain = *chains[reader.Take<uint8_t>() % chains.size()];
-  for (size_t i = 0; i < kMostEdits && !reader.AtEnd(); ++i)
-    chain.words.Edit(reader.Take<uint8_t>(), reader);
-  walk(chain.recorded, *chain.data);
-  chain.words.Restore();
-}
-
-// All recordings of a runtime, each with what `data_of` makes of it.
-template <typename Recorded, typename Data, typename Parse, typename DataOf>
-std::vector<std::unique_ptr<EditedChain<Recorded, Data>>> ReadChains(const std::string& kind,
-                                                                     Parse parse, DataOf data_of) {
-  std::vector<std::unique_ptr<EditedChain<Recorded, Data>>> chains;
-  for (Recorded& recorded : ReadRecordings<Recorded>(kind, "chain.txt", parse)) {
-    std::shared_ptr<const Data> data = data_of(recorded);
-    chains.push_back(
-        std::make_unique<EditedChain<Recorded, Data>>(std::move(recorded), std::move(data)));
-  }
-  return chains;
+// What a target does with its input, whose first byte says whether the rest asks for a recording or is anything at all.
+template <typename WalkRecorded, typename WalkAnything>
+int WalkEither(const uint8_t* data, size_t size, WalkRecorded recorded, WalkAnything anything) {
+  if (size < 2) return 0;
+  if ((data[0] & 1) != 0)
+    recorded(std::span(data + 1, size - 1));
+  else
+    anything(std::span(data + 1, size - 1));
+  return 0;
 }
 
 }  // namespace stackray

@@ -17,7 +17,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -51,17 +50,6 @@ class Target:
 
     def findings(self):
         return sorted(glob.glob(os.path.join(self.folder, "found-*")))
-
-    def own_seeds(self, build):
-        """Seeds of its own, as CMakeLists.txt has them: beside this file, or for the runtimes' loader libraries that look like runtimes."""
-        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds", self.name)
-        if self.name != "runtime_loader_fuzz":
-            return [beside] if os.path.isdir(beside) else []
-        folder = os.path.join(self.folder, "runtimes")
-        os.makedirs(folder, exist_ok=True)
-        for path in glob.glob(os.path.join(build, "tests", "interpreters", "fake_*.so")):
-            shutil.copy(path, folder)
-        return [folder]
 
     def run_slice(self, seeds, seconds, stop):
         """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
@@ -114,6 +102,13 @@ def targets_of(build, only, state):
             if not only or os.path.basename(path) in only]
 
 
+def seeds_of(build, name):
+    """The folders with seeds of a target, as CMakeLists.txt makes them: everybody's, and its own."""
+    here, made = os.path.dirname(os.path.abspath(__file__)), os.path.join(build, "tests", "fuzz")
+    folders = [os.path.join(made, "seeds"), os.path.join(here, "seeds", name), os.path.join(made, "own_seeds", name)]
+    return [folder for folder in folders if os.path.isdir(folder)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -128,12 +123,8 @@ def main():
     if not targets:
         print(f"no fuzz targets in {build}: cmake --preset fuzz && cmake --build --preset fuzz")
         return 2
-    seeds = os.path.join(state, "seeds")
-    maker = next((path for path in glob.glob(os.path.join(build, "**", "fuzz_make_seeds"), recursive=True)), None)
-    programs = [os.path.join(build, "tests", *folder) for folder in (("fuzz", "debug_programs"), ("fixtures", "native"))]
-    programs.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds", "packed"))
-    if maker is None or subprocess.run([maker, seeds] + programs, check=False).returncode != 0:
-        print("the seeds could not be made: build the target fuzz_make_seeds")
+    if subprocess.run(["ctest", "--test-dir", build, "-R", "^fuzz_(make|copy)_seeds$"], stdout=subprocess.DEVNULL, check=False).returncode:
+        print(f"the seeds could not be made: ctest --test-dir {build} -R fuzz_.*_seeds says why")
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     lock, wanted_s, stop = threading.Lock(), options.minutes * 60, threading.Event()
@@ -155,7 +146,7 @@ def main():
                     return
                 target = min(waiting, key=lambda t: t.done["cpu_s"])
                 target.busy = True
-            target.run_slice([seeds] + target.own_seeds(build), int(target.slice_s(wanted_s)), stop)
+            target.run_slice(seeds_of(build, target.name), int(target.slice_s(wanted_s)), stop)
             target.busy = False
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

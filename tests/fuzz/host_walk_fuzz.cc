@@ -64,6 +64,15 @@ void Check(const stackray::WalkResult& result, size_t words_before) {
       std::abort();
 }
 
+// From the leaf, and from somewhere in the middle, as after a page that was missing.
+void Walk(stackray::WalkEnvironment& environment, const unwind_registers& leaf) {
+  static stackray::HostWalk walker;
+  const stackray::WalkResult whole = walker.Walk(environment, leaf);
+  Check(whole, 0);
+  const size_t words = whole.words.size() / 2;
+  Check(walker.Resume(environment, leaf, {whole.words.data(), words}, whole.ranges), words);
+}
+
 // A recorded walk and its surroundings, changed as an input says and put back.
 class EditedWalk {
  public:
@@ -74,25 +83,18 @@ class EditedWalk {
         exact_(recorded_, {.windows = false}),
         windows_(recorded_, {.windows = true}) {}
 
-  void Run(stackray::HostWalk& walker, stackray::EditReader& input) {
+  void Run(stackray::EditReader& input) {
     auto& environment = (input.Take<uint8_t>() & 1) != 0 ? windows_ : exact_;
-    for (size_t i = 0; i < stackray::kMostEdits && !input.AtEnd(); ++i) Edit(environment, input);
-    Walk(walker, environment);
+    stackray::ForEachEdit(input, [&](uint8_t operation, stackray::EditReader& rest) {
+      Edit(environment, operation % (kWordEdits + 4), rest);
+    });
+    Walk(environment, recorded_.leaf);
     Restore();
   }
 
-  // From the leaf, and from somewhere in the middle, as after a page that was missing.
-  void Walk(stackray::HostWalk& walker, stackray::WalkEnvironment& environment) {
-    const stackray::WalkResult whole = walker.Walk(environment, recorded_.leaf);
-    Check(whole, 0);
-    const size_t words = whole.words.size() / 2;
-    Check(walker.Resume(environment, recorded_.leaf, {whole.words.data(), words}, whole.ranges),
-          words);
-  }
-
  private:
-  void Edit(stackray::ReplayEnvironment& environment, stackray::EditReader& input) {
-    const auto operation = static_cast<uint8_t>(input.Take<uint8_t>() % (kWordEdits + 4));
+  void Edit(stackray::ReplayEnvironment& environment, uint8_t operation,
+            stackray::EditReader& input) {
     if (operation < kWordEdits) {
       words_.Edit(operation, input);
     } else if (operation == kWordEdits) {  // A register.
@@ -104,8 +106,10 @@ class EditedWalk {
           std::next(recorded_.pages.begin(), input.Take<uint16_t>() % std::ssize(recorded_.pages));
       const auto bytes = environment.PageBytes(page->first.first, page->first.second);
       const size_t reach = operation == kWordEdits + 2 ? bytes.size() : kPageHeaderBytes;
-      const size_t at = input.Take<uint16_t>() % reach;
-      if (at >= bytes.size()) return;
+      const uint16_t place = input.Take<uint16_t>();
+      if (bytes.empty() || place % reach >= bytes.size())
+        return;  // Its header may be damaged already.
+      const size_t at = place % reach;
       changed_.emplace_back(&bytes[at], bytes[at]);
       bytes[at] = input.Take<uint8_t>();
     }
@@ -125,7 +129,7 @@ class EditedWalk {
   std::vector<std::pair<uint8_t*, uint8_t>> changed_;  // Of a page, with what was there.
 };
 
-void WalkRecorded(stackray::HostWalk& walker, std::span<const uint8_t> input) {
+void WalkRecorded(std::span<const uint8_t> input) {
   static const auto walks = [] {
     std::vector<std::unique_ptr<EditedWalk>> all;
     for (stackray::RecordedWalk& recorded : stackray::ReadRecordings<stackray::RecordedWalk>(
@@ -134,36 +138,27 @@ void WalkRecorded(stackray::HostWalk& walker, std::span<const uint8_t> input) {
     return all;
   }();
   stackray::EditReader reader(input);
-  walks[reader.Take<uint8_t>() % walks.size()]->Run(walker, reader);
+  walks[reader.Take<uint8_t>() % walks.size()]->Run(reader);
 }
 
-void WalkAnything(stackray::HostWalk& walker, const uint8_t* data, size_t size) {
+void WalkAnything(std::span<const uint8_t> data) {
+  const size_t size = data.size();
   static const std::unique_ptr<uint64_t[]> memory(new uint64_t[CHUNK_MAP_BYTES / 8]());
   if (size < std::max<size_t>(200, sizeof(unwind_registers))) return;
   auto* chunk = reinterpret_cast<uint8_t*>(memory.get());
   // The input over and over: wherever a directory points, there is something.
   for (size_t at = 0; at < CHUNK_MAP_BYTES; at += size)
-    std::memcpy(chunk + at, data, std::min<size_t>(size, CHUNK_MAP_BYTES - at));
+    std::memcpy(chunk + at, data.data(), std::min<size_t>(size, CHUNK_MAP_BYTES - at));
   unwind_registers leaf;
-  std::memcpy(&leaf, data, sizeof(leaf));
+  std::memcpy(&leaf, data.data(), sizeof(leaf));
   leaf.pc = kCodeBase + leaf.pc % (kRanges * kRangeBytes);
   leaf.r[UNWIND_SP] &= ~7ull;
-  InputEnvironment environment({data, size}, chunk);
-  const stackray::WalkResult whole = walker.Walk(environment, leaf);
-  Check(whole, 0);
-  // And from somewhere in the middle, as after a page that was missing.
-  const size_t words = whole.words.size() / 2;
-  Check(walker.Resume(environment, leaf, {whole.words.data(), words}, whole.ranges), words);
+  InputEnvironment environment(data, chunk);
+  Walk(environment, leaf);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static stackray::HostWalk walker;
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded(walker, {data + 1, size - 1});
-  else
-    WalkAnything(walker, data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

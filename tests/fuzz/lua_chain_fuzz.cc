@@ -11,11 +11,21 @@
 #include <span>
 
 #include "bpf/scratch.h"
-#include "tests/fuzz/edited_recording.h"
+#include "tests/fuzz/edited_chain.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/lua_chain.h"
 
 namespace {
+
+// Two words and an end a step.
+constexpr size_t kMostWords = 24 * STAGED_WORDS;
+
+void WalkAndName(stackray::ProcessMemory& memory, const stackray::LuaData& lua,
+                 uint64_t stack_pointer, size_t named) {
+  const auto chain = stackray::FirstOf(stackray::WalkLuaChain(memory, lua.layout(), stack_pointer),
+                                       kMostWords, named);
+  (void)stackray::DescribeLua(lua, chain, memory);
+}
 
 void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedLua, stackray::LuaData>(
@@ -23,33 +33,21 @@ void WalkRecorded(std::span<const uint8_t> input) {
       [](const stackray::RecordedLua& recorded) { return stackray::DataOf(recorded); });
   stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
     stackray::RecordedMemory memory(recorded.words);
-    const auto chain = stackray::WalkLuaChain(memory, data.layout(), recorded.stack_pointer);
-    if (chain.words.size() > 24 * STAGED_WORDS) std::abort();
-    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
-    (void)stackray::DescribeLua(data, {.words = {first.begin(), first.end()}, .sent = {}}, memory);
+    WalkAndName(memory, data, recorded.stack_pointer, stackray::kNamedOfRecorded);
   });
 }
 
-void WalkAnything(const uint8_t* data, size_t size) {
-  if (size < 16) return;
+void WalkAnything(std::span<const uint8_t> data) {
+  if (data.size() < 16) return;
   const auto lua = stackray::LuaData::Make({.major = 5, .minor = 4, .release = 4},
                                            {{.begin = 0x1000, .end = 0x2000}});
-  stackray::InputMemory memory({data + 2, size - 2},
+  stackray::InputMemory memory(data.subspan(2),
                                (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
-  const stackray::LuaChain chain =
-      stackray::WalkLuaChain(memory, lua->layout(), 8 * (data[0] + data[1] % 128u));
-  if (chain.words.size() > 24 * STAGED_WORDS) std::abort();  // Two words and an end a step.
-  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
-  (void)stackray::DescribeLua(*lua, {.words = {first.begin(), first.end()}, .sent = {}}, memory);
+  WalkAndName(memory, *lua, 8 * (data[0] + data[1] % 128u), stackray::kNamedOfAnything);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded({data + 1, size - 1});
-  else
-    WalkAnything(data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

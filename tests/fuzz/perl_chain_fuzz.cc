@@ -10,11 +10,21 @@
 #include <span>
 
 #include "bpf/scratch.h"
-#include "tests/fuzz/edited_recording.h"
+#include "tests/fuzz/edited_chain.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/perl_chain.h"
 
 namespace {
+
+// Two words and an end a step.
+constexpr size_t kMostWords = 24 * STAGED_WORDS;
+
+void WalkAndName(stackray::ProcessMemory& memory, const stackray::PerlData& perl, uint64_t base,
+                 uint64_t thread, size_t named) {
+  const auto chain = stackray::FirstOf(stackray::WalkPerlChain(memory, perl.layout(), base, thread),
+                                       kMostWords, named);
+  (void)stackray::DescribePerl(perl, chain, memory);
+}
 
 void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedPerl, stackray::PerlData>(
@@ -23,16 +33,12 @@ void WalkRecorded(std::span<const uint8_t> input) {
       });
   stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
     stackray::RecordedMemory memory(recorded.words);
-    const auto chain =
-        stackray::WalkPerlChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
-    if (chain.words.size() > 24 * STAGED_WORDS) std::abort();
-    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
-    (void)stackray::DescribePerl(data, {.words = {first.begin(), first.end()}}, memory);
+    WalkAndName(memory, data, recorded.base, recorded.thread_pointer, stackray::kNamedOfRecorded);
   });
 }
 
-void WalkAnything(const uint8_t* data, size_t size) {
-  if (size < 16) return;
+void WalkAnything(std::span<const uint8_t> data) {
+  if (data.size() < 16) return;
   stackray::PerlVariables variables;
   if ((data[0] & 8) != 0)
     variables.key_at = 1 + data[1] % 64u;
@@ -41,21 +47,13 @@ void WalkAnything(const uint8_t* data, size_t size) {
         .stack_info_at = 8 + data[1] % 64u, .cop_at = 16, .op_at = 24, .stack_pointer_at = 32};
   const auto perl =
       stackray::PerlData::Make({.major = 5, .minor = 28u + 2 * (data[0] % 8u)}, variables, {});
-  stackray::InputMemory memory({data + 2, size - 2},
+  stackray::InputMemory memory(data.subspan(2),
                                (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
-  const stackray::PerlChain chain = stackray::WalkPerlChain(memory, perl->layout(), 0, 0);
-  if (chain.words.size() > 24 * STAGED_WORDS) std::abort();  // Two words and an end a step.
-  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
-  (void)stackray::DescribePerl(*perl, {.words = {first.begin(), first.end()}}, memory);
+  WalkAndName(memory, *perl, 0, 0, stackray::kNamedOfAnything);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded({data + 1, size - 1});
-  else
-    WalkAnything(data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

@@ -10,11 +10,21 @@
 #include <span>
 
 #include "bpf/scratch.h"
-#include "tests/fuzz/edited_recording.h"
+#include "tests/fuzz/edited_chain.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/php_chain.h"
 
 namespace {
+
+// Two words and an end a step.
+constexpr size_t kMostWords = 12 * STAGED_WORDS;
+
+void WalkAndName(stackray::ProcessMemory& memory, const stackray::PhpData& php, uint64_t base,
+                 uint64_t thread, size_t named) {
+  const auto chain = stackray::FirstOf(stackray::WalkPhpChain(memory, php.layout(), base, thread),
+                                       kMostWords, named);
+  (void)stackray::DescribePhp(php, chain, memory);
+}
 
 void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedPhp, stackray::PhpData>(
@@ -23,16 +33,12 @@ void WalkRecorded(std::span<const uint8_t> input) {
       });
   stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
     stackray::RecordedMemory memory(recorded.words);
-    const auto chain =
-        stackray::WalkPhpChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
-    if (chain.words.size() > 12 * STAGED_WORDS) std::abort();
-    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
-    (void)stackray::DescribePhp(data, {.words = {first.begin(), first.end()}}, memory);
+    WalkAndName(memory, data, recorded.base, recorded.thread_pointer, stackray::kNamedOfRecorded);
   });
 }
 
-void WalkAnything(const uint8_t* data, size_t size) {
-  if (size < 16) return;
+void WalkAnything(std::span<const uint8_t> data) {
+  if (data.size() < 16) return;
   const uint32_t version = data[0] % 9u;
   const auto php = stackray::PhpData::Make(
       {.major = version < 2 ? 7u : 8u, .minor = version < 2 ? version + 3 : version - 2},
@@ -42,21 +48,13 @@ void WalkAnything(const uint8_t* data, size_t size) {
        .tls_kind = PYTHON_TLS_KEY,
        .tls_at = 16},
       {});
-  stackray::InputMemory memory({data + 2, size - 2},
+  stackray::InputMemory memory(data.subspan(2),
                                (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
-  const stackray::PhpChain chain = stackray::WalkPhpChain(memory, php->layout(), 0, 0);
-  if (chain.words.size() > 12 * STAGED_WORDS) std::abort();  // Two words and an end a step.
-  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
-  (void)stackray::DescribePhp(*php, {.words = {first.begin(), first.end()}}, memory);
+  WalkAndName(memory, *php, 0, 0, stackray::kNamedOfAnything);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded({data + 1, size - 1});
-  else
-    WalkAnything(data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

@@ -11,11 +11,21 @@
 #include <span>
 
 #include "bpf/scratch.h"
-#include "tests/fuzz/edited_recording.h"
+#include "tests/fuzz/edited_chain.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_python.h"
 
 namespace {
+
+// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end.
+constexpr size_t kMostWords = 8 * STAGED_WORDS;
+
+void WalkAndName(stackray::ProcessMemory& memory, const stackray::PythonData& python, uint64_t base,
+                 uint64_t thread, size_t named) {
+  const auto chain = stackray::FirstOf(
+      stackray::WalkPythonChain(memory, python.layout(), base, thread), kMostWords, named);
+  (void)stackray::DescribePython(python, chain, memory);
+}
 
 void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedPython, stackray::PythonData>(
@@ -23,44 +33,30 @@ void WalkRecorded(std::span<const uint8_t> input) {
       [](const stackray::RecordedPython& recorded) { return stackray::DataOf(recorded); });
   stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
     stackray::RecordedMemory memory(recorded.words);
-    const auto chain =
-        stackray::WalkPythonChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
-    if (chain.words.size() > 8 * STAGED_WORDS) std::abort();
-    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
-    (void)stackray::DescribePython(data, {.words = {first.begin(), first.end()}}, memory);
+    WalkAndName(memory, data, recorded.base, recorded.thread_pointer, stackray::kNamedOfRecorded);
   });
 }
 
-void WalkAnything(const uint8_t* data, size_t size) {
-  if (size < 16) return;
+void WalkAnything(std::span<const uint8_t> data) {
+  if (data.size() < 16) return;
   stackray::RecordedPython recorded;
   const uint32_t minor = 6 + data[0] % 10;
   recorded.build = {.version_hex = 3u << 24 | minor << 16, .free_threaded = (data[0] & 64) != 0};
   recorded.variables = {.current_at = 8, .tls_kind = data[1] % 4u, .tls_at = 16};
   const auto python = stackray::DataOf(recorded);
   if (python == nullptr) return;
-  const std::span<const uint8_t> input(data + 2, size - 2);
+  const std::span<const uint8_t> input = data.subspan(2);
   stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
   // The thread pointer that the first thread state's id says, so that the walk begins.
   uint64_t state = 0, thread = 0;
   (void)memory.Read(8, {reinterpret_cast<uint8_t*>(&state), 8});
   (void)memory.Read(state + python->layout().tstate_thread_id,
                     {reinterpret_cast<uint8_t*>(&thread), 8});
-  const stackray::PythonChain chain =
-      stackray::WalkPythonChain(memory, python->layout(), 0, thread);
-  // The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end.
-  if (chain.words.size() > 8 * STAGED_WORDS) std::abort();
-  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
-  (void)stackray::DescribePython(*python, {.words = {first.begin(), first.end()}}, memory);
+  WalkAndName(memory, *python, 0, thread, stackray::kNamedOfAnything);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded({data + 1, size - 1});
-  else
-    WalkAnything(data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "bpf/scratch.h"
-#include "tests/fuzz/edited_recording.h"
+#include "tests/fuzz/edited_chain.h"
 #include "tests/fuzz/input_memory.h"
 #include "tests/recorder/recorded_ruby.h"
 
@@ -19,23 +19,29 @@ namespace {
 constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {3, 1},
                                                {3, 2}, {3, 3}, {3, 4}, {4, 0}};
 
+// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end; and the
+// collector's frame.
+constexpr size_t kMostWords = 8 * STAGED_WORDS + 2;
+
+void WalkAndName(stackray::ProcessMemory& memory, const stackray::RubyData& ruby, uint64_t base,
+                 uint64_t thread, size_t named) {
+  const auto chain = stackray::FirstOf(stackray::WalkRubyChain(memory, ruby.layout(), base, thread),
+                                       kMostWords, named);
+  (void)stackray::DescribeRuby(ruby, chain, base, memory);
+}
+
 void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedRuby, stackray::RubyData>(
       "ruby", stackray::ParseRuby,
       [](const stackray::RecordedRuby& recorded) { return stackray::DataOf(recorded); });
   stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
     stackray::RecordedMemory memory(recorded.words);
-    const auto chain =
-        stackray::WalkRubyChain(memory, data.layout(), recorded.base, recorded.thread_pointer);
-    if (chain.words.size() > 8 * STAGED_WORDS + 2) std::abort();
-    const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 256));
-    (void)stackray::DescribeRuby(data, {.words = {first.begin(), first.end()}}, recorded.base,
-                                 memory);
+    WalkAndName(memory, data, recorded.base, recorded.thread_pointer, stackray::kNamedOfRecorded);
   });
 }
 
-void WalkAnything(const uint8_t* data, size_t size) {
-  if (size < 16) return;
+void WalkAnything(std::span<const uint8_t> data) {
+  if (data.size() < 16) return;
   stackray::RecordedRuby recorded;
   recorded.version = kVersions[data[0] % std::size(kVersions)];
   // From 3.0 on the context is believed, so that the walk begins; before, a matching thread would have to be met by chance.
@@ -48,14 +54,9 @@ void WalkAnything(const uint8_t* data, size_t size) {
                         .names_at = 32};
   const auto ruby = stackray::DataOf(recorded);
   if (ruby == nullptr) return;
-  const std::span<const uint8_t> input(data + 2, size - 2);
+  const std::span<const uint8_t> input = data.subspan(2);
   stackray::InputMemory memory(input, (data[1] & 128) != 0 ? stackray::kMostAddress : 65536);
-  const stackray::RubyChain chain = stackray::WalkRubyChain(memory, ruby->layout(), 0, 64);
-  // The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end; and the
-  // collector's frame.
-  if (chain.words.size() > 8 * STAGED_WORDS + 2) std::abort();
-  const auto first = std::span(chain.words).first(std::min<size_t>(chain.words.size(), 64));
-  (void)stackray::DescribeRuby(*ruby, {.words = {first.begin(), first.end()}}, 0, memory);
+  WalkAndName(memory, *ruby, 0, 64, stackray::kNamedOfAnything);
   // Frames that no walk found.
   for (size_t at = 0; at + 16 <= std::min<size_t>(input.size(), 128); at += 16) {
     uint64_t words[2] = {};
@@ -69,10 +70,5 @@ void WalkAnything(const uint8_t* data, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2) return 0;
-  if ((data[0] & 1) != 0)
-    WalkRecorded({data + 1, size - 1});
-  else
-    WalkAnything(data + 1, size - 1);
-  return 0;
+  return stackray::WalkEither(data, size, WalkRecorded, WalkAnything);
 }

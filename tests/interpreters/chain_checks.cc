@@ -3,27 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <random>
-#include <sstream>
+#include <vector>
 
 #include "kernel/raw_sample.h"
 
 namespace stackray::test {
-
-std::string ReadText(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> RecordingsIn(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.is_directory()) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 CapturedMemory Capture(const code_record& record, ProcessMemory& memory) {
   CodeMemory code{.record = &record, .pieces = {record.pieces, record.piece_count}};

@@ -2,23 +2,18 @@
 #ifndef STACKRAY_TESTS_INTERPRETERS_CHAIN_CHECKS_H_
 #define STACKRAY_TESTS_INTERPRETERS_CHAIN_CHECKS_H_
 
-#include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "bpf/shared/records.h"
 #include "interpreters/captured_memory.h"
+#include "tests/recorder/recorded_folder.h"  // ReadText(), RecordingsIn()
 #include "tests/recorder/recorded_memory.h"
 
 namespace stackray::test {
 
 // A chain's frames as text, walked and named over these words.
 using FramesOf = std::function<std::string(const MemoryWords& words)>;
-
-std::string ReadText(const std::filesystem::path& path);
-// The recordings in a folder of tests/fixtures, in order: a folder each.
-std::vector<std::string> RecordingsIn(const std::filesystem::path& folder);
 
 // The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked for.
 CapturedMemory Capture(const code_record& record, ProcessMemory& memory);

@@ -11,11 +11,11 @@
 
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "tests/oracles/gdb_frames.h"
 #include "tests/recorder/live_walk.h"
+#include "tests/recorder/recorded_folder.h"
 
 namespace stackray {
 namespace {
@@ -99,11 +99,6 @@ std::string AskGdb(const StoppedThread& thread) {
        gdb->Ask(static_cast<uint32_t>(thread.pid()), static_cast<uint32_t>(thread.tid())))
     frames += fmt::format("{:x} {}\n", frame.pc, frame.name.empty() ? "?" : frame.name);
   return frames;
-}
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void WriteText(const std::string& path, const std::string& text) { std::ofstream(path) << text; }

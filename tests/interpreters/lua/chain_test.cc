@@ -78,7 +78,8 @@ TEST_P(RecordedLuaChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Lua, RecordedLuaChain, testing::ValuesIn(RecordingsIn(kFolder)));
+INSTANTIATE_TEST_SUITE_P(Lua, RecordedLuaChain,
+                         testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
 }  // namespace
 }  // namespace stackray::test

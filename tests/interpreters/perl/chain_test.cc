@@ -49,7 +49,8 @@ TEST_P(RecordedPerlChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Perl, RecordedPerlChain, testing::ValuesIn(RecordingsIn(kFolder)));
+INSTANTIATE_TEST_SUITE_P(Perl, RecordedPerlChain,
+                         testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
 }  // namespace
 }  // namespace stackray::test

@@ -56,7 +56,8 @@ TEST_P(RecordedPhpChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Php, RecordedPhpChain, testing::ValuesIn(RecordingsIn(kFolder)));
+INSTANTIATE_TEST_SUITE_P(Php, RecordedPhpChain,
+                         testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
 }  // namespace
 }  // namespace stackray::test

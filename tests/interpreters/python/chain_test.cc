@@ -64,7 +64,8 @@ TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Python, RecordedChain, testing::ValuesIn(RecordingsIn(kFolder)));
+INSTANTIATE_TEST_SUITE_P(Python, RecordedChain,
+                         testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
 }  // namespace
 }  // namespace stackray::test

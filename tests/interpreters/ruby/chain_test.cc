@@ -108,7 +108,8 @@ TEST_P(RecordedRubyChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ruby, RecordedRubyChain, testing::ValuesIn(RecordingsIn(kFolder)));
+INSTANTIATE_TEST_SUITE_P(Ruby, RecordedRubyChain,
+                         testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
 }  // namespace
 }  // namespace stackray::test

@@ -11,8 +11,8 @@ struct MadeGoFile {
   // Of the second function: pairs of (change, bytes); the last pair's change is 0.
   Bytes lines = Bytes().U8(2 * 11).U8(16).U8(2 * 4).U8(16).U8(2 * 6).U8(32).U8(0);
   Bytes inlined = Bytes().U8(0).U8(16).U8(2).U8(16).U8(1).U8(32).U8(0);
-  Bytes depths =
-      {};  // Of both functions' stacks, in the same pairs; empty: nothing is said of them.
+  // Of both functions' stacks, in the same pairs; empty: nothing is said of them.
+  Bytes depths = {};
   std::string first_name = "main.first";
   uint8_t first_flags = 0;  // abi.FuncFlag.
   uint32_t parent_pc = 4;

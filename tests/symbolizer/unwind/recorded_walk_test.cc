@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <random>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "tests/recorder/recorded_folder.h"
 #include "tests/recorder/replay.h"
 #include "tests/symbolizer/unwind/cut_walk.h"
 
@@ -27,18 +27,7 @@ const std::filesystem::path kFolder = STACKRAY_SOURCE_DIR "/tests/fixtures/nativ
 constexpr size_t kLeastFixtures = 40;
 #endif
 
-std::vector<std::string> FixtureNames() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-    if (exists(entry.path() / "walk.txt")) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string ReadText(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::vector<std::string> FixtureNames() { return RecordingsIn(kFolder, "walk.txt"); }
 
 class RecordedUnwind : public testing::TestWithParam<std::string> {
  protected:
