@@ -17,6 +17,11 @@ struct Position {
   uint64_t file = 0, line = 0, column = 0;
 };
 
+// A call's line may be any 64 bits of the file; what no source has that many of is not known.
+int64_t NumberOrUnknown(uint64_t number) {
+  return number <= UINT32_MAX ? static_cast<int64_t>(number) : 0;
+}
+
 SourceLine MakeLine(EntryPlace function, const Position& position, const Unit& unit,
                     const std::optional<LineTable>& lines, WorkBudget& budget) {
   SourceLine line;
@@ -30,12 +35,12 @@ SourceLine MakeLine(EntryPlace function, const Position& position, const Unit& u
     }
     if (name.declared_file == position.file && name.unit == unit.header.offset &&
         name.declared_line <= position.line)
-      line.start_line = static_cast<int64_t>(name.declared_line);
+      line.start_line = NumberOrUnknown(name.declared_line);
   }
   if (lines) line.file = PathOfFile(lines->header(), unit, position.file, budget);
   if (line.file.empty()) return line;
-  line.line = static_cast<int64_t>(position.line);
-  line.column = static_cast<int64_t>(position.column);
+  line.line = NumberOrUnknown(position.line);
+  line.column = NumberOrUnknown(position.column);
   return line;
 }
 

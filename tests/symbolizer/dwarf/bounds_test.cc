@@ -114,6 +114,45 @@ TEST_F(DwarfBounds, TheMadeFileIsRead) {
   ExpectBounded(64 << 10);
 }
 
+// A call from a line and a column of 2^63 and more: lines are signed where they are sent.
+TEST_F(DwarfBounds, CallsFromLinesThatNoFileHas) {
+  constexpr uint64_t kUnitOfLines = 20,
+                     kCall = 21;  // stmt_list 0x10; call_file 0x58, _line 0x59, _column 0x57.
+  Bytes abbrevs = Abbreviations();
+  Declare(kUnitOfLines, 0x11, true, {{0x03, 0x08}, {0x11, 0x01}, {0x12, 0x06}, {0x10, 0x17}},
+          &abbrevs);
+  Declare(kCall, 0x1d, false,
+          {{0x31, 0x13}, {0x11, 0x01}, {0x12, 0x06}, {0x58, 0x0b}, {0x59, 0x07}, {0x57, 0x07}},
+          &abbrevs);
+  Bytes entries = Bytes().U8(kUnitOfLines).Text("unit").U64(kText).U32(kTextBytes).U32(0);
+  const size_t abstract = kHeaderBytes + entries.size();
+  entries.U8(kAbstract).Text("inner").Append(FunctionEntry("outer"));
+  entries.U8(kCall).U32(abstract).U64(kText).U32(64).U8(1).U64(~0ULL).U64(uint64_t{1} << 63);
+  entries.U8(kCall).U32(abstract).U64(kText + 64).U32(64).U8(1).U64(~uint32_t{0}).U64(7);
+  entries.U8(0).U8(0).U8(0);
+  // One file, and a row of line 5 for all the text: set_address, advance_line, copy, advance_pc, end_sequence.
+  Bytes rules, program, lines;
+  rules.U8(1).U8(1).U8(1).U8(0).U8(1).U8(10);
+  for (const uint8_t arguments : {0, 1, 1, 1, 1, 0, 0, 0, 1}) rules.U8(arguments);
+  rules.U8(0).Text("a.c").U8(0).U8(0).U8(0).U8(0);
+  program.U8(0).U8(9).U8(2).U64(kText).U8(3).U8(4).U8(1).U8(2).Uleb(kTextBytes).U8(0).U8(1).U8(1);
+  lines.U32(6 + rules.size() + program.size())
+      .U16(4)
+      .U32(rules.size())
+      .Append(rules)
+      .Append(program);
+  Build(Unit(entries), abbrevs, {{.name = ".debug_line", .bytes = lines, .flags = 0}});
+  const auto wrong = Resolve(16), largest = Resolve(80);
+  ASSERT_EQ(wrong.size(), 2u);
+  EXPECT_EQ(wrong[0].line, 5);
+  EXPECT_EQ(wrong[1].file, "a.c");
+  EXPECT_EQ(wrong[1].line, 0);
+  EXPECT_EQ(wrong[1].column, 0);
+  ASSERT_EQ(largest.size(), 2u);
+  EXPECT_EQ(largest[1].line, int64_t{UINT32_MAX});
+  EXPECT_EQ(largest[1].column, 7);
+}
+
 TEST_F(DwarfBounds, InlinedDeeperThanAnyProgram) {
   Bytes entries = UnitEntry();
   const size_t abstract = kHeaderBytes + entries.size();
