@@ -59,8 +59,11 @@ std::string Summary(const Explanation& explanation) {
     }
   }
   text += fmt::format(
-      "stacks: {} of {} complete ({}), {:.1f} frames on average\n", sampled.complete,
+      "stacks: {} of {} complete ({}){}, {:.1f} frames on average\n", sampled.complete,
       sampled.user_stacks, Share(sampled.complete, sampled.user_stacks),
+      sampled.through_unknown == 0
+          ? ""
+          : fmt::format(", {} more through code of no file", sampled.through_unknown),
       sampled.user_stacks == 0
           ? 0.0
           : static_cast<double>(sampled.user_frames) / static_cast<double>(sampled.user_stacks));

@@ -2,16 +2,14 @@
 
 #include <string_view>
 
+#include "reporter/formats/profile_summary.h"
+
 namespace stackray {
 namespace {
-
-constexpr std::string_view kMarker = "abort-marker";
 
 std::string_view NameOf(const DecodedFrame& frame) {
   return frame.lines.empty() ? std::string_view() : std::string_view(frame.lines.front().function);
 }
-
-bool IsCut(std::string_view marker) { return marker.starts_with("[truncated: "); }
 
 void CountFrame(const DecodedFrame& frame, int64_t count, SampledCode* code) {
   code->frames += count;
@@ -33,41 +31,37 @@ void SampledProcess::Add(const DecodedBatch& batch) {
   for (const DecodedSample& sample : batch.samples) {
     // Of the frame that is nearest to the root so far.
     absl::btree_map<std::string, int64_t>* cuts = &other_cuts;
-    bool has_user = false, is_cut = false, is_lost = false;
+    StackFacts stack;
     for (const int32_t index : sample.frames) {
       const DecodedFrame& frame = batch.frames[static_cast<size_t>(index)];
       const std::string name(NameOf(frame));
-      if (frame.type == kMarker) {
-        is_lost = is_lost || name.starts_with("[lost: ");
-        if (name == "[unknown jit]") {
-          has_user = true;
+      const FrameKind kind(frame.type, name);
+      stack.Add(kind, sample.frames.size() == 1);
+      switch (kind.is) {
+        case FrameKind::kLost:
+        case FrameKind::kOtherMarker: continue;
+        case FrameKind::kUnknown:
           unknown_code += sample.count;
           user_frames += sample.count;
           cuts = &unknown_code_cuts;
-        }
-        if (!IsCut(name)) continue;
-        has_user = is_cut = true;
-        (*cuts)[name] += sample.count;
-        continue;
+          continue;
+        case FrameKind::kCut: (*cuts)[name] += sample.count; continue;
+        case FrameKind::kKernel: CountFrame(frame, sample.count, &kernel); continue;
+        case FrameKind::kUser: break;
       }
-      if (frame.type == "kernel") {
-        CountFrame(frame, sample.count, &kernel);
-        continue;
-      }
-      has_user = true;
       user_frames += sample.count;
       SampledCode& code =
           frame.mapping_path.empty() ? by_kind[frame.type] : by_executable[frame.mapping_path];
       CountFrame(frame, sample.count, &code);
       cuts = &code.cuts;
     }
-    if (is_lost) {
+    if (stack.lost) {
       lost += sample.count;
       continue;
     }
     samples += sample.count;
-    if (has_user) user_stacks += sample.count;
-    if (has_user && !is_cut) complete += sample.count;
+    if (stack.user) user_stacks += sample.count;
+    if (stack.user && !stack.cut) (stack.unknown ? through_unknown : complete) += sample.count;
   }
 }
 

@@ -26,7 +26,7 @@ struct SampledCode {
 
 struct SampledProcess {
   int64_t samples = 0, lost = 0;
-  int64_t user_stacks = 0, complete = 0;
+  int64_t user_stacks = 0, complete = 0, through_unknown = 0;  // As in ProfileSummary.
   int64_t user_frames = 0;
   int64_t unknown_code = 0;  // Those of executable memory that nothing names.
   absl::btree_map<std::string, SampledCode> by_executable;  // By path.

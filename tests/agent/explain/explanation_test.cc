@@ -88,7 +88,10 @@ TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
   explanation.sampled.Add(batch);
   EXPECT_EQ(explanation.sampled.user_frames, 10);
   EXPECT_EQ(explanation.sampled.user_stacks, 4);
+  EXPECT_EQ(explanation.sampled.complete, 0);
+  EXPECT_EQ(explanation.sampled.through_unknown, 4);
   const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("0 of 4 complete (0.0 %), 4 more through code of no file"));
   EXPECT_THAT(text, HasSubstr("3 of 10 named (30.0 %)"));
   EXPECT_THAT(text, HasSubstr("70.0 %  code made at run time (JIT): 7 frames"));
 }
