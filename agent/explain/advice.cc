@@ -148,14 +148,14 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
   std::vector<Advice> advice;
   const SampledProcess& sampled = explanation.sampled;
   if (explanation.symbols == SymbolPolicy::kOff) {
-    advice.push_back({.weight = sampled.user_frames,
+    advice.push_back({.weight = sampled.user_frames(),
                       .reason = "native code has no names: --symbols off",
                       .helps = {"--symbols symtab, or --symbols full"}});
   } else {
     FileAdvice(explanation, &advice);
   }
   if (explanation.symbols == SymbolPolicy::kSymtab)
-    advice.push_back({.weight = sampled.user_frames,
+    advice.push_back({.weight = sampled.user_frames(),
                       .reason = "there are no source lines and no inlined functions: "
                                 "--symbols symtab",
                       .helps = {"--symbols full"}});
@@ -174,7 +174,7 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
                     .helps = {"sysctl kernel.kptr_restrict=1, and run as root"}});
   std::erase_if(advice, [&](const Advice& one) {
     return one.weight == 0 ||
-           one.weight * 1000 < (one.is_cut ? sampled.user_stacks : sampled.user_frames);
+           one.weight * 1000 < (one.is_cut ? sampled.sums.user_stacks : sampled.user_frames());
   });
   std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) {
     return a.is_cut != b.is_cut ? a.is_cut : a.weight > b.weight;

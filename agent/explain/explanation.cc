@@ -46,9 +46,9 @@ std::string Summary(const Explanation& explanation) {
   const SampledProcess& sampled = explanation.sampled;
   std::string text =
       Printable(fmt::format("{} (process {}): {} samples in {:.1f} s\n", explanation.command,
-                            explanation.pid, sampled.samples, explanation.seconds));
+                            explanation.pid, sampled.sums.samples, explanation.seconds));
   text.back() = '\n';
-  if (sampled.samples == 0)
+  if (sampled.sums.samples == 0)
     return text + "It did not run on a CPU meanwhile, so only its files can be told.\n";
   int64_t named = 0, lines = 0, inlined = 0;
   for (const auto* part : {&sampled.by_executable, &sampled.by_kind}) {
@@ -59,17 +59,17 @@ std::string Summary(const Explanation& explanation) {
     }
   }
   text += fmt::format(
-      "stacks: {} of {} complete ({}){}, {:.1f} frames on average\n", sampled.complete,
-      sampled.user_stacks, Share(sampled.complete, sampled.user_stacks),
-      sampled.through_unknown == 0
+      "stacks: {} of {} complete ({}){}, {:.1f} frames on average\n", sampled.sums.complete,
+      sampled.sums.user_stacks, Share(sampled.sums.complete, sampled.sums.user_stacks),
+      sampled.sums.through_unknown == 0
           ? ""
-          : fmt::format(", {} more through code of no file", sampled.through_unknown),
-      sampled.user_stacks == 0
-          ? 0.0
-          : static_cast<double>(sampled.user_frames) / static_cast<double>(sampled.user_stacks));
+          : fmt::format(", {} more through code of no file", sampled.sums.through_unknown),
+      sampled.sums.user_stacks == 0 ? 0.0
+                                    : static_cast<double>(sampled.user_frames()) /
+                                          static_cast<double>(sampled.sums.user_stacks));
   text += fmt::format("frames: {} of {} named ({}), {} with source lines; {} inlined functions\n",
-                      named, sampled.user_frames, Share(named, sampled.user_frames),
-                      Share(lines, sampled.user_frames), inlined);
+                      named, sampled.user_frames(), Share(named, sampled.user_frames()),
+                      Share(lines, sampled.user_frames()), inlined);
   if (explanation.guessed > 0)
     text += fmt::format(
         "{} stacks have a frame whose caller was found by frame pointers, where no "
@@ -107,28 +107,29 @@ std::string Table(const Explanation& explanation, const std::vector<const CodeFa
   size_t idle = 0;
   for (const CodeFacts* facts : files) {
     const SampledCode& code = SampledOf(explanation, facts->path);
-    if (code.frames == 0 && sampled.samples > 0) {
+    if (code.frames == 0 && sampled.sums.samples > 0) {
       ++idle;
       continue;
     }
-    Row(Share(code.frames, sampled.user_frames), Short(facts->path), UnwindText(facts->unwind),
+    Row(Share(code.frames, sampled.user_frames()), Short(facts->path), UnwindText(facts->unwind),
         NamingOf(*facts, explanation.symbols), code, &text);
   }
   for (const auto& [path, code] : sampled.by_executable) {
     const bool known = std::any_of(files.begin(), files.end(),
                                    [&](const CodeFacts* facts) { return facts->path == path; });
     if (!known)
-      Row(Share(code.frames, sampled.user_frames), Short(path), "gone meanwhile", "", code, &text);
+      Row(Share(code.frames, sampled.user_frames()), Short(path), "gone meanwhile", "", code,
+          &text);
   }
   for (const auto& [kind, code] : sampled.by_kind)
-    Row(Share(code.frames, sampled.user_frames), fmt::format("({})", kind),
+    Row(Share(code.frames, sampled.user_frames()), fmt::format("({})", kind),
         kind == "native" ? "" : "the interpreter's frames",
         kind == "native" ? "file not to be had" : "the process's memory", code, &text);
   if (sampled.unknown_code > 0)
     text += fmt::format(
         "{:>8}  code made at run time (JIT): {} frames, unwound by frame pointers, "
         "without names\n",
-        Share(sampled.unknown_code, sampled.user_frames), sampled.unknown_code);
+        Share(sampled.unknown_code, sampled.user_frames()), sampled.unknown_code);
   if (sampled.kernel.frames > 0)
     text += fmt::format("{:>8}  {:<38}  {:<24}  {:<38}  {:>8}  {:>8}\n", "", "(kernel)",
                         "the kernel's own", "/proc/kallsyms",
@@ -156,7 +157,7 @@ std::string NamingOf(const CodeFacts& facts, SymbolPolicy symbols) {
 std::string RenderExplanation(const Explanation& explanation) {
   const std::vector<const CodeFacts*> files = ByWeight(explanation);
   std::string text = Summary(explanation) + Table(explanation, files);
-  if (explanation.sampled.samples == 0) return text;
+  if (explanation.sampled.sums.samples == 0) return text;
   std::string reasons;
   for (const Advice& advice : AdviceFor(explanation)) {
     reasons += fmt::format("  {}\n", Printable(advice.reason));

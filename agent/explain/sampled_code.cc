@@ -2,8 +2,6 @@
 
 #include <string_view>
 
-#include "reporter/formats/profile_summary.h"
-
 namespace stackray {
 namespace {
 
@@ -42,26 +40,18 @@ void SampledProcess::Add(const DecodedBatch& batch) {
         case FrameKind::kOtherMarker: continue;
         case FrameKind::kUnknown:
           unknown_code += sample.count;
-          user_frames += sample.count;
           cuts = &unknown_code_cuts;
           continue;
         case FrameKind::kCut: (*cuts)[name] += sample.count; continue;
         case FrameKind::kKernel: CountFrame(frame, sample.count, &kernel); continue;
         case FrameKind::kUser: break;
       }
-      user_frames += sample.count;
       SampledCode& code =
           frame.mapping_path.empty() ? by_kind[frame.type] : by_executable[frame.mapping_path];
       CountFrame(frame, sample.count, &code);
       cuts = &code.cuts;
     }
-    if (stack.lost) {
-      lost += sample.count;
-      continue;
-    }
-    samples += sample.count;
-    if (stack.user) user_stacks += sample.count;
-    if (stack.user && !stack.cut) (stack.unknown ? through_unknown : complete) += sample.count;
+    AddStack(stack, sample.count, &sums);
   }
 }
 

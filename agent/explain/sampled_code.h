@@ -9,6 +9,7 @@
 
 #include "absl/container/btree_map.h"
 #include "reporter/decoded_batch.h"
+#include "reporter/formats/profile_summary.h"
 
 namespace stackray {
 
@@ -25,15 +26,15 @@ struct SampledCode {
 };
 
 struct SampledProcess {
-  int64_t samples = 0, lost = 0;
-  int64_t user_stacks = 0, complete = 0, through_unknown = 0;  // As in ProfileSummary.
-  int64_t user_frames = 0;
-  int64_t unknown_code = 0;  // Those of executable memory that nothing names.
+  ProfileSummary sums;       // Of its samples, stacks and frames alone.
+  int64_t unknown_code = 0;  // Frames of executable memory that nothing names.
   absl::btree_map<std::string, SampledCode> by_executable;  // By path.
   absl::btree_map<std::string, SampledCode> by_kind;        // Frames without an executable.
   SampledCode kernel;
   // Stacks that were cut in that code, and where no executable is known, by the marker's text.
   absl::btree_map<std::string, int64_t> unknown_code_cuts, other_cuts;
+
+  int64_t user_frames() const { return sums.user_frames + unknown_code; }
 
   void Add(const DecodedBatch& batch);
 };

@@ -62,11 +62,11 @@ Explanation SomeExplanation() {
 TEST(SampledProcess, CountsWhatTheBatchSays) {
   SampledProcess sampled;
   sampled.Add(SomeBatch());
-  EXPECT_EQ(sampled.samples, 10);
-  EXPECT_EQ(sampled.lost, 1);
-  EXPECT_EQ(sampled.user_stacks, 10);
-  EXPECT_EQ(sampled.complete, 8);
-  EXPECT_EQ(sampled.user_frames, 18);
+  EXPECT_EQ(sampled.sums.samples, 10);
+  EXPECT_EQ(sampled.sums.lost, 1);
+  EXPECT_EQ(sampled.sums.user_stacks, 10);
+  EXPECT_EQ(sampled.sums.complete, 8);
+  EXPECT_EQ(sampled.user_frames(), 18);
   const SampledCode& program = sampled.by_executable.at("/bin/program");
   EXPECT_EQ(program.frames, 16);
   EXPECT_EQ(program.named, 16);
@@ -86,10 +86,10 @@ TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
   batch.samples = {{.frames = {2, 2, 1}, .count = 3}, {.frames = {2}, .count = 1}};
   explanation.sampled = {};
   explanation.sampled.Add(batch);
-  EXPECT_EQ(explanation.sampled.user_frames, 10);
-  EXPECT_EQ(explanation.sampled.user_stacks, 4);
-  EXPECT_EQ(explanation.sampled.complete, 0);
-  EXPECT_EQ(explanation.sampled.through_unknown, 4);
+  EXPECT_EQ(explanation.sampled.user_frames(), 10);
+  EXPECT_EQ(explanation.sampled.sums.user_stacks, 4);
+  EXPECT_EQ(explanation.sampled.sums.complete, 0);
+  EXPECT_EQ(explanation.sampled.sums.through_unknown, 4);
   const std::string text = RenderExplanation(explanation);
   EXPECT_THAT(text, HasSubstr("0 of 4 complete (0.0 %), 4 more through code of no file"));
   EXPECT_THAT(text, HasSubstr("3 of 10 named (30.0 %)"));
