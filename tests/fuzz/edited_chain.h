@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/fuzz/edited_recording.h"
+#include "tests/recorder/recorded_memory.h"
 
 namespace stackray {
 
@@ -38,7 +39,7 @@ struct EditedChain {
   EditedWords words;
 };
 
-// Calls `walk` with the recording that `input` (without its first byte) asks for, changed as it says.
+// Calls `walk` with the memory of the recording that `input` (without its first byte) asks for, changed as it says.
 template <typename Recorded, typename Data, typename Walk>
 void WithEdits(const std::vector<std::unique_ptr<EditedChain<Recorded, Data>>>& chains,
                std::span<const uint8_t> input, Walk walk) {
@@ -46,7 +47,8 @@ void WithEdits(const std::vector<std::unique_ptr<EditedChain<Recorded, Data>>>& 
   EditedChain<Recorded, Data>& chain = *chains[reader.Take<uint8_t>() % chains.size()];
   ForEachEdit(reader,
               [&](uint8_t operation, EditReader& rest) { chain.words.Edit(operation, rest); });
-  walk(chain.recorded, *chain.data);
+  RecordedMemory memory(chain.recorded.words);
+  walk(memory, chain.recorded, *chain.data);
   chain.words.Restore();
 }
 

@@ -31,8 +31,7 @@ void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedLua, stackray::LuaData>(
       "lua", stackray::ParseLua,
       [](const stackray::RecordedLua& recorded) { return stackray::DataOf(recorded); });
-  stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
-    stackray::RecordedMemory memory(recorded.words);
+  stackray::WithEdits(chains, input, [](auto& memory, const auto& recorded, const auto& data) {
     WalkAndName(memory, data, recorded.stack_pointer, stackray::kNamedOfRecorded);
   });
 }

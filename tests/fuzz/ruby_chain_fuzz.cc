@@ -34,8 +34,7 @@ void WalkRecorded(std::span<const uint8_t> input) {
   static const auto chains = stackray::ReadChains<stackray::RecordedRuby, stackray::RubyData>(
       "ruby", stackray::ParseRuby,
       [](const stackray::RecordedRuby& recorded) { return stackray::DataOf(recorded); });
-  stackray::WithEdits(chains, input, [](const auto& recorded, const auto& data) {
-    stackray::RecordedMemory memory(recorded.words);
+  stackray::WithEdits(chains, input, [](auto& memory, const auto& recorded, const auto& data) {
     WalkAndName(memory, data, recorded.base, recorded.thread_pointer, stackray::kNamedOfRecorded);
   });
 }
