@@ -154,6 +154,7 @@ constexpr std::array kErrors = {
     OracleError{"dlopened", "libunwind", kNoTable, LosesTheStack},
     OracleError{"exception", "gdb", kLandingPad, InstallsLandingPad},
     OracleError{"exception", "dwfl", kLandingPad, InstallsLandingPad},
+    OracleError{"exception", "libunwind", kLandingPad, InstallsLandingPad},
     OracleError{"frame_pointers_only", "dwfl",
                 "it follows rbp from a leaf that has not pushed it, and misses the caller",
                 LosesTheStack},
