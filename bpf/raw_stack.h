@@ -206,7 +206,7 @@ __noinline int copy_raw_page(u32 slot)
 	if (!s)
 		return 1;
 	raw = &s->raw;
-	from = raw->sp + raw->done;
+	from = raw->begin + raw->done;
 	at = raw->at * 8ULL + raw->done;
 	bytes = 4096 - (from & 4095);
 	if (bytes > raw->wanted - raw->done)
@@ -252,7 +252,7 @@ static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 static __always_inline void plan_stack_above(struct scratch *s, u64 end)
 {
 	struct raw_copy *raw = &s->raw;
-	u64 room = (end - raw->sp) & ~7ULL;
+	u64 room = (end - raw->begin) & ~7ULL;
 	u64 frame = (s->regs.r[UNWIND_FP] - SAVED_BELOW_FRAME_BYTES) & ~4095ULL;
 
 	if (room < raw->wanted) {
@@ -260,8 +260,8 @@ static __always_inline void plan_stack_above(struct scratch *s, u64 end)
 		return;
 	}
 	if (room <= STACK_MAX_BYTES)
-		frame = raw->sp + raw->wanted;
-	if (frame - raw->sp < raw->wanted || frame >= end || end - frame > STACK_MAX_PIECES * STACK_PIECE_BYTES)
+		frame = raw->begin + raw->wanted;
+	if (frame - raw->begin < raw->wanted || frame >= end || end - frame > STACK_MAX_PIECES * STACK_PIECE_BYTES)
 		return;
 	raw->above = frame;
 	raw->stack_end = end;
@@ -274,15 +274,17 @@ __noinline int attach_raw_stack(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 	struct raw_copy *raw;
+	u64 sp;
 	u32 i;
 
 	if (!s)
 		return 0;
+	sp = s->regs.r[UNWIND_SP];
 	raw = &s->raw;
-	*raw = (struct raw_copy){ .sp = s->regs.r[UNWIND_SP] };
-	raw->wanted = RAW_STACK_MAX_BYTES - (raw->sp & 4095); /* ends with a page */
-	if (!find_mapping(slot, raw->sp))
-		plan_stack_above(s, stack_end_of(s, raw->sp, s->found.end));
+	*raw = (struct raw_copy){ .begin = sp - RED_ZONE_BYTES };
+	raw->wanted = RAW_STACK_MAX_BYTES - (raw->begin & 4095); /* ends with a page */
+	if (!find_mapping(slot, sp))
+		plan_stack_above(s, stack_end_of(s, sp, s->found.end));
 	if (!take_raw_budget(raw->wanted)) {
 		env_count(COUNT_RAW_NO_BUDGET);
 		return 0;

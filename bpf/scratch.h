@@ -232,7 +232,7 @@ struct range_listing {
 	u32 complete; /* all were looked at */
 };
 struct raw_copy {
-	u64 sp;
+	u64 begin; /* address of the slice's first byte */
 	u32 at, wanted, done; /* at: word of the body that the slice begins at; the others bytes */
 	u32 end;              /* of the last piece that could be read */
 	u64 above, stack_end; /* what bpf/stack_pieces.h sends: from here to there */

@@ -130,7 +130,7 @@ struct sample_record {
 	u16 range_count;
 	u16 kernel_count;
 	u16 user_words;
-	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] upwards */
+	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards */
 	u32 origin;                    /* which perf event or probe; 0 is the sampling clock */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),

@@ -40,7 +40,7 @@ class RecordEnvironment : public WalkEnvironment {
   RecordEnvironment(const RawSample& sample, const StackAbove& above, TableLoader& loader,
                     RowMemory& memory, const MadeCodeCallersOf& made_code_callers)
       : sample_(sample),
-        stretches_{Stretch{sample.record->resume.r[UNWIND_SP], sample.raw_stack},
+        stretches_{Stretch{sample.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES, sample.raw_stack},
                    Stretch{above.address, above.bytes}},
         loader_(loader),
         memory_(memory),

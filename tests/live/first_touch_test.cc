@@ -72,6 +72,30 @@ TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
   EXPECT_EQ(callers, kCallers) << NativeText(*first);
 }
 
+// Interrupted where its unwind rules name a place below the stack pointer: behind a pop, and in a leaf that uses the red zone.
+class RedZone : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(RedZone, IsWholeInTheFirstSample) {
+  std::vector<std::string> argv = {ProgramPath("red_zone")};
+  argv.insert(argv.end(), GetParam().begin(), GetParam().end());
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(argv);
+  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+  const std::optional<RawStack>& first = *sampled;
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->finished_here);
+  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
+  const std::string text = NativeText(*first);
+  EXPECT_NE(text.find("CallLeaf"), std::string::npos) << text;
+  EXPECT_NE(text.find("main"), std::string::npos) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(FirstTouch, RedZone,
+                         testing::Values(std::vector<std::string>{},
+                                         std::vector<std::string>{"saved"}),
+                         [](const auto& instance) {
+                           return std::string(instance.param.empty() ? "popped" : "saved");
+                         });
+
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
 TEST(SliceOfASmallStack, EndsWithIt) {
   constexpr uint32_t kMostBytes = 1024;  // It is one call deep.

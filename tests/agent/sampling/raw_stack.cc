@@ -34,9 +34,9 @@ constexpr struct {
   }
   out->registers.pc = static_cast<uint64_t>(from[REG_RIP]);
   out->registers.exact_pc = 1;
-  const uint64_t rsp = out->registers.r[UNWIND_SP];
-  const uint64_t size = std::min<uint64_t>(RAW_STACK_MAX_BYTES, (StackTop() - rsp) & ~7ULL);
-  const auto* stack = reinterpret_cast<const volatile uint8_t*>(rsp);
+  const uint64_t begin = out->registers.r[UNWIND_SP] - RED_ZONE_BYTES;
+  const uint64_t size = std::min<uint64_t>(RAW_STACK_MAX_BYTES, (StackTop() - begin) & ~7ULL);
+  const auto* stack = reinterpret_cast<const volatile uint8_t*>(begin);
   out->bytes.resize(size);
   for (uint64_t i = 0; i < size; ++i) out->bytes[i] = stack[i];
 }

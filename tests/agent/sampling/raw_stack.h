@@ -1,4 +1,4 @@
-// This thread's own stack as a record holds it: registers and the bytes above the stack pointer.
+// This thread's own stack as a record holds it: registers and the bytes from the red zone on.
 #ifndef STACKRAY_TESTS_AGENT_SAMPLING_RAW_STACK_H_
 #define STACKRAY_TESTS_AGENT_SAMPLING_RAW_STACK_H_
 

@@ -36,7 +36,9 @@ class OlderRanges : public testing::Test {
  protected:
   WalkResult Finish(uint8_t flags) {
     constexpr uint64_t kStack = 0x7ffc00001000;
-    const std::array<uint64_t, 4> stack = {0, caller_.address() + 8, 0, 0};
+    constexpr size_t kBelowWords = RED_ZONE_BYTES / sizeof(uint64_t);
+    std::array<uint64_t, kBelowWords + 4> stack = {};
+    stack[kBelowWords + 1] = caller_.address() + 8;
     sample_record record = {.flags = flags};
     record.process.pid = static_cast<uint32_t>(getpid());
     record.resume.pc = leaf_.address() + 16;
