@@ -28,7 +28,10 @@ constexpr int kTurnMs = 200, kMostTurns = 300;
 constexpr int kDescents = 12;  // deep_stack's frames of 50 KB.
 
 // Of a program that has come to its work; nullopt when it could not be started or does not stop. Errors: as RawStacks::Start.
-absl::StatusOr<std::optional<RawStack>> FirstSampleOf(const std::vector<std::string>& argv) {
+absl::StatusOr<std::optional<RawStack>> FirstSampleOf(
+    const std::string& name, const std::vector<std::string>& arguments = {}) {
+  std::vector<std::string> argv = {ProgramPath(name)};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
   const TargetProgram program = TargetProgram::Start(argv);
   if (program.pid() == 0) return std::nullopt;
   usleep(100'000);
@@ -41,9 +44,7 @@ class DeepStack : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(DeepStack, IsWholeInTheFirstSample) {
   for (int run = 0; run < kRuns; ++run) {
-    std::vector<std::string> argv = {ProgramPath("deep_stack")};
-    argv.insert(argv.end(), GetParam().begin(), GetParam().end());
-    const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(argv);
+    const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("deep_stack", GetParam());
     if (!sampled.ok()) GTEST_SKIP() << sampled.status();
     const std::optional<RawStack>& first = *sampled;
     ASSERT_TRUE(first.has_value());
@@ -59,8 +60,7 @@ TEST_P(DeepStack, IsWholeInTheFirstSample) {
 // A stack too large to be sent whole: the slice has its lower end, the caller is megabytes above it.
 TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
   constexpr int kCallers = 4;
-  const absl::StatusOr<std::optional<RawStack>> sampled =
-      FirstSampleOf({ProgramPath("alloca_stack")});
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("alloca_stack");
   if (!sampled.ok()) GTEST_SKIP() << sampled.status();
   const std::optional<RawStack>& first = *sampled;
   ASSERT_TRUE(first.has_value());
@@ -76,9 +76,7 @@ TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
 class RedZone : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(RedZone, IsWholeInTheFirstSample) {
-  std::vector<std::string> argv = {ProgramPath("red_zone")};
-  argv.insert(argv.end(), GetParam().begin(), GetParam().end());
-  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(argv);
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("red_zone", GetParam());
   if (!sampled.ok()) GTEST_SKIP() << sampled.status();
   const std::optional<RawStack>& first = *sampled;
   ASSERT_TRUE(first.has_value());
@@ -99,8 +97,7 @@ INSTANTIATE_TEST_SUITE_P(FirstTouch, RedZone,
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
 TEST(SliceOfASmallStack, EndsWithIt) {
   constexpr uint32_t kMostBytes = 1024;  // It is one call deep.
-  const absl::StatusOr<std::optional<RawStack>> sampled =
-      FirstSampleOf({ProgramPath("arena_stack")});
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("arena_stack");
   if (!sampled.ok()) GTEST_SKIP() << sampled.status();
   const std::optional<RawStack>& first = *sampled;
   ASSERT_TRUE(first.has_value());
