@@ -27,7 +27,8 @@ enum end_reason {
 	END_BAD_FP = 22,           /* frame pointer below the stack pointer or unaligned */
 	END_UNSUPPORTED_RULE = 23, /* a rule that needs a register which is not tracked, or an expression */
 	END_TOO_DEEP = 24,         /* more than SAMPLE_MAX_NATIVE_FRAMES, or SAMPLE_MAX_USER_WORDS */
-	END_TOO_MANY_RANGES = 25,  /* more than SAMPLE_MAX_RANGES mappings in one stack */
+	END_TOO_MANY_RANGES = 25,  /* more than SAMPLE_MAX_RANGES mappings in one stack, or in a process that was gone
+				    * when the walk was finished */
 	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
 	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
 	END_SCANS_STACK = 30,      /* the driver looks for a return address in s->scan; never in a finished record */

@@ -85,7 +85,31 @@ bool IsNative(u64 word) {
 
 size_t WordCount(u64 word) { return word >> FRAME_KIND_SHIFT == FRAME_RUNTIME ? 2 : 1; }
 
+// How many of the ranges, from the first on, the words name.
+size_t NamedRanges(std::span<const uint64_t> words) {
+  size_t named = 0;
+  for (size_t i = 0; i < words.size(); i += WordCount(words[i]))
+    if (IsNative(words[i]) || words[i] >> FRAME_KIND_SHIFT == FRAME_RUN_END)
+      named = std::max<size_t>(named, (words[i] >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK) + 1);
+  return named;
+}
+
 }  // namespace
+
+// Of a list that is full only what the frames name and runtimes' files, so that there is room for what the walk
+// comes to: FindRange() knows the others.
+void HostWalk::TakeRanges(std::span<const uint64_t> words, std::span<const code_range> ranges) {
+  scratch* s = scratch_.get();
+  ranges = ranges.first(std::min<size_t>(ranges.size(), SAMPLE_MAX_RANGES));
+  const size_t kept = ranges.size() < SAMPLE_MAX_RANGES
+                          ? ranges.size()
+                          : std::min<size_t>(NamedRanges(words), ranges.size());
+  code_range* end = std::copy_n(ranges.begin(), kept, s->ranges);
+  const auto others = ranges.subspan(kept);
+  end = std::copy_if(others.begin(), others.end(), end,
+                     [](const code_range& range) { return range.runtime != 0; });
+  s->range_count = static_cast<u32>(end - s->ranges);
+}
 
 // Splits off the runs behind the last native frame that are closed by a FRAME_RUN_END.
 std::span<const uint64_t> HostWalk::TakeWaiting(std::span<const uint64_t> words) {
@@ -183,15 +207,14 @@ WalkResult HostWalk::Resume(WalkEnvironment& environment, const unwind_registers
                             std::span<const uint64_t> words, std::span<const code_range> ranges) {
   scratch* s = scratch_.get();
   s->regs = resume;
-  words = TakeWaiting(words.first(std::min<size_t>(words.size(), SAMPLE_MAX_USER_WORDS)));
+  words = words.first(std::min<size_t>(words.size(), SAMPLE_MAX_USER_WORDS));
+  TakeRanges(words, ranges);
+  words = TakeWaiting(words);
   s->max_words = waiting_.empty() && words.size() <= SAMPLE_MAX_NATIVE_FRAMES
                      ? SAMPLE_MAX_NATIVE_FRAMES
                      : SAMPLE_MAX_USER_WORDS;
-  ranges = ranges.first(std::min<size_t>(ranges.size(), SAMPLE_MAX_RANGES));
   std::copy(words.begin(), words.end(), s->body);
-  std::copy(ranges.begin(), ranges.end(), s->ranges);
   s->word_count = static_cast<u32>(words.size());
-  s->range_count = static_cast<u32>(ranges.size());
   for (u32 i = 0; i < s->range_count; ++i) s->tables[i] = environment.DescribeTable(s->ranges[i]);
   s->current_range = SAMPLE_MAX_RANGES;
   return Run(environment, /*inside_frame=*/!words.empty());

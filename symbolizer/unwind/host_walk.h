@@ -50,7 +50,8 @@ class HostWalk {
   WalkResult Walk(WalkEnvironment& environment, const unwind_registers& leaf);
 
   // Goes on where BPF stopped: `words` and `ranges` are the record's, `resume` the registers of its last
-  // frame. The result holds the whole stack. Runs of a runtime's frames that BPF could not place
+  // frame. The result holds the whole stack; its ranges are the record's and what came to them, of SAMPLE_MAX_RANGES
+  // in the record only those that frames name. Runs of a runtime's frames that BPF could not place
   // (bpf/runtime_walk.h) are placed; what has no place here either stays behind the rest.
   WalkResult Resume(WalkEnvironment& environment, const unwind_registers& resume,
                     std::span<const uint64_t> words, std::span<const code_range> ranges);
@@ -62,6 +63,7 @@ class HostWalk {
     uint64_t end = 0;  // The word that closes them.
     std::vector<uint64_t> words;
   };
+  void TakeRanges(std::span<const uint64_t> words, std::span<const code_range> ranges);
   std::span<const uint64_t> TakeWaiting(std::span<const uint64_t> words);
   void Place(uint64_t below, uint64_t above);
   void AppendWaiting(std::vector<uint64_t>* words);

@@ -50,14 +50,21 @@ class RecordEnvironment : public WalkEnvironment {
     return ReadStack(address, to) || ReadCode(address, to);
   }
 
-  // The record holds the executable mappings that its process had, but for writable code that is new.
+  // The record holds the executable mappings that its process had, but for writable code that is new, and for
+  // what is behind the first SAMPLE_MAX_RANGES.
   std::optional<code_range> FindRange(uint64_t pc) override {
     if (std::optional<code_range> range = RangeOf(pc, sample_.ranges)) return range;
-    if ((sample_.record->flags & SAMPLE_OLDER_RANGES) == 0) return std::nullopt;
+    if (!HasMoreRanges() && (sample_.record->flags & SAMPLE_OLDER_RANGES) == 0) return std::nullopt;
     if (!mapped_now_)
       mapped_now_ = ReadExecutableRanges(sample_.record->process.pid).value_or(Ranges());
-    return RangeOf(pc, *mapped_now_);
+    std::optional<code_range> range = RangeOf(pc, *mapped_now_);
+    if (const file_entry* entry = range ? FileOf(*range) : nullptr; entry != nullptr)
+      range->runtime = static_cast<uint16_t>(entry->runtime);
+    return range;
   }
+
+  // May an unknown mapping be one that was not in the record, now that the process is gone?
+  bool LacksRanges() const { return HasMoreRanges() && mapped_now_ && mapped_now_->empty(); }
 
   range_table DescribeTable(const code_range& range) override {
     if (range.kind == RANGE_ANON) return {.state = RANGE_NO_TABLE};
@@ -77,8 +84,7 @@ class RecordEnvironment : public WalkEnvironment {
     if (!made_code_callers_) return false;
     for (const code_range& range : sample_.ranges) {
       // It may have become known since.
-      const file_entry* const entry =
-          range.kind == RANGE_FILE ? loader_.store().FindFile(IdentityOf(range)) : nullptr;
+      const file_entry* const entry = FileOf(range);
       if (entry == nullptr || entry->runtime == 0) continue;
       const std::optional<made_code_callers> callers = made_code_callers_(entry->runtime);
       if (!callers) continue;
@@ -93,6 +99,11 @@ class RecordEnvironment : public WalkEnvironment {
 
  private:
   using Ranges = std::vector<code_range>;
+
+  bool HasMoreRanges() const { return sample_.ranges.size() >= SAMPLE_MAX_RANGES; }
+  const file_entry* FileOf(const code_range& range) const {
+    return range.kind == RANGE_FILE ? loader_.store().FindFile(IdentityOf(range)) : nullptr;
+  }
   static std::optional<code_range> RangeOf(uint64_t pc, std::span<const code_range> ranges) {
     for (const code_range& range : ranges)
       if (pc >= range.start && pc < range.end) return range;
@@ -133,7 +144,9 @@ class RecordEnvironment : public WalkEnvironment {
 WalkResult SampleWalk::Finish(const RawSample& sample, const StackAbove& above) {
   absl::MutexLock lock(&loader_.mutex());
   RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_);
-  return walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
+  WalkResult result = walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
+  if (result.end == END_NO_MAPPING && environment.LacksRanges()) result.end = END_TOO_MANY_RANGES;
+  return result;
 }
 
 }  // namespace stackray

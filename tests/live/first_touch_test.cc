@@ -94,6 +94,19 @@ INSTANTIATE_TEST_SUITE_P(FirstTouch, RedZone,
                            return std::string(instance.param.empty() ? "popped" : "saved");
                          });
 
+// libc's mapping is behind the 192 that a record names.
+TEST(ManyMappings, AreKnownInTheFirstSample) {
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("mapped_300_times");
+  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+  const std::optional<RawStack>& first = *sampled;
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->finished_here);
+  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
+  const std::string text = NativeText(*first);
+  EXPECT_NE(text.find("Work"), std::string::npos) << text;
+  EXPECT_NE(text.find("_start"), std::string::npos) << text;
+}
+
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
 TEST(SliceOfASmallStack, EndsWithIt) {
   constexpr uint32_t kMostBytes = 1024;  // It is one call deep.

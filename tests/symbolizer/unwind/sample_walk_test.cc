@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <vector>
 
 #include "tests/recorder/memory_rows.h"
 
@@ -13,6 +14,7 @@ namespace stackray {
 namespace {
 
 constexpr size_t kTableBytes = 1 << 20;
+constexpr uint32_t kNobody = 0x7ffffffe;  // No process: above what a pid can be.
 const size_t kPageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
 // Memory of this process that holds code of no file.
@@ -34,13 +36,15 @@ class MadeCode {
 // A function of `leaf`, called by one that the sample's ranges do not name.
 class OlderRanges : public testing::Test {
  protected:
-  WalkResult Finish(uint8_t flags) {
+  // The sample names the leaf's mapping, and the `others`.
+  WalkResult Finish(uint8_t flags, const std::vector<code_range>& others = {},
+                    uint32_t pid = static_cast<uint32_t>(getpid())) {
     constexpr uint64_t kStack = 0x7ffc00001000;
     constexpr size_t kBelowWords = RED_ZONE_BYTES / sizeof(uint64_t);
     std::array<uint64_t, kBelowWords + 4> stack = {};
     stack[kBelowWords + 1] = caller_.address() + 8;
     sample_record record = {.flags = flags};
-    record.process.pid = static_cast<uint32_t>(getpid());
+    record.process.pid = pid;
     record.resume.pc = leaf_.address() + 16;
     record.resume.r[UNWIND_SP] = record.resume.r[UNWIND_FP] = kStack;
     record.resume.known = 1u << UNWIND_SP | 1u << UNWIND_FP;
@@ -48,19 +52,34 @@ class OlderRanges : public testing::Test {
 #ifdef STACKRAY_ARM64
     record.resume.address_mask = ~uint64_t{0};
 #endif
-    const code_range leaf = {.start = leaf_.address(),
-                             .end = leaf_.address() + kPageBytes,
-                             .file_offset = leaf_.address(),
-                             .kind = RANGE_ANON};
+    std::vector<code_range> ranges = {RangeOf(leaf_.address())};
+    ranges.insert(ranges.end(), others.begin(), others.end());
     const uint64_t word =
         uint64_t{FRAME_EXACT} << FRAME_KIND_SHIFT | (record.resume.pc & FRAME_OFFSET_MASK);
     return walk_.Finish(
         {.record = &record,
          .kernel = {},
          .user = {&word, 1},
-         .ranges = {&leaf, 1},
+         .ranges = ranges,
          .raw_stack = {reinterpret_cast<const uint8_t*>(stack.data()), sizeof(stack)}},
         {});
+  }
+  static code_range RangeOf(uint64_t address) {
+    return {
+        .start = address, .end = address + kPageBytes, .file_offset = address, .kind = RANGE_ANON};
+  }
+  // As many as a record can name beside the leaf's: where nothing is mapped.
+  static std::vector<code_range> AllOthers() {
+    std::vector<code_range> others;
+    for (uint64_t i = 1; i < SAMPLE_MAX_RANGES; ++i) others.push_back(RangeOf(i * kPageBytes));
+    return others;
+  }
+  void ExpectCallerIsFound(const WalkResult& result) const {
+    EXPECT_EQ(result.end, END_NULL_FP);
+    ASSERT_EQ(result.words.size(), 2u);
+    ASSERT_EQ(result.ranges.size(), 2u);
+    EXPECT_EQ(result.ranges[1].start, caller_.address());
+    EXPECT_EQ(result.words[1] & FRAME_OFFSET_MASK, caller_.address() + 8);
   }
   void SetUp() override {
     if (!leaf_.is_there() || !caller_.is_there())
@@ -76,18 +95,38 @@ class OlderRanges : public testing::Test {
 };
 
 TEST_F(OlderRanges, CodeThatIsNewIsLookedForInTheProcess) {
-  const WalkResult result = Finish(SAMPLE_HAS_RAW | SAMPLE_OLDER_RANGES);
-  EXPECT_EQ(result.end, END_NULL_FP);
-  ASSERT_EQ(result.words.size(), 2u);
-  ASSERT_EQ(result.ranges.size(), 2u);
-  EXPECT_EQ(result.ranges[1].start, caller_.address());
-  EXPECT_EQ(result.words[1] & FRAME_OFFSET_MASK, caller_.address() + 8);
+  ExpectCallerIsFound(Finish(SAMPLE_HAS_RAW | SAMPLE_OLDER_RANGES));
 }
 
 TEST_F(OlderRanges, ASampleThatNamesAllOfThemIsBelieved) {
   const WalkResult result = Finish(SAMPLE_HAS_RAW);
   EXPECT_EQ(result.end, END_NO_MAPPING);
   EXPECT_EQ(result.words.size(), 1u);
+}
+
+// A full list: the process may have more.
+class FullList : public OlderRanges {};
+
+TEST_F(FullList, WhatItDoesNotNameIsLookedForInTheProcess) {
+  ExpectCallerIsFound(Finish(SAMPLE_HAS_RAW, AllOthers()));
+}
+
+TEST_F(FullList, ItsLastIsFoundWithoutTheProcess) {
+  std::vector<code_range> others = AllOthers();
+  others.back() = RangeOf(caller_.address());
+  ExpectCallerIsFound(Finish(SAMPLE_HAS_RAW, others, kNobody));
+}
+
+TEST_F(FullList, OfAProcessThatIsGoneIsTheReason) {
+  const WalkResult result = Finish(SAMPLE_HAS_RAW, AllOthers(), kNobody);
+  EXPECT_EQ(result.end, END_TOO_MANY_RANGES);
+  EXPECT_EQ(result.words.size(), 1u);
+}
+
+TEST_F(FullList, ListOneShorterIsBelieved) {
+  std::vector<code_range> others = AllOthers();
+  others.pop_back();
+  EXPECT_EQ(Finish(SAMPLE_HAS_RAW, others).end, END_NO_MAPPING);
 }
 
 }  // namespace
