@@ -21,9 +21,8 @@ bool WordsAreSane(std::span<const uint64_t> words, size_t range_count) {
   for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
     const uint64_t kind = FrameWordKind(words[i]);
     if (FrameWordCount(words[i]) > words.size() - i) return false;
-    if (IsNativeKind(kind) || kind == FRAME_RUN_END
-            ? FrameWordRange(words[i]) >= range_count
-            : kind != FRAME_NO_RANGE && kind != FRAME_RUNTIME)
+    if (NamesRange(words[i]) ? FrameWordRange(words[i]) >= range_count
+                             : kind != FRAME_NO_RANGE && kind != FRAME_RUNTIME)
       return false;
   }
   return true;

@@ -76,6 +76,10 @@ constexpr size_t FrameWordCount(uint64_t word) {
 constexpr uint32_t FrameWordRange(uint64_t word) {
   return static_cast<uint32_t>(word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK);
 }
+// Is FrameWordRange() an index into the sample's ranges?
+constexpr bool NamesRange(uint64_t word) {
+  return IsNativeKind(FrameWordKind(word)) || FrameWordKind(word) == FRAME_RUN_END;
+}
 constexpr uint64_t FrameWordOffset(uint64_t word) { return word & FRAME_OFFSET_MASK; }
 
 }  // namespace stackray

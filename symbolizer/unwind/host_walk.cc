@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernel/raw_sample.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define barrier_var(variable) asm volatile("" : "+r"(variable))
@@ -79,18 +81,11 @@ int Leave(scratch* s, u64 file_offset) {
   return step_frame_pointer(s) == END_NONE ? END_NONE : end;  // A guess is no reason to be whole.
 }
 
-bool IsNative(u64 word) {
-  return (word >> FRAME_KIND_SHIFT & ~u64{FRAME_OF_RUNTIME}) <= FRAME_EXACT;
-}
-
-size_t WordCount(u64 word) { return word >> FRAME_KIND_SHIFT == FRAME_RUNTIME ? 2 : 1; }
-
 // How many of the ranges, from the first on, the words name.
 size_t NamedRanges(std::span<const uint64_t> words) {
   size_t named = 0;
-  for (size_t i = 0; i < words.size(); i += WordCount(words[i]))
-    if (IsNative(words[i]) || words[i] >> FRAME_KIND_SHIFT == FRAME_RUN_END)
-      named = std::max<size_t>(named, (words[i] >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK) + 1);
+  for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i]))
+    if (NamesRange(words[i])) named = std::max<size_t>(named, FrameWordRange(words[i]) + 1);
   return named;
 }
 
@@ -116,11 +111,13 @@ std::span<const uint64_t> HostWalk::TakeWaiting(std::span<const uint64_t> words)
   waiting_.clear();
   placed_ = 0;
   size_t native_end = 0;
-  for (size_t i = 0; i < words.size(); i += WordCount(words[i]))
-    if (IsNative(words[i]) || words[i] >> FRAME_KIND_SHIFT == FRAME_NO_RANGE) native_end = i + 1;
+  for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
+    const uint64_t kind = FrameWordKind(words[i]);
+    if (IsNativeKind(kind) || kind == FRAME_NO_RANGE) native_end = i + 1;
+  }
   Waiting run;
   for (size_t i = native_end; i < words.size();) {
-    const size_t count = std::min(WordCount(words[i]), words.size() - i);
+    const size_t count = std::min(FrameWordCount(words[i]), words.size() - i);
     if (words[i] >> FRAME_KIND_SHIFT == FRAME_RUN_END) {
       run.marker = words[i] & FRAME_OFFSET_MASK;
       run.end = words[i];

@@ -40,6 +40,19 @@ absl::StatusOr<std::optional<RawStack>> FirstSampleOf(
   return (*stacks)->StopAtSample(kStopTimeoutMs);
 }
 
+// The program's first sample is finished in user space, complete, and has these names in it. Skips the test where there is no BPF.
+void ExpectWholeWith(const std::string& program, const std::vector<std::string>& arguments,
+                     const std::vector<std::string>& names) {
+  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(program, arguments);
+  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
+  const std::optional<RawStack>& first = *sampled;
+  ASSERT_TRUE(first.has_value());
+  EXPECT_TRUE(first->finished_here);
+  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
+  const std::string text = NativeText(*first);
+  for (const std::string& name : names) EXPECT_NE(text.find(name), std::string::npos) << text;
+}
+
 class DeepStack : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(DeepStack, IsWholeInTheFirstSample) {
@@ -76,15 +89,7 @@ TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
 class RedZone : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(RedZone, IsWholeInTheFirstSample) {
-  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("red_zone", GetParam());
-  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
-  const std::optional<RawStack>& first = *sampled;
-  ASSERT_TRUE(first.has_value());
-  EXPECT_TRUE(first->finished_here);
-  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
-  const std::string text = NativeText(*first);
-  EXPECT_NE(text.find("CallLeaf"), std::string::npos) << text;
-  EXPECT_NE(text.find("main"), std::string::npos) << text;
+  ExpectWholeWith("red_zone", GetParam(), {"CallLeaf", "main"});
 }
 
 INSTANTIATE_TEST_SUITE_P(FirstTouch, RedZone,
@@ -96,15 +101,7 @@ INSTANTIATE_TEST_SUITE_P(FirstTouch, RedZone,
 
 // libc's mapping is behind the 192 that a record names.
 TEST(ManyMappings, AreKnownInTheFirstSample) {
-  const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("mapped_300_times");
-  if (!sampled.ok()) GTEST_SKIP() << sampled.status();
-  const std::optional<RawStack>& first = *sampled;
-  ASSERT_TRUE(first.has_value());
-  EXPECT_TRUE(first->finished_here);
-  EXPECT_TRUE(IsCompleteEnd(first->end)) << EndName(first->end);
-  const std::string text = NativeText(*first);
-  EXPECT_NE(text.find("Work"), std::string::npos) << text;
-  EXPECT_NE(text.find("_start"), std::string::npos) << text;
+  ExpectWholeWith("mapped_300_times", {}, {"Work", "_start"});
 }
 
 // As a goroutine's: its stack lies in a mapping of many megabytes, and what is above it is others'.
