@@ -23,6 +23,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 MESSAGE = re.compile(r"^(/[^:\n]+):(\d+):\d+: (?:error|warning): (.*)$", re.MULTILINE)
 # Clang 14 cannot read all of the library that comes with g++ 12; the compiler proper judges syntax.
 SYNTAX = "[clang-diagnostic-error]"
+PRECOMPILED = re.compile(r"-Winvalid-pch +|-include \S*/cmake_pch\.hxx +|^.*?\bccache ")
 
 
 class Tidy:
@@ -38,12 +39,17 @@ class Tidy:
         self.salt = version + (repository.root / ".clang-tidy").read_text()
 
     def load_commands(self):
-        text = (self.build / "compile_commands.json").read_text()
+        """Reads the build's compile commands; clang-tidy gets them without gcc's precompiled headers,
+        which clang cannot read. A file that lacks an include is found by that too."""
+        entries = json.loads((self.build / "compile_commands.json").read_text())
         root = self.repository.root.resolve()
-        for entry in json.loads(text):
+        for entry in entries:
+            entry["command"] = PRECOMPILED.sub("", entry.get("command", ""))
             path = Path(entry["directory"], entry["file"])
             if path.is_relative_to(root):
-                self.commands[str(path.relative_to(root))] = entry.get("command", "")
+                self.commands[str(path.relative_to(root))] = entry["command"]
+        self.cache.mkdir(parents=True, exist_ok=True)
+        (self.cache / "compile_commands.json").write_text(json.dumps(entries))
 
     def fingerprint(self, name):
         """Of everything of ours that the result depends on."""
@@ -69,7 +75,7 @@ class Tidy:
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
-        command = ["clang-tidy", "--quiet", "-p", str(self.build),
+        command = ["clang-tidy", "--quiet", "-p", str(self.cache),
                    "--extra-arg=-Wno-unknown-warning-option", name]
         try:
             done = subprocess.run(command, cwd=self.repository.root, capture_output=True,
@@ -83,7 +89,6 @@ class Tidy:
         if done.returncode and not problems:
             problems = [Problem(name, 1, f"clang-tidy: {shlex.quote(done.stderr.strip()[-300:])}")]
         if not problems:
-            self.cache.mkdir(parents=True, exist_ok=True)
             stamp.touch()
         return problems
 
