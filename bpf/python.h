@@ -119,6 +119,24 @@ static __always_inline int stage_frame_object(struct scratch *s)
 	return end;
 }
 
+/* 3.11: the frame that was just staged says that a loop began with it. Then the loop's caller left off at `previous`. The byte
+ * that says so is not set by those who make frames for functions that they have compiled (Nuitka), so that is looked at too. */
+static __always_inline void end_cframe_run(struct scratch *s, u64 previous)
+{
+	struct runtime_walk *p = &s->run;
+	const struct python_layout *l = &p->layout.python;
+	u64 cframe = p->owner, outer = 0, left_at = previous;
+
+	if (env_read(s, &outer, sizeof(outer), cframe + l->cframe_previous) || !outer)
+		return;
+	if (env_read(s, &left_at, sizeof(left_at), outer + l->cframe_current_frame))
+		left_at = previous;
+	if (left_at != previous)
+		return;
+	p->owner = outer;
+	end_python_run(p, cframe, previous);
+}
+
 static __always_inline int stage_interpreter_frame(struct scratch *s)
 {
 	struct runtime_walk *p = &s->run;
@@ -136,14 +154,8 @@ static __always_inline int stage_interpreter_frame(struct scratch *s)
 				(u32)(python_word(p->frame_bytes, l->frame_instruction) - code -
 				      l->code_instructions));
 	p->frame = previous;
-	if (l->chain == PYTHON_CFRAMES && python_byte(p->frame_bytes, l->frame_is_entry)) {
-		u64 cframe = p->owner, outer = 0;
-
-		if (env_read(s, &outer, sizeof(outer), cframe + l->cframe_previous))
-			outer = 0;
-		p->owner = outer;
-		end_python_run(p, cframe, outer ? previous : 0);
-	}
+	if (l->chain == PYTHON_CFRAMES && python_byte(p->frame_bytes, l->frame_is_entry))
+		end_cframe_run(s, previous);
 	return end;
 }
 

@@ -10,8 +10,8 @@
  *
  * Words: a run is placed right before the native frame that runs it, which is marked FRAME_OF_RUNTIME. Runs that
  * could not be placed (the native walk ended first, or their native frames cannot be told here) follow
- * behind all other words, each closed by a word FRAME_RUN_END with its marker's address, 0 where each
- * frame has a native frame of its own, and the range of its runtime; user space puts them in their places. */
+ * behind all other words, each closed by a word FRAME_RUN_END with its marker's address or one of enum
+ * run_place, and the range of its runtime; user space puts them in their places. */
 #ifndef STACKRAY_BPF_RUNTIME_WALK_H
 #define STACKRAY_BPF_RUNTIME_WALK_H
 
@@ -301,9 +301,10 @@ static __always_inline int drain_step(struct scratch *s, u32 slot)
 
 	if (s->run.is_staging)
 		return stage_runtime_frame(slot) != END_NONE;
-	entry = s->run.entry == NO_ENTRY ? 0 : s->run.entry;
-	/* Its markers were passed already; but each run has a native frame of its own. */
-	if (at && s->run.has_markers)
+	entry = s->run.entry;
+	if (entry == NO_ENTRY) /* where every loop has a marker, frames without one have no loop */
+		entry = s->run.has_markers ? RUN_OF_NO_LOOP : RUN_OF_MANY_LOOPS;
+	else if (at && s->run.has_markers) /* passed already; but each run has a native frame of its own */
 		entry = RUN_OF_ONE_LOOP;
 	if (!s->run.word_count && !s->run.frame && !s->run.more_states)
 		return 1;

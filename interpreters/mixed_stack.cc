@@ -19,8 +19,9 @@ struct Group {
 struct Waiting {
   uint32_t range = kNoRange;  // Of the file of their runtime.
   std::vector<MixedFrame> own;
-  std::vector<Group> groups;     // Leaf first.
-  std::vector<MixedFrame> lost;  // Their native frame was never reached.
+  std::vector<Group> groups;      // Leaf first.
+  std::vector<MixedFrame> lost;   // Their native frame was never reached.
+  std::vector<MixedFrame> apart;  // No native frame is known to be theirs.
 };
 
 // By runtime, in their order.
@@ -30,7 +31,12 @@ Waiting& WaitingOf(uint32_t range, std::vector<Waiting>* all) {
   return found != all->end() ? *found : all->emplace_back(Waiting{.range = range});
 }
 
+void AppendApart(std::span<const MixedFrame> run, std::vector<MixedFrame>* apart) {
+  for (const MixedFrame& frame : run) apart->emplace_back(frame).is_apart = true;
+}
+
 void Append(uint64_t place, std::span<const MixedFrame> run, Waiting* waiting) {
+  if (place == RUN_OF_NO_LOOP) return AppendApart(run, &waiting->apart);
   auto& list = place < RUN_PLACES ? waiting->own : waiting->lost;
   list.insert(list.end(), run.begin(), run.end());
   if (place == RUN_OF_MANY_LOOPS)
@@ -87,7 +93,8 @@ std::vector<LoopFrame> FindLoops(const PartOfThisLoop& part_of,
   LoopPart before = LoopPart::kNone;
   for (size_t i = 0; i < frames.size(); ++i) {
     const bool is_native = !frames[i].is_runtime && IsNativeKind(FrameWordKind(frames[i].word));
-    const LoopPart part = is_native ? part_of(frames[i].word) : LoopPart::kNone;
+    const bool is_free = is_native && !frames[i].is_loop;
+    const LoopPart part = is_free ? part_of(frames[i].word) : LoopPart::kNone;
     if ((part == LoopPart::kEntry && before == LoopPart::kLoop) ||
         (part == LoopPart::kRejoiningLoop && !loops.empty() &&
          Rejoins(part_of, frames, loops.back().end, i)))
@@ -154,6 +161,7 @@ void PlaceRuns(const PartOfLoop& part_of, bool is_whole, Waiting* waiting,
       FindLoops([&](uint64_t word) { return part_of(word, waiting->range); }, *frames);
   if (is_whole) FitRuns(found, waiting);
   const std::span<const LoopFrame> loops = LoopsOf(found, waiting->groups.size(), is_whole);
+  if (is_whole && loops.empty()) return AppendApart(waiting->own, &waiting->apart);
   MarkLoops(loops, frames);
   std::vector<MixedFrame> mixed;
   mixed.reserve(frames->size() + waiting->own.size());
@@ -162,10 +170,10 @@ void PlaceRuns(const PartOfLoop& part_of, bool is_whole, Waiting* waiting,
     for (size_t i = 0; i < waiting->groups[group].count; ++i) mixed.push_back(waiting->own[next++]);
     ++group;
   };
-  // More groups than native frames for them: the innermost have lost theirs, if the root is there.
-  while (is_whole && group + loops.size() < waiting->groups.size()) take_group();
   for (size_t i = 0; i < frames->size(); ++i) {
     if (loop < loops.size() && loops[loop].at == i) {
+      // More groups than native frames for them: the innermost have lost theirs, if the root is there.
+      while (is_whole && group + loops.size() - loop < waiting->groups.size()) take_group();
       take_group();
       ++loop;
     }
@@ -184,7 +192,8 @@ void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop&
   for (Waiting& of_one : waiting)
     if (!of_one.own.empty()) PlaceRuns(part_of, is_whole, &of_one, frames);
   for (const Waiting& of_one : waiting)
-    frames->insert(frames->end(), of_one.lost.begin(), of_one.lost.end());
+    for (const std::vector<MixedFrame>* rest : {&of_one.lost, &of_one.apart})
+      frames->insert(frames->end(), rest->begin(), rest->end());
 }
 
 }  // namespace stackray

@@ -6,6 +6,10 @@
 // frame of the runtime yet. A stack that was cut at its root is matched from the leaf. Each runtime's are placed
 // by themselves: another one's frames have native frames of their own.
 //
+// Frames may have no native frame of the loop: compiled functions (Nuitka, Cython) push frames of their own. The native
+// leaf stays the leaf then. The order of the runtime's frames is certain, so where others of them have a loop, theirs is the
+// place beside these. Where none has one, they stand at the root, and is_apart says so.
+//
 // Input:   words and ranges of a checked record or walk.
 // Threads: a function without state.
 #ifndef STACKRAY_INTERPRETERS_MIXED_STACK_H_
@@ -27,6 +31,8 @@ struct MixedFrame {
   bool is_runtime = false;
   bool is_loop = false;   // A native frame that runs the runtime's frames before it.
   bool is_entry = false;  // A native frame that called the loop right before it.
+  bool is_apart =
+      false;  // A runtime frame of which only this is known: all native frames are its callees, or itself.
 };
 
 // Does this native frame run frames of the runtime whose file `range` is of? As a part of its loop (RuntimeData::loop_code), or as what calls the

@@ -272,6 +272,8 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
+      if (frame.is_apart && i > 0 && !mixed_[i - 1].is_apart)
+        AppendMarker(MarkerKey(MarkerKind::kNativeStackApart), batch, frames);
       frames->push_back(RuntimeFrame(stack, frame, LoopToFold(i), batch));
       continue;
     }

@@ -48,6 +48,7 @@ std::string MarkerText(const FrameKey& marker) {
     case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
     case MarkerKind::kNoMapping: return "[unmapped code]";
     case MarkerKind::kUnsupported: return "[unsupported runtime]";
+    case MarkerKind::kNativeStackApart: return "[native stack of these functions]";
   }
   return "[unknown marker]";
 }

@@ -18,6 +18,8 @@ enum class MarkerKind : uint64_t {
   kKernelCut = 4,    // The kernel stack was longer than what is kept.
   kNoMapping = 5,    // An interrupted pc that lies in no mapping.
   kUnsupported = 6,  // Detail: Runtimes' number of a runtime whose frames cannot be read.
+  kNativeStackApart =
+      7,  // Between a runtime's frames and the native ones, where it is not known which belong together.
 };
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their

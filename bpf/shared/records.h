@@ -101,7 +101,8 @@ enum run_place {
 	RUN_OF_MAIN_LOOP = 2,  /* the same, and it is the main program's; nothing, if that does not run */
 	RUN_OF_CALLBACK = 3,   /* the same; nothing, while the C code that calls it is between two calls */
 	RUN_OF_NEXT_LOOP = 4,  /* one and the same: their own, or that of the next run, whichever there are enough of */
-	RUN_PLACES = 5,
+	RUN_OF_NO_LOOP = 5,    /* no loop of the runtime runs them: functions that were compiled to native code */
+	RUN_PLACES = 6,
 };
 #define FRAME_KIND_SHIFT 60
 #define FRAME_RANGE_SHIFT 48

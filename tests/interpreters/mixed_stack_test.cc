@@ -11,7 +11,7 @@ namespace {
 
 // Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken for a part of it); a digit is a Python frame; `*` marks the
 // native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
-// with a marker, `$` one of the main program, `?` one of a callback, `&` one of its own loop or the next run's. R is a loop that rejoins, I a link of it, Y what runs the main program.
+// with a marker, `$` one of the main program, `?` one of a callback, `&` one of its own loop or the next run's, `~` one without a loop. R is a loop that rejoins, I a link of it, Y what runs the main program.
 // `@` gives the frame or the run before it to the other runtime, of range 1, whose only loop is Z.
 std::vector<uint64_t> Words(const std::string& text) {
   std::vector<uint64_t> words;
@@ -20,12 +20,13 @@ std::vector<uint64_t> Words(const std::string& text) {
       words.back() |= uint64_t{FRAME_OF_RUNTIME} << FRAME_KIND_SHIFT;
     } else if (c == '@') {
       words.back() |= uint64_t{1} << FRAME_RANGE_SHIFT;
-    } else if (c == '|' || c == '/' || c == '!' || c == '$' || c == '?' || c == '&') {
+    } else if (c == '|' || c == '/' || c == '!' || c == '$' || c == '?' || c == '&' || c == '~') {
       const uint64_t place = c == '/'   ? 0x1000
                              : c == '!' ? RUN_OF_ONE_LOOP
                              : c == '$' ? RUN_OF_MAIN_LOOP
                              : c == '?' ? RUN_OF_CALLBACK
                              : c == '&' ? RUN_OF_NEXT_LOOP
+                             : c == '~' ? RUN_OF_NO_LOOP
                                         : RUN_OF_MANY_LOOPS;
       words.push_back(uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | place);
     } else if (c >= '0' && c <= '9') {
@@ -64,6 +65,7 @@ std::string Mixed(const std::string& text, bool is_whole = true) {
     }
     if (frame.is_loop) result += '*';
     if (frame.is_entry) result += '+';
+    if (frame.is_apart) result += '^';
   }
   return result;
 }
@@ -76,7 +78,21 @@ TEST(MixFrames, OneNativeFrameForEachFrame) { EXPECT_EQ(Mixed("aLbMc12|"), "a1L*
 
 TEST(MixFrames, ALoopThatHasJustBegunHasNoFrameYet) { EXPECT_EQ(Mixed("LbMcNd12|"), "Lb1M*c2N*d"); }
 
-TEST(MixFrames, AFrameWithoutItsLoopIsTheInnermost) { EXPECT_EQ(Mixed("abLc12|"), "1ab2L*c"); }
+// The native leaf is no caller of a frame of the runtime.
+TEST(MixFrames, AFrameWithoutItsLoopIsTheInnermost) { EXPECT_EQ(Mixed("abLc12|"), "ab12L*c"); }
+
+TEST(MixFrames, FramesWithoutAnyLoopStandAtTheRoot) {
+  EXPECT_EQ(Mixed("abc12|"), "abc1^2^");
+  EXPECT_EQ(Mixed("abc12!3!"), "abc1^2^3^");
+  EXPECT_EQ(Mixed("abc12|", false), "abc12");  // Their loops are behind the cut.
+}
+
+// Compiled functions around interpreted ones: what BPF has placed is not given to others.
+TEST(MixFrames, FramesThatNoLoopRunsStandAtTheRoot) {
+  EXPECT_EQ(Mixed("abc12~"), "abc1^2^");
+  EXPECT_EQ(Mixed("a1L*b23M*c4~"), "a1L*b23M*c4^");
+  EXPECT_EQ(Mixed("a1L*bMc2|"), "a1L*b2M*c");
+}
 
 TEST(MixFrames, AStackCutAtTheRootIsMatchedFromTheLeaf) {
   EXPECT_EQ(Mixed("aLb123|", false), "a1L*b23");
@@ -86,7 +102,7 @@ TEST(MixFrames, AStackCutAtTheRootIsMatchedFromTheLeaf) {
 TEST(MixFrames, OneNativeFrameForEachRun) {
   EXPECT_EQ(Mixed("aLbMc12!3!"), "a12L*b3M*c");
   EXPECT_EQ(Mixed("aLbMc12!"), "aLb12M*c");
-  EXPECT_EQ(Mixed("abMc12!345!"), "12ab345M*c");
+  EXPECT_EQ(Mixed("abMc12!345!"), "ab12345M*c");
   EXPECT_EQ(Mixed("aLb1!23!", false), "a1L*b23");
 }
 
@@ -159,7 +175,7 @@ TEST(MixFrames, TheOtherRuntimesFramesDoNotJoinLoops) {
 
 TEST(MixFrames, TwoRuntimesOnAStackThatWasCut) {
   EXPECT_EQ(Mixed("aLbZc1!2!3!@4!@", false), "a1L*b3@Z*c24@");
-  EXPECT_EQ(Mixed("abLc12!3!4!@", true), "4@12ab3L*c");
+  EXPECT_EQ(Mixed("abLc12!3!4!@", true), "ab123L*c4@^");
 }
 
 TEST(MixFrames, FramesOfNoKnownRuntime) {

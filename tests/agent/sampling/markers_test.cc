@@ -56,6 +56,7 @@ TEST(Markers, OfOtherKinds) {
   EXPECT_EQ(Text(MarkerKind::kUnknownJit, 0), "[unknown jit]");
   EXPECT_EQ(Text(MarkerKind::kKernelCut, 0), "[truncated: kernel stack too deep]");
   EXPECT_EQ(Text(MarkerKind::kNoMapping, 0), "[unmapped code]");
+  EXPECT_EQ(Text(MarkerKind::kNativeStackApart, 0), "[native stack of these functions]");
 }
 
 TEST(MadeCode, IsNamedByTheFunctionThatCallsNothingElse) {

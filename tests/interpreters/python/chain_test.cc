@@ -64,6 +64,30 @@ TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
+// 3.11: the frames of functions that Nuitka has compiled have any value in the byte that says that a loop began there.
+TEST_P(RecordedChain, ABeginningIsBelievedWhereTheLoopBeforeLeftOff) {
+  const python_layout& layout = data_->layout();
+  if (layout.chain != PYTHON_CFRAMES) GTEST_SKIP() << "only 3.11 has such a byte";
+  MemoryWords words = recorded_.words;
+  const auto byte = [&](uint64_t at) { return words[at & ~7ULL] >> (at & 7) * 8 & 0xff; };
+  uint64_t cframe = words[words[recorded_.base + layout.current_at] + layout.tstate_frame];
+  size_t changed = 0;
+  for (uint64_t frame = words[cframe + layout.cframe_current_frame]; frame != 0;) {
+    const uint64_t previous = words[frame + layout.frame_previous];
+    const uint64_t entry = frame + layout.frame_is_entry;
+    if (byte(entry) != 0) {
+      cframe = words[cframe + layout.cframe_previous];
+      words[cframe + layout.cframe_current_frame] = previous;
+    } else {
+      words[entry & ~7ULL] |= uint64_t{1} << (entry & 7) * 8;
+      ++changed;
+    }
+    frame = previous;
+  }
+  EXPECT_GT(changed, 2u);
+  EXPECT_EQ(Frames(words), ReadText(kFolder / GetParam() / "expected.txt"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Python, RecordedChain,
                          testing::ValuesIn(RecordingsIn(kFolder, "chain.txt")));
 
