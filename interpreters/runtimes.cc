@@ -45,7 +45,7 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   std::shared_ptr<const RuntimeData> data;
   for (const auto& loader : loaders_)
     if (data == nullptr) data = loader->Recognise(image, *file.source);
-  if (data == nullptr) return 0;
+  if (data == nullptr || !file.source->IsUnchanged()) return 0;
   absl::MutexLock lock(&mutex_);
   const auto number = static_cast<uint32_t>(data_.size());
   // A number is never used again, so a record can name it for ever. Without one left, native frames.

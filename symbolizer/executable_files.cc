@@ -8,6 +8,7 @@
 
 #include "bpf/shared/unwind_table.h"
 #include "kernel/process_files.h"
+#include "symbolizer/file_stamp.h"
 
 namespace stackray {
 namespace {
@@ -30,9 +31,27 @@ absl::StatusOr<std::vector<uint8_t>> CopyVdso() {
   return std::vector<uint8_t>(base, base + size);
 }
 
+// The version of a file that the kernel saw.
+class SampledSource : public FdSource {
+ public:
+  SampledSource(int fd, const FileIdentity& identity)
+      : FdSource(fd, identity.size_bytes),
+        fd_(fd),
+        stamp_{.size_bytes = identity.size_bytes,
+               .mtime_s = identity.mtime_s,
+               .mtime_ns = identity.mtime_ns} {}
+  bool IsUnchanged() const override { return IsFileUnchanged(fd_, stamp_); }
+
+ private:
+  const int fd_;
+  const FileStamp stamp_;
+};
+
 absl::Status Fill(std::string path, ExecutableFile* file) {
   absl::StatusOr<ExecutableInfo> info = DescribeExecutable(*file->source, std::move(path));
   if (!info.ok()) return info.status();
+  if (!file->source->IsUnchanged())
+    return absl::FailedPreconditionError("the file was overwritten");
   file->info = *std::move(info);
   file->handle = g_next_handle.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
@@ -77,7 +96,7 @@ absl::StatusOr<ExecutableFilePtr> ExecutableFiles::Open(uint32_t pid, const code
     if (!opened.ok()) return opened.status();
     file->fd = std::move(opened->fd);
     path = std::move(opened->path);
-    file->source = std::make_unique<FdSource>(file->fd.get(), range.file_size_bytes);
+    file->source = std::make_unique<SampledSource>(file->fd.get(), file->identity);
   }
   if (absl::Status status = Fill(std::move(path), file.get()); !status.ok()) return status;
   return ExecutableFilePtr(std::move(file));
@@ -102,7 +121,7 @@ absl::StatusOr<ExecutableFilePtr> ExecutableFiles::GetProgram(uint32_t pid, cons
   auto file = std::make_shared<ExecutableFile>();
   file->identity = identity;
   file->fd = std::move(opened->fd);
-  file->source = std::make_unique<FdSource>(file->fd.get(), seen.file_size_bytes);
+  file->source = std::make_unique<SampledSource>(file->fd.get(), identity);
   if (absl::Status status = Fill(std::move(opened->path), file.get()); !status.ok()) return status;
   return Keep(std::move(file));
 }

@@ -34,9 +34,11 @@ struct ExecutableFile {
   uint64_t handle = 0;  // Never 0, never reused.
   FileIdentity identity;
   ExecutableInfo info;
-  UniqueFd fd;                         // Invalid for the vDSO.
-  std::vector<uint8_t> memory;         // The vDSO's image.
-  std::unique_ptr<ByteSource> source;  // Over the descriptor or the memory.
+  UniqueFd fd;                  // Invalid for the vDSO.
+  std::vector<uint8_t> memory;  // The vDSO's image.
+  // Over the descriptor or the memory. IsUnchanged() while the file is the one that the kernel saw: it may be overwritten in
+  // place, and then what was read of it before is all that is known of it.
+  std::unique_ptr<ByteSource> source;
 };
 using ExecutableFilePtr = std::shared_ptr<const ExecutableFile>;
 

@@ -9,6 +9,7 @@
 
 #include "kernel/unique_fd.h"
 #include "symbolizer/byte_source.h"
+#include "symbolizer/file_stamp.h"
 
 namespace stackray {
 
@@ -18,19 +19,20 @@ class FileSource : public ByteSource {
   static std::unique_ptr<FileSource> Take(UniqueFd fd) {
     struct stat info;
     if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
-    return std::unique_ptr<FileSource>(
-        new FileSource(std::move(fd), static_cast<uint64_t>(info.st_size)));
+    return std::unique_ptr<FileSource>(new FileSource(std::move(fd), FileStamp::Of(info)));
   }
   uint64_t size_bytes() const override { return source_.size_bytes(); }
   absl::Status ReadAt(uint64_t offset, std::span<uint8_t> out) const override {
     return source_.ReadAt(offset, out);
   }
+  bool IsUnchanged() const override { return IsFileUnchanged(fd_.get(), stamp_); }
   int fd() const { return fd_.get(); }
 
  private:
-  FileSource(UniqueFd fd, uint64_t size_bytes)
-      : fd_(std::move(fd)), source_(fd_.get(), size_bytes) {}
+  FileSource(UniqueFd fd, const FileStamp& stamp)
+      : fd_(std::move(fd)), stamp_(stamp), source_(fd_.get(), stamp.size_bytes) {}
   UniqueFd fd_;
+  const FileStamp stamp_;
   FdSource source_;
 };
 

@@ -55,7 +55,7 @@ const SourceLine* FrameNames::LineOf(const Entry& entry, size_t range, const Byt
   const std::pair<uint64_t, size_t> key(entry.handle, range);
   if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
   std::optional<std::string> symbol = entry.table->NameOfRange(source, range);
-  if (!symbol) return nullptr;
+  if (!symbol || !source.IsUnchanged()) return nullptr;
   if (entry.looks_like_go) DropGoConvention(*symbol);
   return Keep(key, LineOfSymbol(*std::move(symbol)));
 }
@@ -67,7 +67,7 @@ const SourceLine* FrameNames::LineOfGo(uint64_t handle, const GoTable& table, ui
   const std::pair<uint64_t, size_t> key(handle, kGoFunctions | *function);
   if (const auto found = lines_.find(key); found != lines_.end()) return &found->second;
   std::optional<std::string> name = table.NameOf(source, *function);
-  if (!name) return nullptr;
+  if (!name || !source.IsUnchanged()) return nullptr;
   return Keep(key, {.function = *std::move(name)});
 }
 
@@ -97,6 +97,7 @@ FrameNames::Entry* FrameNames::EntryOf(uint64_t handle, const ByteSource& source
     entry.looks_like_go = LooksLikeGo(*image);
     entry.is_go_known = !entry.looks_like_go;
   }
+  if (!source.IsUnchanged()) return nullptr;
   entry.bytes = sizeof(Entry) + kEntryOverheadBytes;
   if (entry.table) entry.bytes += entry.table->bytes() - sizeof(SymbolTable);
   bytes_ += entry.bytes;
@@ -113,7 +114,7 @@ const GoTable* FrameNames::GoTableOf(Entry& entry, const ByteSource& source) {
     if (absl::IsUnavailable(image.status())) return nullptr;
     if (image.ok()) {
       const absl::StatusOr<GoTable> go = GoTable::Open(*image, source);
-      if (absl::IsUnavailable(go.status())) return nullptr;
+      if (absl::IsUnavailable(go.status()) || !source.IsUnchanged()) return nullptr;
       if (go.ok()) entry.go.emplace(*go);
     }
     entry.is_go_known = true;

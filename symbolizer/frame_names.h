@@ -30,7 +30,8 @@ class FrameNames {
   // The function of the code at `elf_address`, one line; empty when no symbol's own range
   // covers it. `handle` names the content of `source` and is never reused for other content.
   // A file that is no ELF or is damaged has no names. A table that was read while the file could
-  // not be is not kept, so a later call asks again.
+  // not be is not kept, so a later call asks again. Of a file that was overwritten since (ByteSource::IsUnchanged()) the names
+  // are known that were read before.
   std::vector<SourceLine> Resolve(uint64_t handle, const ByteSource& source, uint64_t elf_address);
 
   void Wipe();

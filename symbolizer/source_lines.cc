@@ -49,6 +49,7 @@ struct SourceLines::OpenFile {
   std::optional<GoTable> go;
   bool is_debug_known = false;  // What follows was looked for.
   bool is_pending = false;      // Except for a debug file that is being downloaded.
+  bool is_stale = false;        // A file of it was overwritten: to be opened anew.
   std::unique_ptr<DebugFiles> related;
   FoundFile separate;                          // The debug file, when it is not the executable.
   std::unique_ptr<ByteSource> packed_symbols;  // .gnu_debugdata.
@@ -56,6 +57,20 @@ struct SourceLines::OpenFile {
   const ByteSource* symbols = nullptr;         // Further symbols; nullptr: none.
   FrameNames names;                            // Of these.
 
+  bool IsDebugUnchanged() const {
+    return (separate.source == nullptr || separate.source->IsUnchanged()) &&
+           (debug == nullptr || debug->IsUnchanged());
+  }
+  // Of an executable that was overwritten nothing more can be known.
+  void ForgetAll() {
+    is_debug_known = true;
+    is_pending = false;
+    go.reset();
+    debug.reset();
+    symbols = nullptr;
+    separate = {};
+    packed_symbols.reset();
+  }
   size_t bytes() const {
     return sizeof(*this) + names.bytes() + (debug != nullptr ? debug->bytes() : 0);
   }
@@ -141,7 +156,8 @@ void SourceLines::Evict() {
 
 std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFilePtr& file,
                                              uint64_t elf_address) {
-  if (Find(pid, file).is_pending && !downloads_->Find(file->info.gnu_build_id).is_pending)
+  if (const OpenFile& open = Find(pid, file);
+      open.is_stale || (open.is_pending && !downloads_->Find(file->info.gnu_build_id).is_pending))
     files_.pop_front();
   OpenFile& open = Find(pid, file);
   std::vector<SourceLine> lines;
@@ -154,6 +170,13 @@ std::vector<SourceLine> SourceLines::Resolve(uint32_t pid, const ExecutableFileP
   if (open.symbols != nullptr)
     lines =
         WithOwnName(std::move(lines), open.names.Resolve(file->handle, *open.symbols, elf_address));
+  if (!file->source->IsUnchanged()) {
+    open.ForgetAll();
+    lines.clear();
+  } else if (!open.IsDebugUnchanged()) {
+    open.is_stale = true;
+    lines.clear();
+  }
   Evict();
   return lines;
 }
@@ -163,7 +186,9 @@ bool SourceLines::IsBare() const {
                             files_.front()->symbols == nullptr);
 }
 
-bool SourceLines::IsPending() const { return !files_.empty() && files_.front()->is_pending; }
+bool SourceLines::IsPending() const {
+  return !files_.empty() && (files_.front()->is_pending || files_.front()->is_stale);
+}
 
 void SourceLines::Wipe() { files_.clear(); }
 

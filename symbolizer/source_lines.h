@@ -46,13 +46,13 @@ class SourceLines {
 
   // Lines of the code at `elf_address` of a file that process `pid` runs, innermost first. The last is the function
   // that the code belongs to, by its symbol where one is known; it has no name where only the line is known. Empty: nothing
-  // is known beyond what the executable's own symbols say.
+  // is known beyond what the executable's own symbols say, or a file was overwritten while it was read.
   std::vector<SourceLine> Resolve(uint32_t pid, const ExecutableFilePtr& file,
                                   uint64_t elf_address);
 
   // True when Resolve() says nothing of any address of that file. Of the file asked last.
   bool IsBare() const;
-  // True when more may be known of that file later: its debug file is being downloaded.
+  // True when more may be known of that file later: its debug file is being downloaded, or was overwritten.
   bool IsPending() const;
   // Why there is no debuginfod though servers are set. OK: there is, or none are.
   const absl::Status& download_status() const { return download_status_; }

@@ -45,6 +45,11 @@ class DebugFile {
   // Innermost first. The last one is the function that the code belongs to; it has no name where
   // only the line is known. Empty: the file says nothing of the address.
   std::vector<SourceLine> Resolve(uint64_t elf_address);
+  // Neither this file nor dwz's common one was overwritten since they were opened.
+  bool IsUnchanged() const {
+    return source_.IsUnchanged() &&
+           (alternate_source_ == nullptr || alternate_source_->IsUnchanged());
+  }
   size_t bytes() const;
 
  private:

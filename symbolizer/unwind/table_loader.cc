@@ -40,6 +40,8 @@ class CpuBudget {
   const uint64_t cpu_end_ns_, end_ns_;
 };
 
+absl::Status Overwritten() { return absl::UnavailableError("the file was overwritten"); }
+
 // An offset that no file has becomes a page that none has.
 uint32_t PageOf(uint64_t file_offset) {
   return static_cast<uint32_t>(std::min<uint64_t>(file_offset >> PAGE_TEXT_SHIFT, UINT32_MAX));
@@ -91,6 +93,7 @@ absl::StatusOr<TableLoader::OpenTables*> TableLoader::Open(uint32_t pid, const c
   absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
   if (!file.ok()) return file.status();
   OpenTables* const opened = OpenFile(*file);
+  if (opened == nullptr) return Overwritten();
   if (!opened->is_elf && recognise_made_code_) LookForMadeCode(pid, range, *opened);
   return opened;
 }
@@ -134,6 +137,7 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
     if (made.ok()) tables.tables = *std::move(made);
     if (recognise_ && is_ours) tables.runtime = recognise_(*file, *elf);
   }
+  if (!file->source->IsUnchanged()) return nullptr;
   entries_.push_front(std::move(tables));
   by_identity_[file->identity] = entries_.begin();
   return &entries_.front();
@@ -196,6 +200,7 @@ absl::Status TableLoader::LoadOne(OpenTables& tables, uint32_t page, Asked asked
   absl::StatusOr<std::vector<uint8_t>> blob =
       asked == Asked::kYes ? tables.tables->BuildPage(page) : tables.tables->BuildPageIfCheap(page);
   if (!blob.ok()) return blob.status();
+  if (!tables.file->source->IsUnchanged()) return Overwritten();
   if (blob->empty()) return absl::OkStatus();
   return store_.PutPage(identity, page, *blob);
 }
@@ -218,7 +223,9 @@ absl::Status TableLoader::LoadPageLocked(uint32_t pid, const code_range& range,
 bool TableLoader::ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
                                  std::span<uint8_t> to) {
   const absl::StatusOr<OpenTables*> tables = Open(pid, range);
-  return tables.ok() && (*tables)->file->source->ReadAt(file_offset, to).ok();
+  if (!tables.ok()) return false;
+  const ByteSource& source = *(*tables)->file->source;
+  return source.ReadAt(file_offset, to).ok() && source.IsUnchanged();
 }
 
 absl::Status TableLoader::LoadFile(uint32_t pid, const code_range& range) {
@@ -242,6 +249,7 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
   const FileIdentity& identity = (*file)->identity;
   if (store_.FindFile(identity) != nullptr) return;
   OpenTables* const tables = OpenFile(*file);
+  if (tables == nullptr) return;
   if (!store_.AddFile(identity, tables->pages(), tables->runtime).ok() || !tables->entry_offset)
     return;
   const uint32_t page = PageOf(*tables->entry_offset);

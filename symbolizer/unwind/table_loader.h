@@ -81,6 +81,7 @@ class TableLoader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookForMadeCode(uint32_t pid, const code_range& range, OpenTables& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // nullptr: the file was overwritten.
   OpenTables* OpenFile(const ExecutableFilePtr& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbours)

@@ -52,6 +52,70 @@ TEST(FrameNames, DemangledNameWithTheSymbolBesideIt) {
   EXPECT_TRUE(names.Resolve(1, *self->source, 1).empty()) << "no symbol covers address 1";
 }
 
+// A file that is overwritten in place: its bytes and size stay readable, but are another version's.
+class OverwrittenSource : public MemorySource {
+ public:
+  explicit OverwrittenSource(std::vector<uint8_t> bytes)
+      : MemorySource(bytes_), bytes_(std::move(bytes)) {
+    static_cast<MemorySource&>(*this) = MemorySource(bytes_);
+  }
+  bool IsUnchanged() const override { return !is_overwritten_; }
+  void Overwrite(std::vector<uint8_t> bytes) {
+    is_overwritten_ = true;
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  bool is_overwritten_ = false;
+};
+
+// Two functions of 16 bytes; names of one length.
+std::vector<uint8_t> FileWith(const std::string& first, const std::string& second) {
+  const auto function = [&](uint32_t name, uint64_t at) {
+    return Elf64_Sym{.st_name = name,
+                     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                     .st_other = 0,
+                     .st_shndx = 1,
+                     .st_value = test::kMadeBase + 256 + at,
+                     .st_size = 16};
+  };
+  std::vector<uint8_t> file = test::MakeElf(
+      {{".text", test::Bytes().U64(0).U64(0).U64(0).U64(0), SHF_ALLOC | SHF_EXECINSTR},
+       {".strtab", test::Bytes().U8(0).Text(first).Text(second), 0, SHT_STRTAB},
+       {".symtab",
+        test::Bytes()
+            .Add(Elf64_Sym{})
+            .Add(function(1, 0))
+            .Add(function(static_cast<uint32_t>(2 + first.size()), 16)),
+        0, SHT_SYMTAB}});
+  Elf64_Ehdr header;
+  std::memcpy(&header, file.data(), sizeof(header));
+  Elf64_Shdr symtab;
+  uint8_t* const at = file.data() + header.e_shoff + 3 * sizeof(symtab);
+  std::memcpy(&symtab, at, sizeof(symtab));
+  symtab.sh_link = 2;
+  symtab.sh_entsize = sizeof(Elf64_Sym);
+  std::memcpy(at, &symtab, sizeof(symtab));
+  return file;
+}
+
+TEST(FrameNames, AnOverwrittenFileHasTheNamesThatWereReadBefore) {
+  constexpr uint64_t kFirst = test::kMadeBase + 256, kSecond = kFirst + 16;
+  OverwrittenSource source(FileWith("old_a", "old_b"));
+  FrameNames names(1 << 20);
+  ASSERT_EQ(names.Resolve(1, source, kFirst).size(), 1u);
+  source.Overwrite(FileWith("new_a", "new_b"));
+  const std::vector<SourceLine> known = names.Resolve(1, source, kFirst + 4);
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].function, "old_a");
+  EXPECT_TRUE(names.Resolve(1, source, kSecond).empty()) << "it was not read in time";
+  names.Wipe();
+  EXPECT_TRUE(names.Resolve(1, source, kFirst).empty());
+  FrameNames others(1 << 20);
+  EXPECT_TRUE(others.Resolve(1, source, kFirst).empty());
+}
+
 // A file that looks like Go's, with one function of 16 bytes.
 std::vector<uint8_t> GoFileWith(const std::string& symbol) {
   const Elf64_Sym function = {.st_name = 1,

@@ -1,13 +1,16 @@
 // Tables on their way into the store, loaded from this very process's mappings.
 #include "symbolizer/unwind/table_loader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <vector>
@@ -264,6 +267,47 @@ TEST_F(TableLoaderTest, AProcessThatIsGoneFailsAndIsAskedForAgain) {
   loader_.HandleMiss(Miss(gone, own_, offset_));
   EXPECT_EQ(State(page_), RowStore::PageState::kAbsent);
   EXPECT_TRUE(lookup_.Find(entry, offset_).miss) << "nobody would ever ask again";
+}
+
+// A copy of this program, mapped and then written over in place by other content of one size.
+TEST_F(TableLoaderTest, AFileThatIsOverwrittenInPlaceIsAnother) {
+  const std::string path = testing::TempDir() + "/stackray_overwritten." + std::to_string(pid_);
+  std::filesystem::copy_file("/proc/self/exe", path,
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto map = [&] {
+    const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return mmap(nullptr, own_.file_size_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  };
+  void* const before = map();
+  ASSERT_NE(before, MAP_FAILED);
+  const code_range first = RangeAt(pid_, reinterpret_cast<uint64_t>(before)).value();
+  ASSERT_TRUE(loader_.LoadPage(pid_, first, offset_).ok());
+  const ExecutableFilePtr file = files_.Get(pid_, first).value();
+  EXPECT_TRUE(file->source->IsUnchanged());
+  usleep(20'000);  // A tick of the file system's clock.
+  {
+    std::fstream other(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::vector<char> nothing(4 << 20);
+    other.seekp(4096);
+    other.write(nothing.data(), static_cast<std::streamsize>(
+                                    std::min<uint64_t>(nothing.size(), own_.file_size_bytes / 2)));
+  }
+  EXPECT_FALSE(file->source->IsUnchanged());
+  const uint64_t end = own_.file_offset + (own_.end - own_.start);
+  const uint64_t other_page = offset_ + 2 * PAGE_TEXT_BYTES < end ? offset_ + 2 * PAGE_TEXT_BYTES
+                                                                  : offset_ - 2 * PAGE_TEXT_BYTES;
+  EXPECT_TRUE(absl::IsUnavailable(loader_.LoadPage(pid_, first, other_page)));
+  EXPECT_EQ(files_.Get(pid_, first).value(), file) << "what was read of it stays";
+  void* const after = map();
+  ASSERT_NE(after, MAP_FAILED);
+  const code_range second = RangeAt(pid_, reinterpret_cast<uint64_t>(after)).value();
+  EXPECT_NE(IdentityOf(second), IdentityOf(first));
+  const auto again = files_.Get(pid_, second);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_NE((*again)->handle, file->handle);
+  munmap(before, own_.file_size_bytes);
+  munmap(after, own_.file_size_bytes);
+  std::filesystem::remove(path);
 }
 
 TEST_F(TableLoaderTest, AnotherFileUnderTheSameMappingIsRefused) {
