@@ -3,6 +3,7 @@
 #define STACKRAY_PROFILE_FRAME_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,8 @@ struct FrameSymbols {
   uint64_t address = 0;  // ELF address inside that mapping; 0 without a mapping.
   std::vector<SourceLine>
       lines;  // Innermost inline first; empty: no name, the backend may find one.
+  // ELF address where the function begins that the code belongs to, as far as that is known of code without a name.
+  std::optional<uint64_t> function_start;
 };
 
 // Names a mapping within an open batch, as FrameKey names a frame. Never 0.

@@ -10,6 +10,8 @@ namespace stackray {
 
 // Of a location.
 inline constexpr std::string_view kFrameTypeAttribute = "profile.frame.type";
+// Of one without lines: where its function begins, as an address of the same ELF file.
+inline constexpr std::string_view kFunctionStartAttribute = "stackray.function_start";
 
 // Of a mapping, best first.
 inline constexpr std::string_view kGnuBuildIdAttribute = "process.executable.build_id.gnu";

@@ -141,7 +141,7 @@ int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
   const MappingInfo* const info = found == mappings_.end() ? nullptr : &found->second.info;
   if (UsableMapping(symbols) != nullptr) {
     return dictionary_.InternLocation(symbols.type, UseMapping(symbols.mapping), symbols.address,
-                                      symbols.lines);
+                                      symbols.lines, symbols.function_start);
   }
   const auto named = [](const SourceLine& line) {
     return !line.function.empty() || !line.system_name.empty();
@@ -152,8 +152,9 @@ int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
   const std::string_view path = info == nullptr ? std::string_view() : info->path;
   const std::string_view file = path.substr(path.rfind('/') + 1);
   SourceLine line;
-  line.function =
-      fmt::format("[{}+0x{:x}]", file.empty() ? "unknown" : file.substr(0, 255), symbols.address);
+  line.function = fmt::format("[{}{}{:x}]", file.empty() ? "unknown" : file.substr(0, 255),
+                              symbols.function_start ? "·fn_" : "+0x",
+                              symbols.function_start.value_or(symbols.address));
   return dictionary_.InternLocation(symbols.type, 0, 0, {&line, 1});
 }
 
@@ -178,20 +179,21 @@ int32_t BatchBuilder::Impl::DeferFrame(const FrameKey& key, const FrameSymbols& 
   entry->second =
       dictionary_.InternLateLocation(symbols.type, UseMapping(symbols.mapping), symbols.address);
   new_frames_.push_back(key);
-  if (entry->second >= before) deferred_.Add(entry->second, symbols.lines);
+  if (entry->second >= before)
+    deferred_.Add(entry->second, {symbols.lines, symbols.function_start});
   return entry->second;
 }
 
 bool BatchBuilder::Impl::CompleteFrame(int32_t location, const std::vector<SourceLine>& lines,
                                        size_t limit_bytes) {
   if (!deferred_.Awaits(location)) return true;
-  const std::vector<SourceLine>& own = deferred_.Take(location);
+  const DeferredFrames::Own& own = deferred_.Take(location);
   const Dictionary::Extent before = dictionary_.extent();
-  dictionary_.SetLines(location, lines);
+  dictionary_.SetLines(location, lines, own.function_start);
   if (encoded_bytes() <= limit_bytes) return true;
   dictionary_.ClearLines(location);
   dictionary_.Truncate(before);
-  dictionary_.SetLines(location, own);
+  dictionary_.SetLines(location, own.lines, own.function_start);
   return false;
 }
 
@@ -286,8 +288,10 @@ void BatchBuilder::Impl::Rollback() {
 
 SealedBatchPtr BatchBuilder::Impl::Seal(int64_t start_unix_ns, int64_t end_unix_ns) {
   if (samples_.empty()) return nullptr;
-  for (const int32_t location : deferred_.Awaiting())
-    dictionary_.SetLines(location, deferred_.Take(location));
+  for (const int32_t location : deferred_.Awaiting()) {
+    const DeferredFrames::Own& own = deferred_.Take(location);
+    dictionary_.SetLines(location, own.lines, own.function_start);
+  }
   int64_t first = 0, last = 0;
   if (samples_.TimeRange(&first, &last)) {
     start_unix_ns = std::min(start_unix_ns, first);

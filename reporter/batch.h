@@ -73,7 +73,7 @@ class BatchBuilder {
   // Answers. Defining a key twice keeps the first. DefineFrame returns the location's index.
   // A frame whose mapping was not defined, is no good (its range, no build id) or does not hold the
   // address is kept without mapping and address; without a name too, it is named
-  // `[FILE+0xADDRESS]`.
+  // `[FILE·fn_START]` by where its function begins, else `[FILE+0xADDRESS]`.
   int32_t DefineFrame(const FrameKey& key, const FrameSymbols& symbols);
   // A frame whose inlined functions and lines may come later. Until CompleteFrame(), and for good where that
   // never comes, it has the lines of `symbols`. Returns the location's index.

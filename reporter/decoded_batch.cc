@@ -142,6 +142,8 @@ DecodedFrame Decoder::Frame(const Location& location) {
   for (const int32_t index : location.attribute_indices()) {
     const auto [key, value] = AttributeAt(index);
     if (key == kFrameTypeAttribute) frame.type = CopyText(*value);
+    if (key == kFunctionStartAttribute && value->value_case() == AnyValue::kIntValue)
+      frame.function_start = static_cast<uint64_t>(value->int_value());
   }
   for (const auto& line : location.lines()) {
     if (!Inside("function", line.function_index(), dictionary_.function_table_size())) continue;

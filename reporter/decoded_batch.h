@@ -5,6 +5,7 @@
 #define STACKRAY_REPORTER_DECODED_BATCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ struct DecodedFrame {
   std::string mapping_path;  // Empty: no mapping.
   std::string build_id;      // GNU's, else Go's, else htlhash.
   uint64_t address = 0;
-  std::vector<DecodedLine> lines;  // Innermost inline first; empty: no name.
+  std::vector<DecodedLine> lines;          // Innermost inline first; empty: no name.
+  std::optional<uint64_t> function_start;  // ELF address where its function begins.
 };
 
 struct DecodedResource {

@@ -17,9 +17,12 @@ size_t TextBytes(std::string_view text) {
   return kTextBytes + text.size() * (plain ? 1 : 3);
 }
 
-size_t ReservedBytes(const std::vector<SourceLine>& lines) {
-  size_t bytes = 0;
-  for (const SourceLine& line : lines)
+// Of the start of a function, with its name and the longer list of attributes.
+constexpr size_t kFunctionStartBytes = 64;
+
+size_t ReservedBytes(const DeferredFrames::Own& own) {
+  size_t bytes = own.function_start ? kFunctionStartBytes : 0;
+  for (const SourceLine& line : own.lines)
     bytes +=
         kLineBytes + TextBytes(line.function) + TextBytes(line.system_name) + TextBytes(line.file);
   return bytes;
@@ -27,12 +30,12 @@ size_t ReservedBytes(const std::vector<SourceLine>& lines) {
 
 }  // namespace
 
-void DeferredFrames::Add(int32_t location, std::vector<SourceLine> lines) {
-  reserved_bytes_ += ReservedBytes(lines);
-  frames_[location] = std::move(lines);
+void DeferredFrames::Add(int32_t location, Own own) {
+  reserved_bytes_ += ReservedBytes(own);
+  frames_[location] = std::move(own);
 }
 
-const std::vector<SourceLine>& DeferredFrames::Take(int32_t location) {
+const DeferredFrames::Own& DeferredFrames::Take(int32_t location) {
   const auto found = frames_.find(location);
   reserved_bytes_ -= ReservedBytes(found->second);
   taken_.emplace_back(location, std::move(found->second));
@@ -43,7 +46,7 @@ const std::vector<SourceLine>& DeferredFrames::Take(int32_t location) {
 std::vector<int32_t> DeferredFrames::Awaiting() const {
   std::vector<int32_t> locations;
   locations.reserve(frames_.size());
-  for (const auto& [location, lines] : frames_) locations.push_back(location);
+  for (const auto& [location, own] : frames_) locations.push_back(location);
   std::sort(locations.begin(), locations.end());
   return locations;
 }
@@ -60,10 +63,10 @@ std::vector<int32_t> DeferredFrames::Rollback() {
     reserved_bytes_ -= ReservedBytes(frame.second);
     return true;
   });
-  for (auto& [location, lines] : taken_) {
+  for (auto& [location, own] : taken_) {
     if (location >= mark_) continue;
     waiting_again.push_back(location);
-    Add(location, std::move(lines));
+    Add(location, std::move(own));
   }
   taken_.clear();
   return waiting_again;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,15 @@ namespace stackray {
 
 class DeferredFrames {
  public:
-  void Add(int32_t location, std::vector<SourceLine> lines);
+  // What is written of one of which nothing more comes.
+  struct Own {
+    std::vector<SourceLine> lines;
+    std::optional<uint64_t> function_start;
+  };
+  void Add(int32_t location, Own own);
   bool Awaits(int32_t location) const { return frames_.contains(location); }
-  // Ends the waiting. The frame's own lines, which live until the next call.
-  const std::vector<SourceLine>& Take(int32_t location);
+  // Ends the waiting. What is returned lives until the next call.
+  const Own& Take(int32_t location);
   // Locations that wait, ascending.
   std::vector<int32_t> Awaiting() const;
   // An upper bound of what the own lines of all that wait would add to a dictionary.
@@ -33,11 +39,11 @@ class DeferredFrames {
   std::vector<int32_t> Rollback();
 
  private:
-  using Frames = absl::flat_hash_map<int32_t, std::vector<SourceLine>>;
+  using Frames = absl::flat_hash_map<int32_t, Own>;
   Frames frames_;
   size_t reserved_bytes_ = 0;
   int32_t mark_ = 0;
-  std::vector<std::pair<int32_t, std::vector<SourceLine>>> taken_;  // Since the mark.
+  std::vector<std::pair<int32_t, Own>> taken_;  // Since the mark.
 };
 
 }  // namespace stackray

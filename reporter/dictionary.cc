@@ -1,6 +1,7 @@
 #include "reporter/dictionary.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -78,14 +79,28 @@ int32_t Dictionary::InternFunction(const SourceLine& line) {
 
 // Location: 1 mapping, 2 address, 3 lines {1 function, 2 line, 3 column}, 4 attributes.
 int32_t Dictionary::InternLocation(FrameType type, int32_t mapping, uint64_t address,
-                                   std::span<const SourceLine> lines) {
+                                   std::span<const SourceLine> lines,
+                                   std::optional<uint64_t> function_start) {
   const int32_t frame_type = InternAttribute(kFrameTypeAttribute, FrameTypeName(type));
   std::string location;
   wire::AppendNumber(1, Index(mapping), &location);
   wire::AppendNumber(2, address, &location);
+  const size_t before = location.size();
   AppendLines(lines, &location);
-  wire::AppendPacked(4, {&frame_type, 1}, &location);
+  if (function_start && location.size() == before) {
+    AppendFunctionStart(frame_type, *function_start, &location);
+  } else {
+    wire::AppendPacked(4, {&frame_type, 1}, &location);
+  }
   return locations_.Intern(location);
+}
+
+void Dictionary::AppendFunctionStart(int32_t frame_type, uint64_t function_start,
+                                     std::string* location) {
+  const int32_t start =
+      InternAttribute(kFunctionStartAttribute, static_cast<int64_t>(function_start));
+  const std::array<int32_t, 2> attributes = {frame_type, start};
+  wire::AppendPacked(4, attributes, location);
 }
 
 void Dictionary::AppendLines(std::span<const SourceLine> lines, std::string* location) {
@@ -108,23 +123,33 @@ int32_t Dictionary::InternLateLocation(FrameType type, int32_t mapping, uint64_t
   wire::AppendPacked(4, {&frame_type, 1}, &location);
   const int32_t before = locations();
   const int32_t index = locations_.Intern(location);
-  if (index >= before) late_[index].at = at;
+  if (index >= before) late_[index] = {.at = at, .frame_type = frame_type};
   return index;
 }
 
-size_t Dictionary::ExtraBytes(int32_t location, const LateLines& late) const {
-  const size_t body = locations_.Body(location).size();
-  return wire::BytesFieldBytes(body + late.encoded.size()) - wire::BytesFieldBytes(body);
+std::string Dictionary::LateBody(int32_t location, const LateLines& late) const {
+  std::string body(locations_.Body(location));
+  if (!late.attributes.empty()) body.replace(late.at, std::string::npos, late.attributes);
+  return body.insert(late.at, late.encoded);
 }
 
-void Dictionary::SetLines(int32_t location, std::span<const SourceLine> lines) {
+size_t Dictionary::ExtraBytes(int32_t location, const LateLines& late) const {
+  return wire::BytesFieldBytes(LateBody(location, late).size()) -
+         wire::BytesFieldBytes(locations_.Body(location).size());
+}
+
+void Dictionary::SetLines(int32_t location, std::span<const SourceLine> lines,
+                          std::optional<uint64_t> function_start) {
   const auto found = late_.find(location);
   if (found == late_.end()) return;
-  std::string encoded;
-  AppendLines(lines, &encoded);
-  late_bytes_ -= ExtraBytes(location, found->second);
-  found->second.encoded = std::move(encoded);
-  late_bytes_ += ExtraBytes(location, found->second);
+  LateLines& late = found->second;
+  late_bytes_ -= ExtraBytes(location, late);
+  late.encoded.clear();
+  late.attributes.clear();
+  AppendLines(lines, &late.encoded);
+  if (function_start && late.encoded.empty())
+    AppendFunctionStart(late.frame_type, *function_start, &late.attributes);
+  late_bytes_ += ExtraBytes(location, late);
 }
 
 // With the lines of the late ones in their place.
@@ -134,12 +159,13 @@ void Dictionary::AppendLocations(std::string* out) const {
     *out += locations_.encoded();
     return;
   }
-  std::string body;
   for (int32_t i = 0; i < locations_.size(); ++i) {
-    body = locations_.Body(i);
-    if (const auto late = late_.find(i); late != late_.end())
-      body.insert(late->second.at, late->second.encoded);
-    wire::AppendBytes(kLocationTable, body, out);
+    const auto late = late_.find(i);
+    if (late == late_.end()) {
+      wire::AppendBytes(kLocationTable, locations_.Body(i), out);
+    } else {
+      wire::AppendBytes(kLocationTable, LateBody(i, late->second), out);
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,15 +30,17 @@ class Dictionary {
   int32_t InternAttribute(std::string_view key, std::string_view text);
   int32_t InternAttribute(std::string_view key, int64_t number);
   int32_t InternMapping(const MappingInfo& info);
-  // A location without mapping has mapping 0 and address 0.
+  // A location without mapping has mapping 0 and address 0. `function_start` is written where no line is.
   int32_t InternLocation(FrameType type, int32_t mapping, uint64_t address,
-                         std::span<const SourceLine> lines);
+                         std::span<const SourceLine> lines,
+                         std::optional<uint64_t> function_start = std::nullopt);
   // A location whose lines come later, with SetLines(), or never. Until then it is known by its mapping and
   // address, so one place has one of them.
   int32_t InternLateLocation(FrameType type, int32_t mapping, uint64_t address);
   bool IsLate(int32_t location) const { return late_.contains(location); }
   // Of a late location; replaces what was set before.
-  void SetLines(int32_t location, std::span<const SourceLine> lines);
+  void SetLines(int32_t location, std::span<const SourceLine> lines,
+                std::optional<uint64_t> function_start = std::nullopt);
   void ClearLines(int32_t location) { SetLines(location, {}); }
   int32_t InternStack(std::span<const int32_t> locations);
 
@@ -59,10 +62,14 @@ class Dictionary {
   // A late location's lines, as they will stand in its message.
   struct LateLines {
     uint32_t at = 0;  // In the body: the attributes follow.
+    int32_t frame_type = 0;
     std::string encoded;
+    std::string attributes;  // In the place of the body's; empty: these.
   };
   int32_t InternFunction(const SourceLine& line);
   void AppendLines(std::span<const SourceLine> lines, std::string* location);
+  void AppendFunctionStart(int32_t frame_type, uint64_t function_start, std::string* location);
+  std::string LateBody(int32_t location, const LateLines& late) const;
   size_t ExtraBytes(int32_t location, const LateLines& late) const;
   void AppendLocations(std::string* out) const;
 

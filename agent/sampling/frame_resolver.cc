@@ -89,6 +89,8 @@ int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uin
       .type = FrameType::kNative, .mapping = MappingKeyOf(file, address), .address = address};
   if (policy_ != SymbolPolicy::kOff)
     symbols.lines = names_.Resolve(file.handle, *file.source, address);
+  if (policy_ != SymbolPolicy::kOff && symbols.lines.empty() && file.info.is_elf)
+    symbols.function_start = function_begins_.Find(file.handle, *file.source, address);
   if (batch.NeedsMapping(symbols.mapping))
     batch.DefineMapping(symbols.mapping, MappingOf(file.info, address));
   const auto held = held_.find(file.identity);
@@ -378,6 +380,7 @@ void FrameResolver::FollowCpus(std::span<const int> online) {
 void FrameResolver::Wipe() {
   if (runtimes_ != nullptr) runtimes_->Wipe();
   names_.Wipe();
+  function_begins_.Wipe();
   if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
@@ -392,8 +395,9 @@ void FrameResolver::SetCacheBytes(size_t bytes) {
 }
 
 size_t FrameResolver::cache_bytes() const {
-  return names_.bytes() + (runtimes_ == nullptr ? 0 : runtimes_->bytes()) +
-         (kernel_ ? kernel_->bytes() : 0) + (lines_ ? lines_->bytes() : 0);
+  return names_.bytes() + function_begins_.bytes() +
+         (runtimes_ == nullptr ? 0 : runtimes_->bytes()) + (kernel_ ? kernel_->bytes() : 0) +
+         (lines_ ? lines_->bytes() : 0);
 }
 
 }  // namespace stackray

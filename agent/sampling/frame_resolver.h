@@ -27,6 +27,7 @@
 #include "kernel/kernel_symbols.h"
 #include "kernel/raw_sample.h"
 #include "reporter/batch.h"
+#include "symbolizer/cfi/function_begins.h"
 #include "symbolizer/executable_files.h"
 #include "symbolizer/frame_names.h"
 
@@ -163,6 +164,7 @@ class FrameResolver {
   const SymbolPolicy policy_;
   const size_t name_cache_bytes_;  // Unless it was limited.
   FrameNames names_;
+  FunctionBegins function_begins_;
   std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
   std::vector<RangeFile> range_files_;        // Of the stack at hand, by range.

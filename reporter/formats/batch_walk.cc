@@ -13,9 +13,10 @@ namespace stackray {
 BatchWalk::Value BatchWalk::ReadValue(std::string_view any_value) const {
   Value value;
   EachField(any_value, [&](const WireField& field) {
-    if (IsBytes(field, 1) || IsBytes(field, 7)) value = {field.bytes, 0};
-    if (IsNumber(field, 3)) value = {{}, static_cast<int64_t>(field.value)};
-    if (IsNumber(field, 8)) value = {At(kStrings, AsIndex(field.value)), 0};
+    if (IsBytes(field, 1) || IsBytes(field, 7)) value = {.text = field.bytes};
+    if (IsNumber(field, 3))
+      value = {.number = static_cast<int64_t>(field.value), .is_number = true};
+    if (IsNumber(field, 8)) value = {.text = At(kStrings, AsIndex(field.value))};
     return true;
   });
   return value;
@@ -60,6 +61,7 @@ WalkedLine BatchWalk::ReadLine(std::string_view line) const {
 void BatchWalk::ReadFrame(uint32_t frame, WalkedFrame* out) const {
   out->type = out->mapping_path = {};
   out->address = 0;
+  out->function_start.reset();
   out->lines.clear();
   EachField(At(kLocations, frame), [&](const WireField& field) {
     if (IsNumber(field, 1) && field.value != 0) out->mapping_path = MappingPath(field.value);
@@ -69,6 +71,8 @@ void BatchWalk::ReadFrame(uint32_t frame, WalkedFrame* out) const {
     return EachNumber(field, [&](uint64_t index) {
       const auto [key, value] = Attribute(index);
       if (key == kFrameTypeAttribute) out->type = value.text;
+      if (key == kFunctionStartAttribute && value.is_number)
+        out->function_start = static_cast<uint64_t>(value.number);
       return true;
     });
   });

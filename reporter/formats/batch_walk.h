@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct WalkedFrame {
   std::string_view mapping_path;
   uint64_t address = 0;
   std::vector<WalkedLine> lines;  // Innermost inline first; empty: no name.
+  std::optional<uint64_t> function_start;
 };
 
 struct WalkedResource {
@@ -82,6 +84,7 @@ class BatchWalk {
   struct Value {  // Of an attribute: text, a number, or neither.
     std::string_view text;
     int64_t number = 0;
+    bool is_number = false;
   };
 
   explicit BatchWalk(std::string_view bytes) : bytes_(bytes) {}

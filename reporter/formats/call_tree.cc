@@ -39,7 +39,7 @@ uint32_t CallTree::AddLine(uint32_t parent, const ViewLocation& location, const 
   }
   if (frame.name == 0) {
     const std::string_view path = view_.Text(view_.mappings()[location.mapping].path);
-    frame.name = OwnText(AddressName(path, location.address));
+    frame.name = OwnText(AddressName(path, location.address, location.function_start));
   }
   return nodes_.Intern({parent, frames_.Intern(frame, true)}, true);
 }

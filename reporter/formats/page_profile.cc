@@ -146,12 +146,13 @@ void PageProfile::ReadLocation(const BatchWalk& batch, uint32_t location, BatchI
   for (size_t i = frame.lines.size(); i-- > 0;) {
     const WalkedLine& line = frame.lines[i];
     const bool has_file = !frame.mapping_path.empty();
-    const CallFrame call{.name = line.function.empty()
-                                     ? Intern(AddressName(frame.mapping_path, frame.address))
-                                     : Intern(line.function),
-                         .type = Intern(frame.type),
-                         .file = Intern(has_file ? PathBaseName(frame.mapping_path) : line.file),
-                         .inlined = i + 1 < frame.lines.size() ? 1u : 0u};
+    const CallFrame call{
+        .name = line.function.empty()
+                    ? Intern(AddressName(frame.mapping_path, frame.address, frame.function_start))
+                    : Intern(line.function),
+        .type = Intern(frame.type),
+        .file = Intern(has_file ? PathBaseName(frame.mapping_path) : line.file),
+        .inlined = i + 1 < frame.lines.size() ? 1u : 0u};
     ids->frame_ids.push_back(tables_.frames.Intern(call, true));
   }
   ids->chains[location] = {first, static_cast<uint32_t>(frame.lines.size())};

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/gzip.h"
+#include "reporter/formats/text.h"
 #include "reporter/formats/wire.h"
 
 namespace stackray {
@@ -182,8 +183,9 @@ class PprofWriter {
     for (uint32_t line = item.first_line; line != 0; line = view_.lines()[line].next) {
       AddLine(view_.lines()[line], &location);
     }
-    // pprof shows a location without name and mapping as nothing at all.
-    if (item.first_line == 0 && item.mapping == 0) AddLine({}, &location);
+    // pprof shows a location without name and mapping as nothing at all, and one without a name by its address.
+    if (item.first_line == 0 && (item.mapping == 0 || item.function_start))
+      AddNamelessLine(item, &location);
     out_.AddBytes(profile_fields::kLocation, location.bytes());
   }
 
@@ -191,12 +193,23 @@ class PprofWriter {
     const std::string_view system_name = view_.Text(item.system_name);
     const std::string_view function = view_.Text(item.function);
     const std::string_view name = !function.empty() ? function : system_name;
-    const Function content{Text(name.empty() ? "[unknown]" : name),
-                           Text(system_name.empty() ? name : system_name),
-                           Text(view_.Text(item.file))};
+    AddLineOf({Text(name.empty() ? "[unknown]" : name),
+               Text(system_name.empty() ? name : system_name), Text(view_.Text(item.file))},
+              item.line, location);
+  }
+
+  // The mapping stays one whose functions have to be looked for.
+  void AddNamelessLine(const ViewLocation& item, WireWriter* location) {
+    if (!item.function_start) return AddLine({}, location);
+    const std::string name = AddressName(view_.Text(view_.mappings()[item.mapping].path),
+                                         item.address, item.function_start);
+    AddLineOf({Text(name), Text(name), 0}, 0, location);
+  }
+
+  void AddLineOf(const Function& function, int64_t number, WireWriter* location) {
     WireWriter line;
-    line.AddNumber(line_fields::kFunctionId, functions_.Intern(content, true));
-    line.AddNumber(line_fields::kLine, static_cast<uint64_t>(std::max<int64_t>(item.line, 0)));
+    line.AddNumber(line_fields::kFunctionId, functions_.Intern(function, true));
+    line.AddNumber(line_fields::kLine, static_cast<uint64_t>(std::max<int64_t>(number, 0)));
     location->AddBytes(location_fields::kLine, line.bytes());
   }
 

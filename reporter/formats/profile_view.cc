@@ -136,7 +136,8 @@ uint32_t ProfileView::InternLocation(const DecodedFrame& frame, bool may_add) {
                       strings_.Intern(frame.build_id, may_add)};
   ViewLocation location{.type = strings_.Intern(frame.type, may_add),
                         .first_line = InternLines(frame.lines, may_add),
-                        .address = frame.address};
+                        .address = frame.address,
+                        .function_start = frame.function_start};
   if (mapping.path == kNoId || mapping.build_id == kNoId || location.type == kNoId ||
       location.first_line == kNoId) {
     return kNoId;

@@ -18,6 +18,7 @@
 #define STACKRAY_REPORTER_FORMATS_PROFILE_VIEW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,10 +68,11 @@ struct ViewLocation {
   uint32_t mapping = 0;     // Id of a mapping; 0: none.
   uint32_t first_line = 0;  // Id of its innermost line; 0: no name.
   uint64_t address = 0;
+  std::optional<uint64_t> function_start = std::nullopt;  // Of one without a name.
   friend bool operator==(const ViewLocation&, const ViewLocation&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ViewLocation& l) {
-    return H::combine(std::move(h), l.type, l.mapping, l.first_line, l.address);
+    return H::combine(std::move(h), l.type, l.mapping, l.first_line, l.address, l.function_start);
   }
 };
 

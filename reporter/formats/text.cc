@@ -122,8 +122,11 @@ std::string EscapeHtml(std::string_view text) {
   return escaped;
 }
 
-std::string AddressName(std::string_view path, uint64_t address) {
+std::string AddressName(std::string_view path, uint64_t address,
+                        std::optional<uint64_t> function_start) {
   const std::string_view file = PathBaseName(path);
+  if (function_start)
+    return fmt::format("[{}·fn_{:x}]", file.empty() ? "unknown" : file, *function_start);
   if (file.empty() && address == 0) return "[unknown]";
   return fmt::format("[{}+{:#x}]", file.empty() ? "unknown" : file, address);
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,8 +54,10 @@ std::string Concat(const Parts&... parts) {
   return text;
 }
 
-// The name shown for code without one: "[FILE+0xADDRESS]", FILE the base name of `path`.
-std::string AddressName(std::string_view path, uint64_t address);
+// The name shown for code without one: "[FILE·fn_START]" where it is known where its function begins, so that all of a function
+// has one name, else "[FILE+0xADDRESS]". FILE is the base name of `path`.
+std::string AddressName(std::string_view path, uint64_t address,
+                        std::optional<uint64_t> function_start);
 
 }  // namespace stackray
 

@@ -42,6 +42,8 @@ FrameSymbols BatchEvents::Resolve(const FrameKey& key) const {
   if (key.type() == FrameType::kNative) symbols.mapping = key.owner();
   if (key.type() == FrameType::kKernel) symbols.mapping = 100;
   symbols.address = key.word0 * 0x11;
+  if (key.type() == FrameType::kNative && key.word0 % 2 == 0)
+    symbols.function_start = symbols.address & ~uint64_t{0xff};
   const uint32_t lines = key.type() == FrameType::kPython ? 1 : Next(&random, 4);
   for (uint32_t i = 0; i < lines; ++i) {
     SourceLine line{.function = Text(&random),

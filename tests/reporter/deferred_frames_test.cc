@@ -62,6 +62,48 @@ DecodedBatch SealAndCheck(BatchBuilder batch) {
   return decoded.ok() ? *std::move(decoded) : DecodedBatch{};
 }
 
+// The start of its function holds the addresses of one function together that has no name.
+TEST(DeferredFrames, OneWithoutLinesSaysWhereItsFunctionBegins) {
+  for (const bool is_named_late : {false, true}) {
+    BatchBuilder batch({});
+    Prepare(batch);
+    FrameSymbols symbols = Symbols(0x1234, "");
+    symbols.function_start = 0x1200;
+    const int32_t frame = batch.DeferFrame(Key(0x1234), symbols);
+    AddOne(batch, {frame});
+    const size_t reserved = batch.encoded_bytes();
+    batch.CompleteFrame(frame, is_named_late ? Inlined("outer") : std::vector<SourceLine>(),
+                        kNoLimit);
+    const size_t promised = batch.encoded_bytes();
+    EXPECT_TRUE(is_named_late || promised <= reserved);
+    const SealedBatchPtr sealed = std::move(batch).Seal(kStart, kEnd);
+    ASSERT_NE(sealed, nullptr);
+    EXPECT_EQ(sealed->bytes.size(), promised);
+    EXPECT_EQ(Violations(sealed->bytes), "");
+    const DecodedFrame decoded = DecodeBatch(sealed->bytes).value().frames.at(frame);
+    EXPECT_EQ(decoded.function_start.has_value(), !is_named_late);
+    if (!is_named_late) EXPECT_EQ(*decoded.function_start, 0x1200u);
+  }
+}
+
+TEST(DeferredFrames, TheStartOfAFunctionComesWithoutAnAnswerToo) {
+  BatchBuilder batch({});
+  Prepare(batch);
+  FrameSymbols symbols = Symbols(0x1234, "");
+  symbols.function_start = 0x1200;
+  const int32_t late = batch.DeferFrame(Key(0x1234), symbols);
+  symbols.address = 0x1238;
+  const int32_t now = batch.DefineFrame(Key(0x1238), symbols);
+  symbols.address = 0x123c;
+  symbols.lines.push_back({.function = "named"});
+  const int32_t named = batch.DefineFrame(Key(0x123c), symbols);
+  AddOne(batch, {late, now, named});
+  const DecodedBatch decoded = SealAndCheck(std::move(batch));
+  EXPECT_EQ(decoded.frames.at(late).function_start, 0x1200u);
+  EXPECT_EQ(decoded.frames.at(now).function_start, 0x1200u);
+  EXPECT_EQ(decoded.frames.at(named).function_start, std::nullopt);
+}
+
 TEST(DeferredFrames, LinesThatCameAreInTheBatch) {
   BatchBuilder batch({});
   Prepare(batch);

@@ -29,6 +29,7 @@ void ExpectSameFrames(const BatchWalk& walk, const DecodedBatch& batch) {
     ASSERT_EQ(frame.type, other.type);
     ASSERT_EQ(frame.mapping_path, other.mapping_path);
     ASSERT_EQ(frame.address, other.address);
+    ASSERT_EQ(frame.function_start, other.function_start);
     ASSERT_EQ(frame.lines.size(), other.lines.size());
     for (size_t k = 0; k < frame.lines.size(); ++k) {
       ASSERT_EQ(frame.lines[k].function, other.lines[k].function);

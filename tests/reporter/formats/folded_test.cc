@@ -48,6 +48,17 @@ TEST(Folded, FramesWithoutNameShowFileAndAddress) {
             "app;[vmlinux+0xffffffff81000010]_[k] 8\n");
 }
 
+TEST(Folded, AddressesOfOneFunctionWithoutNameAreOneFrame) {
+  TestBatch test;
+  const int32_t app = test.Process(42, "app", "/usr/bin/app");
+  for (const uint64_t address : {0x4330, 0x4336, 0x4400}) {
+    const int32_t frame = test.Nameless("/usr/bin/gzip", address);
+    test.batch.frames[frame].function_start = address < 0x4400 ? 0x4330 : 0x4400;
+    test.Sample(app, {frame}, 1);
+  }
+  EXPECT_EQ(Folded(test), "app;[gzip·fn_4330] 2\napp;[gzip·fn_4400] 1\n");
+}
+
 TEST(Folded, LineWithoutAnyNameIsNoName) {
   TestBatch test;
   const int32_t app = test.Process(42, "app", "/usr/bin/app");

@@ -74,6 +74,22 @@ TEST_F(Pprof, TopAddsUp) {
   EXPECT_THAT(samples, HasSubstr("10, 100% of 10 total"));
 }
 
+TEST_F(Pprof, AddressesOfOneFunctionWithoutNameAddUp) {
+  TestBatch test;
+  const int32_t app = test.Process(42, "app", "/usr/bin/app");
+  for (const uint64_t address : {0x4330, 0x4336}) {
+    const int32_t frame = test.Nameless("/usr/bin/gzip", address);
+    test.batch.frames[frame].function_start = 0x4330;
+    test.Sample(app, {frame}, 1);
+  }
+  ProfileView view;
+  view.Add(test.batch);
+  EXPECT_THAT(Show(view, "-top -sample_index=samples"),
+              ContainsRegex("2 +100% +100% +2 +100% +\\[gzip·fn_4330\\]"));
+  // Who has the file's symbols may still name it.
+  EXPECT_THAT(Show(view, "-raw"), ContainsRegex("/usr/bin/gzip *\n"));
+}
+
 TEST_F(Pprof, LabelsFilter) {
   const std::string top = Show(Example(), "-top -tagfocus=thread=worker");
   EXPECT_THAT(top, HasSubstr("40ms, 40.00% of 100ms total"));
