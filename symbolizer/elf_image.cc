@@ -117,6 +117,8 @@ absl::Status ElfImage::ReadProgramHeaders(const ByteSource& source, const Elf64_
       note_segments_.emplace_back(program.p_offset, program.p_filesz);
     } else if (program.p_type == PT_GNU_EH_FRAME) {
       eh_frame_header_address_ = program.p_vaddr;
+    } else if (program.p_type == PT_DYNAMIC) {
+      dynamic_ = Dynamic{.address = program.p_vaddr, .size_bytes = program.p_filesz};
     } else if (program.p_type == kGnuSframe) {
       sframe_address_ = program.p_vaddr;
     }

@@ -55,6 +55,11 @@ class ElfImage {
 
   // PT_GNU_EH_FRAME's address (the .eh_frame_hdr), which survives stripping of section headers.
   std::optional<uint64_t> eh_frame_header_address() const { return eh_frame_header_address_; }
+  // PT_DYNAMIC's address and size: what the dynamic loader reads, and so is there in every dynamic file.
+  struct Dynamic {
+    uint64_t address = 0, size_bytes = 0;
+  };
+  std::optional<Dynamic> dynamic() const { return dynamic_; }
   // PT_GNU_SFRAME's (the .sframe), likewise.
   std::optional<uint64_t> sframe_address() const { return sframe_address_; }
 
@@ -82,6 +87,7 @@ class ElfImage {
   std::vector<ElfSection> sections_;
   std::vector<std::pair<uint64_t, uint64_t>> note_segments_;  // File offset, bytes of each PT_NOTE.
   std::optional<uint64_t> eh_frame_header_address_, sframe_address_;
+  std::optional<Dynamic> dynamic_;
   std::vector<std::vector<uint8_t>> notes_;
 };
 

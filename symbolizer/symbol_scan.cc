@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "symbolizer/dynamic_symbols.h"
 #include "symbolizer/plt_symbols.h"
 
 namespace stackray {
@@ -37,10 +38,24 @@ uint32_t PreferenceOf(const Elf64_Sym& symbol) {
   return preference;
 }
 
-// Sections of code by address.
-std::vector<const ElfSection*> CodeSections(const ElfImage& image) {
+// Executable segments as sections, for a file that has none of code.
+std::vector<ElfSection> CodeSegments(const ElfImage& image) {
+  std::vector<ElfSection> code;
+  if (std::any_of(image.sections().begin(), image.sections().end(), IsCode)) return code;
+  for (const ElfSegment& segment : image.segments())
+    if (segment.executable)
+      code.push_back({.type = SHT_PROGBITS,
+                      .flags = SHF_ALLOC | SHF_EXECINSTR,
+                      .address = segment.address,
+                      .file_offset = segment.file_offset,
+                      .size_bytes = segment.file_bytes});
+  return code;
+}
+
+// Of code, by address.
+std::vector<const ElfSection*> CodeSections(const std::vector<ElfSection>& all) {
   std::vector<const ElfSection*> sections;
-  for (const ElfSection& section : image.sections())
+  for (const ElfSection& section : all)
     if (IsCode(section)) sections.push_back(&section);
   std::stable_sort(sections.begin(), sections.end(), [](const ElfSection* a, const ElfSection* b) {
     return a->address < b->address;
@@ -51,8 +66,12 @@ std::vector<const ElfSection*> CodeSections(const ElfImage& image) {
 class Scan {
  public:
   Scan(const ElfImage& image, const ByteSource& source, size_t max_symbols, ScannedSymbols& out)
-      : image_(image), source_(source), max_symbols_(max_symbols), out_(out) {
-    code_ = CodeSections(image);
+      : image_(image),
+        source_(source),
+        max_symbols_(max_symbols),
+        out_(out),
+        segments_(CodeSegments(image)),
+        code_(CodeSections(segments_.empty() ? image.sections() : segments_)) {
     if (!code_.empty()) out_.base = code_.front()->address;
   }
 
@@ -65,14 +84,29 @@ class Scan {
       return;
     const ElfSection& strings = image_.sections()[section.link];
     if (strings.type != SHT_STRTAB) return;
-    out_.strings[table == kDynamicName] = {strings.file_offset, strings.size_bytes};
-    const uint64_t count = std::min(section.size_bytes / sizeof(Elf64_Sym), kMaxSymbolsRead);
+    Table(section.file_offset, section.size_bytes / sizeof(Elf64_Sym),
+          {strings.file_offset, strings.size_bytes}, table);
+  }
+
+  // As the dynamic loader finds them.
+  void DynamicTable() {
+    const absl::StatusOr<DynamicSymbols> found = FindDynamicSymbols(image_, source_);
+    if (absl::IsUnavailable(found.status())) status_ = found.status();
+    if (found.ok())
+      Table(found->file_offset, found->count, {found->names_offset, found->names_size_bytes},
+            kDynamicName);
+  }
+
+  void Table(uint64_t file_offset, uint64_t count, const StringTablePlace& strings,
+             NameReference table) {
+    out_.strings[table == kDynamicName] = strings;
+    count = std::min(count, kMaxSymbolsRead);
     std::vector<Elf64_Sym> symbols;
     for (uint64_t i = 0; i < count && out_.candidates.size() < max_symbols_; i += symbols.size()) {
       symbols.resize(std::min(kSymbolsPerRead, count - i));
       const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(symbols.data()),
                                      symbols.size() * sizeof(Elf64_Sym));
-      status_ = source_.ReadAt(section.file_offset + i * sizeof(Elf64_Sym), bytes);
+      status_ = source_.ReadAt(file_offset + i * sizeof(Elf64_Sym), bytes);
       if (!status_.ok()) return;
       for (const Elf64_Sym& symbol : symbols) Add(symbol, table);
     }
@@ -106,7 +140,9 @@ class Scan {
  private:
   // The section of code that holds the symbol, or nullptr.
   const ElfSection* SectionOf(const Elf64_Sym& symbol) const {
-    if (symbol.st_shndx == SHN_XINDEX) {  // More than 65,279 sections: found by its address.
+    // More than 65,279 sections, or none: found by its address.
+    const bool is_here = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS;
+    if (symbol.st_shndx == SHN_XINDEX || (!segments_.empty() && is_here)) {
       const auto next = std::upper_bound(
           code_.begin(), code_.end(), symbol.st_value,
           [](uint64_t address, const ElfSection* section) { return address < section->address; });
@@ -121,7 +157,8 @@ class Scan {
   const ByteSource& source_;
   const size_t max_symbols_;
   ScannedSymbols& out_;
-  std::vector<const ElfSection*> code_;
+  const std::vector<ElfSection> segments_;  // In the place of sections of code; else empty.
+  const std::vector<const ElfSection*> code_;
   absl::Status status_;
 };
 
@@ -143,6 +180,8 @@ absl::StatusOr<ScannedSymbols> ScanSymbols(const ElfImage& image, const ByteSour
     }
     if (scan.failed()) return absl::UnavailableError("cannot read the symbols");
   }
+  if (!has_symtab && !has_dynsym) scan.DynamicTable();
+  if (scan.failed()) return absl::UnavailableError("cannot read the symbols");
   // Behind every real symbol, so that a symbol table's own name for a stub wins.
   for (const PltEntry& entry : FindPltEntries(image, source))
     scan.AddRange(entry.address, entry.size_bytes, entry.name | kDynamicName | kPltName, 3u << 28);

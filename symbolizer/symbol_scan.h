@@ -40,11 +40,12 @@ struct StringTablePlace {
 using StringTables = std::array<StringTablePlace, 2>;
 
 struct ScannedSymbols {
-  uint64_t base = 0;  // Lowest address of an executable section.
+  uint64_t base = 0;  // Lowest address of an executable section; without sections, of a segment.
   StringTables strings;
   std::vector<SymbolCandidate> candidates;  // In no order.
 };
 
+// Where no section header leads to symbols, those of the dynamic loader count (dynamic_symbols.h).
 // Memory: 16 bytes a candidate, at most `max_symbols` of them; what is over is left out.
 // Errors: Unavailable (I/O error). Symbols outside of the file are left out.
 absl::StatusOr<ScannedSymbols> ScanSymbols(const ElfImage& image, const ByteSource& source,

@@ -216,6 +216,16 @@ Bytes WithoutRules(Bytes file) {
   return file;
 }
 
+// The same without section headers: symbols are found as the dynamic loader finds them.
+Bytes WithoutSections(Bytes file) {
+  Elf64_Ehdr header;
+  if (file.size() < sizeof(header)) return {};
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+  std::memcpy(file.data(), &header, sizeof(header));
+  return file;
+}
+
 template <typename Record>
 Bytes RecordBytes(Record record, uint16_t type, size_t names_bytes) {
   Bytes bytes(sizeof(record) + names_bytes);
@@ -292,6 +302,7 @@ int main(int argument_count, char** arguments) {
     const Bytes file = ReadPart(path, kMaxSeedBytes);
     Write(folder, "elf_" + std::to_string(++number), file);
     Write(folder, "no_rules_" + std::to_string(number), WithoutRules(file));
+    Write(folder, "no_sections_" + std::to_string(number), WithoutSections(file));
     Write(folder, "page_" + std::to_string(number), FirstUnwindPage(file));
   }
   for (const char* path : {"/proc/kallsyms", "/proc/modules", "/proc/self/maps", "/proc/self/stat",
