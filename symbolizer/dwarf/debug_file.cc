@@ -6,6 +6,7 @@
 #include "symbolizer/debug_links.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/dwarf/entry_names.h"
+#include "symbolizer/inlined_cut.h"
 
 namespace stackray::dwarf {
 namespace {
@@ -137,10 +138,14 @@ std::vector<SourceLine> DebugFile::ResolveIn(UnitIndex& index, uint64_t address,
     return lines;
   }
   const std::vector<InlinedCall> calls = InlinedCallsAt(code, *function, address, budget);
-  for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-    lines.push_back(
-        MakeLine(FollowReference(info, code, call->origin), position, unit, index.lines, budget));
-    position = {call->call_file, call->call_line, call->call_column};
+  const InlinedCut cut(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {  // From the innermost on.
+    const InlinedCall& call = calls[calls.size() - 1 - i];
+    if (i == cut.begin && cut.count() > 0) lines.push_back(cut.Line());
+    if (!cut.Holds(i))
+      lines.push_back(
+          MakeLine(FollowReference(info, code, call.origin), position, unit, index.lines, budget));
+    position = {call.call_file, call.call_line, call.call_column};
   }
   lines.push_back(MakeLine({&info, *function}, position, unit, index.lines, budget));
   return lines;

@@ -43,7 +43,8 @@ class DebugFile {
   static std::unique_ptr<DebugFile> Open(const ByteSource& source, DebugFileSettings settings);
 
   // Innermost first. The last one is the function that the code belongs to; it has no name where
-  // only the line is known. Empty: the file says nothing of the address.
+  // only the line is known. Empty: the file says nothing of the address. Where very many are inlined
+  // (inlined_cut.h), those in the middle are left out.
   std::vector<SourceLine> Resolve(uint64_t elf_address);
   // Neither this file nor dwz's common one was overwritten since they were opened.
   bool IsUnchanged() const {

@@ -113,13 +113,15 @@ std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uin
   struct OpenCall {
     InlinedCall call;
     uint64_t depth;
+    uint64_t number;  // Of all calls, in their order.
   };
   std::vector<OpenCall> path,
       found;  // The calls that the entry at hand is in; those that hold the address.
   const bool children_hold_more = SaysFirstPieceOnly(unit);
   EntryReader reader(unit, budget);
   reader.Seek(function);
-  uint64_t depth = 0;    // Of the entry at hand below the function, which is at 0.
+  uint64_t depth = 0;  // Of the entry at hand below the function, which is at 0.
+  uint64_t number = 0;
   uint64_t skipped = 0;  // Entries deeper than this are of code elsewhere, while not 0.
   do {
     const Abbreviation* entry = reader.Next();
@@ -137,9 +139,15 @@ std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uin
     } else {
       CodePlace place;
       const InlinedCall call = ReadCall(reader, &place);
-      if (path.size() < kMaxInlineDepth) path.push_back({call, depth});
+      if (path.size() < kMaxInlineDepth) path.push_back({call, depth, ++number});
       if (Holds(unit, place, address, budget)) {
-        if (budget.Spend(path.size())) found = path;
+        const bool is_next = found.size() + 1 == path.size() && !found.empty() &&
+                             found.back().number == path[path.size() - 2].number;
+        if (is_next) {
+          found.push_back(path.back());
+        } else if (budget.Spend(path.size())) {
+          found = path;
+        }
       } else if (!children_hold_more) {
         skipped = depth;
       }

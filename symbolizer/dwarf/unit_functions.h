@@ -37,9 +37,9 @@ struct InlinedCall {
   uint64_t call_file = 0, call_line = 0, call_column = 0;
 };
 
-// The inlined calls at `address` within the function whose entry is at `function`, outermost first. At
-// most kMaxInlineDepth, the outermost ones.
-inline constexpr size_t kMaxInlineDepth = 120;
+// The inlined calls at `address` within the function whose entry is at `function`, outermost first. Deeper ones than
+// kMaxInlineDepth, which no compiler writes, are left out.
+inline constexpr size_t kMaxInlineDepth = 4096;
 std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uint64_t address,
                                         WorkBudget& budget);
 

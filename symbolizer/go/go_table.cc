@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "symbolizer/go/go_function.h"
+#include "symbolizer/inlined_cut.h"
 
 namespace stackray {
 
@@ -52,6 +53,7 @@ std::vector<SourceLine> GoTable::Resolve(const ByteSource& source, uint64_t elf_
     lines.push_back(std::move(line));
     pc = call->parent_pc;
   }
+  if (lines.size() == kMaxInlined) lines.push_back({.function = InlinedCut::LineText("more")});
   lines.push_back({.function = own_name, .start_line = function->start_line});
   return lines;
 }

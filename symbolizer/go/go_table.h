@@ -5,7 +5,8 @@
 // generic functions have "[...]" for their types.
 //
 // Input:   a foreign file, so nothing in it is trusted. A question looks at 4 Mi steps of value tables at most and
-//          follows 120 inlined calls; what is over that is left out, the function itself is not.
+//          follows 120 inlined calls from the innermost on. A line says that more are left out (inlined_cut.h); the
+//          function itself is not.
 // Memory:  the layout alone, some 200 bytes. Everything is read again for every question.
 // Threads: immutable after Open().
 #ifndef STACKRAY_SYMBOLIZER_GO_GO_TABLE_H_

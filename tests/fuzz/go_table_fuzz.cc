@@ -11,7 +11,7 @@ namespace {
 
 void Ask(const stackray::GoTable& table, const stackray::ByteSource& source, uint64_t address) {
   const auto lines = table.Resolve(source, address);
-  if (lines.size() > stackray::GoTable::kMaxInlined + 1) std::abort();
+  if (lines.size() > stackray::GoTable::kMaxInlined + 2) std::abort();
   for (const stackray::SourceLine& line : lines)
     if (line.function.empty() || line.line < 0 || line.start_line < 0 || line.file.size() > 4096)
       std::abort();

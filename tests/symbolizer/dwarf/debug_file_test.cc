@@ -2,6 +2,7 @@
 #include "symbolizer/dwarf/debug_file.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/symbolizer/dwarf/line_oracle.h"
@@ -86,6 +87,37 @@ TEST(DebugFile, RelativeDirectoriesOfUnitsStandOnce) {
       ++known;
     }
   EXPECT_GT(known, 100u);
+}
+
+// 800 functions, each inlined into the one before: the innermost are where the time is spent.
+TEST(DebugFile, OfVeryManyInlinedFunctionsTheInnermostStay) {
+  if (!HasTool("g++")) GTEST_SKIP() << "no g++ here";
+  const TemporaryDirectory directory;
+  const std::string program = directory.File("program");
+  const std::string source = STACKRAY_SOURCE_DIR "/tests/symbolizer/dwarf/programs/deep_inlines.cc";
+  RunLines(
+      fmt::format("g++ -std=c++17 -O1 -g -ftemplate-depth=1000 '{}' -o '{}'", source, program));
+  const auto opened = OpenFile(program);
+  ASSERT_TRUE(opened);
+  const auto file = dwarf::DebugFile::Open(*opened->source, SettingsFor(program));
+  ASSERT_NE(file, nullptr);
+  std::vector<SourceLine> deepest;
+  for (const uint64_t address : RandomTextAddresses(program, 5000)) {
+    std::vector<SourceLine> lines = file->Resolve(address);
+    if (lines.empty() || lines[0].function != "void Level<0>(unsigned int)") continue;
+    deepest = std::move(lines);
+    break;
+  }
+  ASSERT_EQ(deepest.size(), 100u + 1 + 20 + 1);
+  EXPECT_THAT(deepest[0].line, testing::AnyOf(8, 9));
+  EXPECT_EQ(deepest[99].function, "void Level<99>(unsigned int)");
+  EXPECT_EQ(deepest[99].line, 14);
+  EXPECT_EQ(deepest[100].function, "[cut: 681 more inlined functions]");
+  EXPECT_EQ(deepest[101].function, "void Level<781>(unsigned int)");
+  EXPECT_EQ(deepest[120].function, "void Level<800>(unsigned int)");
+  EXPECT_EQ(deepest[120].line, 14);
+  EXPECT_EQ(deepest[121].function, "main");
+  EXPECT_EQ(deepest[121].line, 18);
 }
 
 class PackedSections : public testing::TestWithParam<const char*> {};
