@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace stackray {
 namespace {
@@ -57,6 +61,40 @@ UniqueFd OpenQuietly(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
+// What a range of one file needs of it besides its inode.
+void TakeStat(const struct stat& info, code_range* range) {
+  range->file_size_bytes = static_cast<uint64_t>(info.st_size);
+  range->file_mtime_s = info.st_mtim.tv_sec;
+  range->file_mtime_ns = static_cast<uint32_t>(info.st_mtim.tv_nsec);
+}
+
+bool StatRange(uint32_t pid, code_range* range) {
+  struct stat info;
+  if (stat(MapFile(pid, range->start, range->end).c_str(), &info) != 0) return false;
+  TakeStat(info, range);
+  return true;
+}
+
+// The ioctl PROCMAP_QUERY of /proc/PID/maps and its structure (include/uapi/linux/fs.h of Linux 6.11).
+struct MappingQuery {
+  uint64_t size_bytes = sizeof(MappingQuery), flags = 0, address = 0;
+  uint64_t start = 0, end = 0, permissions = 0, page_bytes = 0, offset = 0, inode = 0;
+  uint32_t major = 0, minor = 0, name_bytes = 0, build_id_bytes = 0;
+  uint64_t name = 0, build_id = 0;
+};
+static_assert(sizeof(MappingQuery) == 104);
+constexpr uint64_t kQueryExecutable = 4;
+constexpr unsigned long kMappingQuery = _IOWR('f', 17, MappingQuery);
+
+absl::Status Ask(int maps, MappingQuery* query) {
+  if (ioctl(maps, kMappingQuery, query) == 0) return absl::OkStatus();
+  switch (errno) {
+    case ENOENT: return absl::NotFoundError("no such mapping");
+    case ENOTTY: return absl::UnimplementedError("this kernel cannot say one mapping");
+    default: return absl::FailedPreconditionError("the process is gone");
+  }
+}
+
 struct MapsLine {
   uint64_t start = 0, end = 0, offset = 0, inode = 0;
   uint32_t major = 0, minor = 0;
@@ -88,14 +126,17 @@ absl::Status VisitMappings(uint32_t pid, Visit visit) {
   return absl::OkStatus();
 }
 
-// Another mapping of the same file, when the sampled one has changed its bounds meanwhile.
+// Another mapping of the same file, when the sampled one has changed its bounds meanwhile. There may be tens of thousands of
+// them, all of one file that is another by now: some tries are enough.
 absl::StatusOr<OpenedFile> OpenByInode(uint32_t pid, const code_range& range) {
+  constexpr int kMostTries = 16;
   OpenedFile file;
+  int tries = 0;
   absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
     if (mapping.inode != range.file.inode) return true;
     UniqueFd fd = OpenQuietly(MapFile(pid, mapping.start, mapping.end));
     if (!fd.valid()) fd = OpenQuietly(fmt::format("/proc/{}/root{}", pid, mapping.path));
-    if (!fd.valid() || !IsSampledFile(fd.get(), range)) return true;
+    if (!fd.valid() || !IsSampledFile(fd.get(), range)) return ++tries < kMostTries;
     file.fd = std::move(fd);
     TakePath(pid, std::string(mapping.path), &file);
     return false;
@@ -104,6 +145,24 @@ absl::StatusOr<OpenedFile> OpenByInode(uint32_t pid, const code_range& range) {
   if (!file.fd.valid()) return absl::NotFoundError("the mapping is gone");
   return file;
 }
+
+// Files that were asked for already.
+class KnownFiles {
+ public:
+  void Fill(uint32_t pid, code_range* range) {
+    const auto key = std::pair(range->file.device, range->file.inode);
+    if (const auto known = files_.find(key); known != files_.end()) {
+      range->file_size_bytes = known->second.file_size_bytes;
+      range->file_mtime_s = known->second.file_mtime_s;
+      range->file_mtime_ns = known->second.file_mtime_ns;
+    } else if (files_.size() < kMostStats && StatRange(pid, range)) {
+      files_[key] = *range;
+    }
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint64_t>, code_range> files_;  // By device and inode.
+};
 
 }  // namespace
 
@@ -156,6 +215,7 @@ absl::StatusOr<OpenedFile> OpenProgramFile(uint32_t pid, const file_key& key,
 
 absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid) {
   std::vector<code_range> ranges;
+  KnownFiles files;
   absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
     if (!mapping.executable) return true;
     code_range range = {};
@@ -168,18 +228,38 @@ absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid) {
     if (range.kind == RANGE_FILE) {
       range.file.inode = mapping.inode;
       range.file.device = mapping.major << 20 | mapping.minor;
-      struct stat info;
-      if (stat(MapFile(pid, mapping.start, mapping.end).c_str(), &info) == 0) {
-        range.file_size_bytes = static_cast<uint64_t>(info.st_size);
-        range.file_mtime_s = info.st_mtim.tv_sec;
-        range.file_mtime_ns = static_cast<uint32_t>(info.st_mtim.tv_nsec);
-      }
+      files.Fill(pid, &range);
     }
     if (mapping.path != "[vsyscall]") ranges.push_back(range);
     return true;
   });
   if (!status.ok()) return status;
   return ranges;
+}
+
+absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address) {
+  const UniqueFd maps = OpenQuietly(fmt::format("/proc/{}/maps", pid));
+  if (!maps.valid()) return absl::FailedPreconditionError("the process is gone");
+  MappingQuery query{.flags = kQueryExecutable, .address = address};
+  if (absl::Status status = Ask(maps.get(), &query); !status.ok()) return status;
+  code_range range = {};
+  range.start = query.start;
+  range.end = query.end;
+  if (query.inode != 0) {
+    range.kind = RANGE_FILE;
+    range.file_offset = query.offset;
+    range.file = {.inode = query.inode, .device = query.major << 20 | query.minor};
+    StatRange(pid, &range);
+    return range;
+  }
+  char name[16] = {};
+  MappingQuery named{.flags = kQueryExecutable, .address = address};
+  named.name = reinterpret_cast<uint64_t>(name);
+  named.name_bytes = sizeof(name);
+  const bool is_vdso = Ask(maps.get(), &named).ok() && std::string_view(name) == "[vdso]";
+  range.kind = is_vdso ? RANGE_VDSO : RANGE_ANON;
+  range.file_offset = is_vdso ? 0 : range.start;
+  return range;
 }
 
 }  // namespace stackray

@@ -37,9 +37,15 @@ absl::StatusOr<OpenedFile> OpenProgramFile(uint32_t pid, const file_key& key,
                                            const std::string& path, code_range* seen);
 
 // Executable mappings of a process as /proc/PID/maps lists them now. Identities hold device, inode,
-// start, end and offset; size and mtime come from a stat through map_files and are 0 where that fails.
+// start, end and offset; size and mtime come from a stat through map_files and are 0 where that fails. One stat a file,
+// and of at most kMostStats files: a process may have 100,000 mappings.
 // Errors: NotFound (process gone).
+inline constexpr size_t kMostStats = 1024;
 absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid);
+
+// The one of them at `address`. One question to the kernel, however many there are.
+// Errors: NotFound (no such mapping), FailedPrecondition (the process is gone), Unimplemented (before Linux 6.11).
+absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address);
 
 // The kernel's device number of a stat's st_dev: major << 20 | minor.
 uint32_t KernelDevice(uint64_t st_dev);

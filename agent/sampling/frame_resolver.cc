@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "agent/sampling/made_code_name.h"
 #include "agent/sampling/markers.h"
 
@@ -28,6 +29,15 @@ MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
     if (segment.executable && elf_address - segment.address < segment.memory_bytes) break;
   }
   return file.handle << 8 | (index & 0xff);
+}
+
+// A file that could not be opened may be there again: libraries come and go. Each further try costs some system calls, so
+// after the first ones of a batch only ever rarer questions lead to one; and in a process of very many mappings it costs
+// milliseconds, so all that were in vain may take this long.
+constexpr absl::Duration kMostFailedOpen = absl::Milliseconds(50);
+bool IsWorthATry(uint32_t questions_before) {
+  constexpr uint32_t kFirstTries = 16;
+  return questions_before < kFirstTries || (questions_before & (questions_before - 1)) == 0;
 }
 
 FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
@@ -57,11 +67,15 @@ int32_t FrameResolver::FindOrDefine(const FrameKey& key, BatchBuilder& batch, au
 
 ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& range) {
   HeldFile& held = held_[IdentityOf(range)];
-  if (held.file == nullptr && held.tried_pid != pid) {
-    held.tried_pid = pid;
-    absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
-    if (file.ok()) held.file = *std::move(file);
-  }
+  if (held.file != nullptr) return held.file;
+  const bool is_asked_anew = held.tried_pid == pid;
+  if (is_asked_anew && (!IsWorthATry(held.questions++) || failed_open_ > kMostFailedOpen))
+    return nullptr;
+  held.tried_pid = pid;
+  const absl::Time start = absl::Now();
+  absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
+  if (file.ok()) held.file = *std::move(file);
+  if (is_asked_anew && held.file == nullptr) failed_open_ += absl::Now() - start;
   return held.file;
 }
 
@@ -365,6 +379,7 @@ FrameResolver::Counts FrameResolver::counts() const {
 void FrameResolver::ForgetBatch() {
   if (runtimes_ != nullptr) runtimes_->ForgetBatch();
   held_.clear();
+  failed_open_ = absl::ZeroDuration();
   if (kernel_) kernel_->DropEndedBefore(newest_sealed_ns_);
   newest_sealed_ns_ = newest_ns_;
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "agent/sampling/native_lines.h"
 #include "agent/settings/settings.h"
 #include "interpreters/mixed_stack.h"
@@ -107,7 +108,7 @@ class FrameResolver {
   // A file as the open batch holds it.
   struct HeldFile {
     ExecutableFilePtr file;  // nullptr: could not be had from process `tried_pid`.
-    uint32_t tried_pid = 0;
+    uint32_t tried_pid = 0, questions = 0;
   };
 
   // The file of a stack's range, asked for once a stack.
@@ -167,9 +168,10 @@ class FrameResolver {
   FunctionBegins function_begins_;
   std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
-  std::vector<RangeFile> range_files_;        // Of the stack at hand, by range.
-  std::vector<StackRuntime> range_runtimes_;  // The same.
-  std::vector<MixedFrame> mixed_;             // Scratch.
+  absl::Duration failed_open_ = absl::ZeroDuration();  // Spent in vain for the open batch.
+  std::vector<RangeFile> range_files_;                 // Of the stack at hand, by range.
+  std::vector<StackRuntime> range_runtimes_;           // The same.
+  std::vector<MixedFrame> mixed_;                      // Scratch.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
   // nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;

@@ -55,16 +55,14 @@ class RecordEnvironment : public WalkEnvironment {
   std::optional<code_range> FindRange(uint64_t pc) override {
     if (std::optional<code_range> range = RangeOf(pc, sample_.ranges)) return range;
     if (!HasMoreRanges() && (sample_.record->flags & SAMPLE_OLDER_RANGES) == 0) return std::nullopt;
-    if (!mapped_now_)
-      mapped_now_ = ReadExecutableRanges(sample_.record->process.pid).value_or(Ranges());
-    std::optional<code_range> range = RangeOf(pc, *mapped_now_);
+    std::optional<code_range> range = FindMappedNow(pc);
     if (const file_entry* entry = range ? FileOf(*range) : nullptr; entry != nullptr)
       range->runtime = static_cast<uint16_t>(entry->runtime);
     return range;
   }
 
   // May an unknown mapping be one that was not in the record, now that the process is gone?
-  bool LacksRanges() const { return HasMoreRanges() && mapped_now_ && mapped_now_->empty(); }
+  bool LacksRanges() const { return HasMoreRanges() && is_gone_; }
 
   range_table DescribeTable(const code_range& range) override {
     if (range.kind == RANGE_ANON) return {.state = RANGE_NO_TABLE};
@@ -99,6 +97,19 @@ class RecordEnvironment : public WalkEnvironment {
 
  private:
   using Ranges = std::vector<code_range>;
+
+  std::optional<code_range> FindMappedNow(uint64_t pc) {
+    const uint32_t pid = sample_.record->process.pid;
+    if (!mapped_now_) {
+      const absl::StatusOr<code_range> range = FindExecutableRange(pid, pc);
+      if (range.ok()) return *range;
+      is_gone_ |= absl::IsFailedPrecondition(range.status());
+      if (!absl::IsUnimplemented(range.status())) return std::nullopt;
+      mapped_now_ = ReadExecutableRanges(pid).value_or(Ranges());
+      is_gone_ = mapped_now_->empty();
+    }
+    return RangeOf(pc, *mapped_now_);
+  }
 
   bool HasMoreRanges() const { return sample_.ranges.size() >= SAMPLE_MAX_RANGES; }
   const file_entry* FileOf(const code_range& range) const {
@@ -136,7 +147,8 @@ class RecordEnvironment : public WalkEnvironment {
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf& made_code_callers_;
-  std::optional<Ranges> mapped_now_;
+  std::optional<Ranges> mapped_now_;  // Where the kernel cannot say one.
+  bool is_gone_ = false;              // The process.
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "kernel/process_files.h"
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/unwind/neighbours.h"
@@ -19,6 +20,7 @@ constexpr uint16_t kOurMachine = EM_X86_64;
 // No more neighbours than this has room for: they cost 10 us each, but 1 ms and more where code has no tables.
 constexpr uint64_t kNeighbourCpuNs = 5'000'000;
 constexpr uint32_t kRunPages = 8;
+constexpr size_t kMostFilesOfProcess = 1024;  // Looked at for a runtime that makes code.
 
 uint64_t NowNs(clockid_t clock) {
   timespec now = {};
@@ -102,8 +104,10 @@ absl::StatusOr<TableLoader::OpenTables*> TableLoader::Open(uint32_t pid, const c
 void TableLoader::LookForMadeCode(uint32_t pid, const code_range& range, OpenTables& tables) {
   const absl::StatusOr<std::vector<code_range>> mapped = ReadExecutableRanges(pid);
   if (!mapped.ok()) return;
+  absl::flat_hash_set<FileIdentity> seen;
   for (const code_range& other : *mapped) {
     if (other.kind != RANGE_FILE || other.file_size_bytes == 0) continue;
+    if (seen.size() == kMostFilesOfProcess || !seen.insert(IdentityOf(other)).second) continue;
     const absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, other);
     if (!file.ok()) continue;
     const absl::StatusOr<ElfImage> elf = ElfImage::Create(*(*file)->source);

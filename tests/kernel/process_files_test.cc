@@ -2,6 +2,7 @@
 #include "kernel/process_files.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -55,6 +58,68 @@ TEST_F(ProcessFiles, OurOwnCodeIsInOurOwnFile) {
   EXPECT_EQ(opened.st_ino, info_.st_ino);
   EXPECT_EQ(file->path, std::filesystem::read_symlink("/proc/self/exe").string());
   EXPECT_FALSE(file->deleted);
+}
+
+TEST_F(ProcessFiles, TheKernelSaysOneMapping) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  if (absl::IsUnimplemented(FindExecutableRange(pid, own_.start).status()))
+    GTEST_SKIP() << "not before Linux 6.11";
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(pid);
+  ASSERT_TRUE(ranges.ok());
+  for (const code_range& range : *ranges) {
+    for (const uint64_t address : {range.start, range.end - 1}) {
+      const absl::StatusOr<code_range> found = FindExecutableRange(pid, address);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ(std::memcmp(&*found, &range, sizeof(range)), 0) << std::hex << address;
+    }
+  }
+  int on_stack = 0;
+  EXPECT_TRUE(
+      absl::IsNotFound(FindExecutableRange(pid, reinterpret_cast<uint64_t>(&on_stack)).status()));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      FindExecutableRange(static_cast<uint32_t>(child), own_.start).status()));
+}
+
+// 6,000 mappings of one file cost one stat, and as many of a file that is another by now some tries.
+TEST_F(ProcessFiles, VeryManyMappingsOfOneFileCostOneLook) {
+  const std::string path = testing::TempDir() + "/stackray_many." + std::to_string(getpid());
+  std::ofstream(path) << std::string(2 * 4096, 'm');
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  constexpr size_t kMappings = 6000;
+  void* const room = mmap(nullptr, kMappings * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  for (size_t i = 0; i < kMappings; ++i)  // Alternating, so that none is merged with the next.
+    ASSERT_NE(mmap(static_cast<char*>(room) + i * 4096, 4096, PROT_READ | PROT_EXEC,
+                   MAP_PRIVATE | MAP_FIXED, file.get(), static_cast<off_t>(i % 2 * 4096)),
+              MAP_FAILED);
+  const absl::StatusOr<std::vector<code_range>> ranges =
+      ReadExecutableRanges(static_cast<uint32_t>(getpid()));
+  ASSERT_TRUE(ranges.ok());
+  size_t seen = 0;
+  code_range last = {};
+  for (const code_range& range : *ranges) {
+    if (range.start < reinterpret_cast<uint64_t>(room) ||
+        range.start >= reinterpret_cast<uint64_t>(room) + kMappings * 4096)
+      continue;
+    ++seen;
+    EXPECT_EQ(range.file_size_bytes, 2u * 4096);
+    last = range;
+  }
+  EXPECT_EQ(seen, kMappings);
+  last.file_mtime_ns ^= 1;
+  timespec begin, end;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  EXPECT_FALSE(Open(last).ok());
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  const double seconds = static_cast<double>(end.tv_sec - begin.tv_sec) +
+                         1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec);
+  EXPECT_LT(seconds, 0.1) << "an open for each mapping";
+  munmap(room, kMappings * 4096);
+  std::filesystem::remove(path);
 }
 
 TEST_F(ProcessFiles, AProgramIsFoundByItsPathOrItsProcess) {
