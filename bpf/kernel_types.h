@@ -185,6 +185,38 @@ struct task_struct {
 };
 
 
+struct kernel_clone_args {
+	int user_worker : 1; /* 6.4 */
+	int io_thread : 1;   /* 5.12 */
+};
+
+struct return_instance { /* a thread's entry about a function that a probe waits for the return of */
+	unsigned long stack;          /* the stack pointer at the function's entry */
+	unsigned long orig_ret_vaddr; /* where it returns to */
+	struct return_instance *next; /* further out */
+};
+struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost */
+	void *active_uprobe; /* whose instruction's copy runs */
+	unsigned long xol_vaddr; /* of that copy */
+	unsigned long vaddr; /* of the instruction; inside an anonymous union */
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+struct pid_namespace {
+	struct ns_common ns;
+};
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[0]; /* level + 1 of them, the host's first */
+};
+
 struct signal_struct {
 	atomic_t live; /* threads that have not exited yet */
 };
@@ -211,6 +243,8 @@ struct linux_binprm;
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+#define PF_IO_WORKER 0x00000010   /* since 5.12 of threads that are no PF_KTHREAD */
+#define PF_USER_WORKER 0x00004000 /* since 6.4; another flag had the bit before 5.18 */
 #define VM_WRITE 0x00000002   /* include/linux/mm.h */
 #define VM_EXEC 0x00000004
 

@@ -28,6 +28,20 @@ static __always_inline struct task_struct *current_task(void)
 	return (void *)bpf_get_current_task();
 }
 
+/* The flags of threads that never run user code. A kernel thread is one. So is a thread that the kernel has made inside a process
+ * (io_uring's workers and poller, vhost's workers): it has the process's memory, and where its user registers would be lies nothing
+ * that means anything. The kernel's types do not hold the flags, but fields that came with them. */
+static __always_inline u32 flags_of_kernel_threads(void)
+{
+	const struct kernel_clone_args *arguments = 0;
+
+	if (bpf_core_field_exists(arguments->user_worker)) /* 54e6842d0775, 6.4 */
+		return PF_KTHREAD | PF_USER_WORKER;
+	if (bpf_core_field_exists(arguments->io_thread)) /* cc440e8738e5, 5.12 */
+		return PF_KTHREAD | PF_IO_WORKER;
+	return PF_KTHREAD;
+}
+
 /* A word of the kernel's, by one load. Of an array of bytes, and of a struct that is declared here in part, clang does not know the
  * alignment: it would load byte by byte, which is a cache line of code for a word. */
 #define LOAD_WORD(type, place)                                                                     \

@@ -61,7 +61,7 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 {
 	void *at;
 
-	if (READ_TASK(task, flags) & PF_KTHREAD)
+	if (READ_TASK(task, flags) & flags_of_kernel_threads())
 		return END_KERNEL_THREAD;
 	/* Past the point of no return in exec the registers are the old image's, the mm the new one's. */
 	if (!READ_TASK(task, mm) || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))

@@ -14,7 +14,7 @@ enum end_reason {
 	END_NULL_RA = 2,           /* a return address of 0: where a thread's first frame was set up */
 	END_NULL_FP = 3,           /* frame-pointer frame whose saved frame pointer is 0 (ABI: outermost) */
 	/* No user stack to begin with. */
-	END_KERNEL_THREAD = 8,     /* a kernel thread has no user stack */
+	END_KERNEL_THREAD = 8,     /* no user stack: a kernel thread, or one that the kernel made inside a process */
 	END_NO_ADDRESS_SPACE = 9,  /* the task is past exit_mm(), or between two images in exec */
 	END_COMPAT_TASK = 10,      /* 32-bit code on a 64-bit kernel: not unwound */
 	/* Cut. */
