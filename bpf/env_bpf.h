@@ -86,6 +86,7 @@ static __always_inline int is_same_process(const struct process_key *a, const st
 static __always_inline int env_leave_made_code(struct scratch *s);
 #endif
 static int env_find_go_stack(struct scratch *s);
+static int env_leave_probe(struct scratch *s, int end);
 
 /* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is this CPU's first slot, the rest follow. */
 static __always_inline struct scratch *acquire_scratch(struct scratch *first, u32 *slot)

@@ -79,12 +79,21 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+struct xol_area { /* kernel/events/uprobes.c: the page [uprobes] */
+	unsigned long vaddr;
+};
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt; /* 6.1 */
 	unsigned long task_size;
 	mm_context_t context;
 	struct file *exe_file;
 	unsigned long exec_vm;
+	unsigned long start_code, end_code;
+	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
 	int map_count;
 };
 typedef struct seqcount {
@@ -181,6 +190,7 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct thread_struct thread;
 };
 

@@ -21,6 +21,8 @@
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() of bpf/made_code.h, where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: it is none; on x86-64
  *   int env_find_go_stack(struct scratch *s)   bpf/go_stack.h's, the same
+ *   int env_leave_probe(struct scratch *s, int end)   where s->regs.pc is in the page of the kernel's return probes: makes it what it would
+ *                                                     be without the probe, and finds its range; else `end` (bpf/return_probe.h)
  * and bpf/table_lookup.h's env_chunk(). */
 #ifndef STACKRAY_BPF_NATIVE_H
 #define STACKRAY_BPF_NATIVE_H
@@ -236,6 +238,27 @@ static __always_inline int append_native_frame(struct scratch *s, u64 offset, in
 				      (offset & FRAME_OFFSET_MASK));
 }
 
+/* Did the frame that was just left have its return address where the probe's was? On arm64 its caller's sp is not always known; then the
+ * next entry outwards counts. */
+static __always_inline int is_probed_return(const struct unwind_registers *regs, const struct probed_return *probed)
+{
+	u64 slot = regs->r[UNWIND_SP] - RETURN_SLOT_BYTES;
+
+	return probed->at == slot || (probed->at > slot && !(regs->known & 1u << UNWIND_SP));
+}
+
+/* The page of return probes has no file, no caller lies in it, and its first byte is the trampoline. */
+static __always_inline int may_be_probed(const struct scratch *s, int end)
+{
+	u32 i = s->current_range;
+
+	if (UNLIKELY(end))
+		return !s->regs.exact_pc;
+	if (LIKELY(s->word_count != s->first_user_word)) /* not the leaf */
+		return 0;
+	return UNLIKELY(i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON);
+}
+
 /* Finds the mapping of the frame's pc and appends the frame: END_NONE, or why the walk ends here. */
 static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offset)
 {
@@ -247,6 +270,11 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 	if (UNLIKELY(!pc && !s->regs.exact_pc))
 		return END_NULL_RA;
 	end = env_find_range(s, lookup);
+	if (UNLIKELY(may_be_probed(s, end))) {
+		end = env_leave_probe(s, end);
+		pc = s->regs.pc;
+		lookup = pc - !s->regs.exact_pc;
+	}
 	if (UNLIKELY(end)) {
 		/* An interrupted pc is true even where no code is: a call through a bad pointer. */
 		if (!s->regs.exact_pc)

@@ -292,6 +292,8 @@ __noinline int attach_raw_stack(u32 slot)
 	add_extra_ranges(s, slot);
 	ship_all_runtimes(slot);
 	raw->at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
+	s->record.probed_count = attach_probed_returns(slot, raw->at);
+	raw->at += s->record.probed_count * (sizeof(struct probed_return) / 8);
 	for (i = 0; i < RAW_STACK_MAX_BYTES / 4096 + 1; i++)
 		if (copy_raw_page(slot))
 			break;

@@ -77,7 +77,8 @@ static __always_inline void send_sample(struct scratch *s, struct counters *coun
 {
 	struct sample_record *record = &s->record;
 	u64 size = sizeof(*record) + (u64)s->word_count * 8 +
-		   (u64)s->range_count * sizeof(struct code_range) + record->raw_bytes;
+		   (u64)s->range_count * sizeof(struct code_range) +
+		   (u64)record->probed_count * sizeof(struct probed_return) + record->raw_bytes;
 
 	if (size > sizeof(*record) + sizeof(s->body))
 		return;

@@ -21,7 +21,8 @@
 
 #define BODY_WORDS                                                                                 \
 	(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS +                                        \
-	 SAMPLE_MAX_RANGES * sizeof(struct code_range) / 8 + RAW_STACK_MAX_BYTES / 8)
+	 SAMPLE_MAX_RANGES * sizeof(struct code_range) / 8 +                                       \
+	 MAX_PROBED_RETURNS * sizeof(struct probed_return) / 8 + RAW_STACK_MAX_BYTES / 8)
 
 /* What is known of a range's tables; index as in `ranges`. */
 enum range_state {
@@ -276,6 +277,8 @@ struct scratch {
 	u8 runtime_at, runtime_shipped; /* whose frames are being walked; how many have all theirs in the record */
 	u8 step_taken;                /* BPF only: the frame that met a runtime was left already */
 	struct met_runtime runtimes[MAX_RUNTIMES]; /* the first one is walked along with the native frames */
+	u64 return_instance;          /* BPF only: the entry of the kernel's list that was used last (bpf/return_probe.h) */
+	struct probed_return probed;  /* BPF only: of that entry */
 	u32 is_thread_start;          /* BPF only: the leaf is a new thread's, which nobody has called */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */

@@ -14,6 +14,7 @@
 #include "bpf/native.h"
 #include "bpf/range_cache.h"
 #include "bpf/registers.h"
+#include "bpf/return_probe.h"
 #include "bpf/sample_ranges.h"
 #include "bpf/task.h"
 
@@ -39,6 +40,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->max_words = SAMPLE_MAX_NATIVE_FRAMES;
 	s->scan.is_open = 0;
 	s->go_callback_sp = 0;
+	s->return_instance = 0;
 	s->runtime = 0;
 	s->extra_words = 0;
 	s->runtime_entered = 0;

@@ -33,12 +33,14 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   const auto* record = reinterpret_cast<const sample_record*>(bytes.data());
   if (record->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
       record->user_words > SAMPLE_MAX_USER_WORDS || record->range_count > SAMPLE_MAX_RANGES ||
-      record->raw_bytes > RAW_STACK_MAX_BYTES || record->end >= END_REASON_COUNT) {
+      record->probed_count > MAX_PROBED_RETURNS || record->raw_bytes > RAW_STACK_MAX_BYTES ||
+      record->end >= END_REASON_COUNT) {
     return Damaged("a count over its bound");
   }
   const size_t want = sizeof(sample_record) + 8 * size_t{record->kernel_count} +
                       8 * size_t{record->user_words} +
-                      sizeof(code_range) * size_t{record->range_count} + record->raw_bytes;
+                      sizeof(code_range) * size_t{record->range_count} +
+                      sizeof(probed_return) * size_t{record->probed_count} + record->raw_bytes;
   if (want != bytes.size()) return Damaged("sample's parts do not add up to its size");
   const uint8_t* at = bytes.data() + sizeof(sample_record);
   RawSample sample{.record = record};
@@ -48,6 +50,8 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   at += sample.user.size_bytes();
   sample.ranges = {reinterpret_cast<const code_range*>(at), record->range_count};
   at += sample.ranges.size_bytes();
+  sample.probed_returns = {reinterpret_cast<const probed_return*>(at), record->probed_count};
+  at += sample.probed_returns.size_bytes();
   sample.raw_stack = {at, record->raw_bytes};
   for (const code_range& range : sample.ranges)
     if (!RangeIsSane(range))

@@ -22,6 +22,7 @@ struct RawSample {
   std::span<const uint64_t> kernel;  // Kernel addresses, leaf first.
   std::span<const uint64_t> user;    // Frame words, leaf first (bpf/shared/records.h).
   std::span<const code_range> ranges;
+  std::span<const probed_return> probed_returns = {};  // Innermost first; nearly always empty.
   std::span<const uint8_t>
       raw_stack;  // From record->resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards; often empty.
 };

@@ -5,6 +5,7 @@
  *   UNWIND_REGISTERS, UNWIND_SP, UNWIND_FP   register numbers, DWARF's
  *   struct unwind_registers                  one frame's registers; travels in sample records
  *   RED_ZONE_BYTES                           below the stack pointer, which a frame may still use
+ *   RETURN_SLOT_BYTES                        the stack pointer behind a return, less that before the call's push
  *   code_address()                           a return address as it was saved → where it leads */
 #ifndef STACKRAY_BPF_SHARED_ARCH_H
 #define STACKRAY_BPF_SHARED_ARCH_H

@@ -11,6 +11,7 @@
 #define UNWIND_LR 30 /* x30: the return address of a function that has not saved it */
 #define UNWIND_SP 31
 #define RED_ZONE_BYTES 0 /* none: what lies below sp is nobody's (AAPCS64, "The Stack") */
+#define RETURN_SLOT_BYTES 0 /* a call leaves the stack pointer as it is */
 #define UNWIND_KEPT UNWIND_LR /* what a rule may say beside them */
 struct unwind_registers {
 	u64 pc;

@@ -20,6 +20,9 @@
 #define SAMPLE_MAX_KERNEL_FRAMES 127
 #define SAMPLE_MAX_RANGES 192     /* mappings one stack may touch; also the cap of a miss's extra ranges */
 #define RAW_STACK_MAX_BYTES 65536
+#define MAX_PROBED_RETURNS 64     /* of a thread: the kernel's own bound (MAX_URETPROBE_DEPTH) */
+
+#define PID_OUTSIDE 0x80000000u    /* in a pid: the agent is in a pid namespace, and this process outside of it */
 
 enum record_type {
 	RECORD_SAMPLE = 1,
@@ -132,10 +135,17 @@ struct sample_record {
 	u16 kernel_count;
 	u16 user_words;
 	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards */
-	u32 origin;                    /* which perf event or probe; 0 is the sampling clock */
+	u16 origin;                    /* which perf event or probe; 0 is the sampling clock */
+	u16 probed_count;              /* only with SAMPLE_HAS_RAW */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
-	 * struct code_range[range_count], u8 raw[raw_bytes] (a multiple of 8). */
+	 * struct code_range[range_count], struct probed_return[probed_count] (innermost first),
+	 * u8 raw[raw_bytes] (a multiple of 8). */
+};
+/* A return address that a return probe has replaced on the stack by the kernel's trampoline. */
+struct probed_return {
+	u64 at;      /* where it was: on x86-64 its place, on arm64 the stack pointer at the function's entry */
+	u64 address; /* what it was */
 };
 static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + sizeof(struct unwind_registers), "no hidden padding");
 

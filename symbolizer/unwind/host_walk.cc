@@ -33,12 +33,24 @@ int env_step_rarely(scratch* s, u64 file_offset);
 int env_leave_made_code(scratch* s);
 #endif
 int env_find_go_stack(scratch* s);
+int env_leave_probe(scratch* s, int end);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
+
+// A leaf of a probe's page is BPF's to leave: it has the thread at hand.
+int env_leave_probe(scratch* s, int end) {
+  if (s->regs.exact_pc) return end;
+  for (const probed_return& probed : EnvironmentOf(s).ProbedReturns()) {
+    if (!is_probed_return(&s->regs, &probed)) continue;
+    s->regs.pc = probed.address;
+    return env_find_range(s, probed.address - 1);
+  }
+  return end;
+}
 int env_step_rarely(scratch* s, u64 file_offset) { return step_rarely(s, file_offset); }
 
 int env_find_range(scratch* s, u64 pc) {

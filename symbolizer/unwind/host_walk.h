@@ -29,6 +29,8 @@ class WalkEnvironment {
   virtual uint8_t* Chunk(uint32_t index) = 0;
   // Where code that a runtime of the process has made is called from; false: it makes none, or it is not known.
   virtual bool FindMadeCode(made_code* /*found*/) { return false; }
+  // The return addresses that probes have replaced on this stack, innermost first.
+  virtual std::span<const probed_return> ProbedReturns() { return {}; }
   // Of the thread; 0: not known, and Go's stacks are not followed from one to the other.
   virtual uint64_t ThreadPointer() { return 0; }
 };

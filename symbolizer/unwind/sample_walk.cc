@@ -93,6 +93,8 @@ class RecordEnvironment : public WalkEnvironment {
     return false;
   }
 
+  std::span<const probed_return> ProbedReturns() override { return sample_.probed_returns; }
+
   uint8_t* Chunk(uint32_t index) override { return memory_.Chunk(index); }
 
  private:

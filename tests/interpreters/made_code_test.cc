@@ -34,6 +34,7 @@ int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 int env_step_rarely(scratch*, u64) { return END_BAD_TABLE; }
 int env_leave_made_code(scratch* s);
 int env_find_go_stack(scratch*) { return END_UNSUPPORTED_RULE; }
+int env_leave_probe(scratch*, int end) { return end; }
 int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
 int env_frame_record_kind(scratch*) { return 0; }
 

@@ -31,10 +31,11 @@ class Bytes {
 
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
-constexpr size_t kKernel = 2, kUser = 3, kRanges = 2, kRaw = 48;
+constexpr size_t kKernel = 2, kUser = 3, kRanges = 2, kProbed = 2, kRaw = 48;
 constexpr size_t kUserAt = sizeof(sample_record) + 8 * kKernel;
 constexpr size_t kRangesAt = kUserAt + 8 * kUser;
-constexpr size_t kSampleBytes = kRangesAt + sizeof(code_range) * kRanges + kRaw;
+constexpr size_t kProbedAt = kRangesAt + sizeof(code_range) * kRanges;
+constexpr size_t kSampleBytes = kProbedAt + sizeof(probed_return) * kProbed + kRaw;
 
 void FillHeader(Bytes& bytes, record_type type) {
   *bytes.As<record_header>() = {.layout = RECORD_LAYOUT_VERSION,
@@ -59,6 +60,7 @@ Bytes Sample() {
   record->kernel_count = kKernel;
   record->user_words = kUser;
   record->range_count = kRanges;
+  record->probed_count = kProbed;
   record->raw_bytes = kRaw;
   std::memcpy(record->leader_command, "sixteen-bytes-ab", COMMAND_BYTES);
   std::memcpy(record->thread_command, "short\0left", 10);
@@ -69,6 +71,8 @@ Bytes Sample() {
   std::memcpy(bytes.data() + sizeof(sample_record), words, sizeof(words));
   const code_range ranges[kRanges] = {Range(0x1000), Range(0x10000)};
   std::memcpy(bytes.data() + kRangesAt, ranges, sizeof(ranges));
+  const probed_return probed[kProbed] = {{0x7ffc00001000, 0x1234}, {0x7ffc00002000, 0x5678}};
+  std::memcpy(bytes.data() + kProbedAt, probed, sizeof(probed));
   std::memset(bytes.data() + kSampleBytes - kRaw, 0x5a, kRaw);
   return bytes;
 }
@@ -88,6 +92,9 @@ TEST(DecodeRecord, ASampleHasAllItsParts) {
   EXPECT_EQ(FrameWordOffset(sample->user[1]), 0x456u);
   ASSERT_EQ(sample->ranges.size(), kRanges);
   EXPECT_EQ(sample->ranges[1].start, 0x10000u);
+  ASSERT_EQ(sample->probed_returns.size(), kProbed);
+  EXPECT_EQ(sample->probed_returns[1].at, 0x7ffc00002000u);
+  EXPECT_EQ(sample->probed_returns[1].address, 0x5678u);
   ASSERT_EQ(sample->raw_stack.size(), kRaw);
   EXPECT_EQ(sample->raw_stack.data() + kRaw, bytes.span().data() + kSampleBytes);
   EXPECT_EQ(sample->raw_stack[0], 0x5a);
@@ -158,6 +165,9 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
       {"ranges less", kDataLoss, [](Bytes& b) { --Fixed(b).range_count; }},
       {"ranges more", kDataLoss, [](Bytes& b) { ++Fixed(b).range_count; }},
       {"ranges at the limit", kDataLoss, [](Bytes& b) { Fixed(b).range_count = 0xffff; }},
+      {"probed returns less", kDataLoss, [](Bytes& b) { --Fixed(b).probed_count; }},
+      {"probed returns more", kDataLoss, [](Bytes& b) { ++Fixed(b).probed_count; }},
+      {"probed returns at the limit", kDataLoss, [](Bytes& b) { Fixed(b).probed_count = 0xffff; }},
       {"raw less", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes -= 8; }},
       {"raw more", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes += 8; }},
       {"raw wraps", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes = 0u - 8; }},

@@ -26,6 +26,7 @@ int env_step_rarely(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }
 [[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
 int env_find_go_stack(scratch* s);
+int env_leave_probe(scratch*, int end) { return end; }
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"

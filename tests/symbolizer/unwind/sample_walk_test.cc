@@ -39,10 +39,9 @@ class OlderRanges : public testing::Test {
   // The sample names the leaf's mapping, and the `others`.
   WalkResult Finish(uint8_t flags, const std::vector<code_range>& others = {},
                     uint32_t pid = static_cast<uint32_t>(getpid())) {
-    constexpr uint64_t kStack = 0x7ffc00001000;
     constexpr size_t kBelowWords = RED_ZONE_BYTES / sizeof(uint64_t);
     std::array<uint64_t, kBelowWords + 4> stack = {};
-    stack[kBelowWords + 1] = caller_.address() + 8;
+    stack[kBelowWords + 1] = return_address_;
     sample_record record = {.flags = flags};
     record.process.pid = pid;
     record.resume.pc = leaf_.address() + 16;
@@ -61,6 +60,7 @@ class OlderRanges : public testing::Test {
          .kernel = {},
          .user = {&word, 1},
          .ranges = ranges,
+         .probed_returns = probed_,
          .raw_stack = {reinterpret_cast<const uint8_t*>(stack.data()), sizeof(stack)}},
         {});
   }
@@ -86,7 +86,11 @@ class OlderRanges : public testing::Test {
       GTEST_SKIP() << "memory that can be run may not be had here";
   }
 
+  static constexpr uint64_t kStack = 0x7ffc00001000;
+  static constexpr uint64_t kReturnSlot = kStack + 16 - RETURN_SLOT_BYTES;
   const MadeCode leaf_{PROT_READ | PROT_EXEC}, caller_{PROT_READ | PROT_WRITE | PROT_EXEC};
+  uint64_t return_address_ = caller_.address() + 8;  // On the stack.
+  std::vector<probed_return> probed_;
   ExecutableFiles files_{10};
   MemoryRows rows_;
   RowStore store_{rows_, 8 << 20};
@@ -102,6 +106,32 @@ TEST_F(OlderRanges, ASampleThatNamesAllOfThemIsBelieved) {
   const WalkResult result = Finish(SAMPLE_HAS_RAW);
   EXPECT_EQ(result.end, END_NO_MAPPING);
   EXPECT_EQ(result.words.size(), 1u);
+}
+
+// On the stack lies the kernel's trampoline, and the record tells what was there.
+class ProbedReturns : public OlderRanges {
+ protected:
+  static constexpr uint64_t kTrampoline = 0x7fffffffe000;
+  void SetUp() override {
+    OlderRanges::SetUp();
+    return_address_ = kTrampoline;
+  }
+  WalkResult FinishWithCaller() { return Finish(SAMPLE_HAS_RAW, {RangeOf(caller_.address())}); }
+};
+
+TEST_F(ProbedReturns, AreTakenFromTheRecord) {
+  probed_ = {{kReturnSlot - 64, 1}, {kReturnSlot, caller_.address() + 8}, {kReturnSlot + 64, 2}};
+  ExpectCallerIsFound(FinishWithCaller());
+}
+
+TEST_F(ProbedReturns, OfOtherFramesHelpNobody) {
+  probed_ = {{kReturnSlot - 64, caller_.address() + 8}, {kReturnSlot - 8, caller_.address() + 8}};
+  EXPECT_EQ(FinishWithCaller().end, END_NO_MAPPING);
+}
+
+TEST_F(ProbedReturns, ThatLeadNowhereEndTheStack) {
+  probed_ = {{kReturnSlot, kTrampoline}};
+  EXPECT_EQ(FinishWithCaller().end, END_NO_MAPPING);
 }
 
 // A full list: the process may have more.
