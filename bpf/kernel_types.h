@@ -16,6 +16,7 @@ struct timespec64 {
 
 struct super_block {
 	u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct inode {

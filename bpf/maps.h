@@ -32,6 +32,15 @@ struct {
 	__type(value, struct file_entry);
 } files SEC(".maps");
 
+/* struct moved_key → struct moved_text. User space writes, and evicts by use. 60 KiB: few programs move their text, each a
+ * few pieces of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_MOVED_TEXTS);
+	__type(key, struct moved_key);
+	__type(value, struct moved_text);
+} moved_texts SEC(".maps");
+
 /* The row store: user space creates inner arrays as it needs them and writes through mmap. */
 struct chunk_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -46,8 +46,10 @@ __noinline int is_known_range(u32 slot, u64 start)
 static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 start)
 {
 	struct vm_area_struct *vma = (void *)s->vma;
+	u64 before = s->listing.before;
 	u64 flags = vma ? BPF_CORE_READ(vma, vm_flags) : 0;
 
+	s->listing.before = s->vma;
 	if (!(flags & VM_EXEC))
 		return;
 	if (read_vma(s, start)) {
@@ -56,6 +58,7 @@ static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 sta
 	}
 	if (!s->found_executable)
 		return;
+	look_for_listed_text(s, slot, before);
 	describe_table(s);
 	append_listed(s, flags);
 	if (!is_known_range(slot, s->found.start))
@@ -173,6 +176,7 @@ static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 	u32 current = s->current_range, i;
 
 	s->listing.next = 0;
+	s->listing.before = 0;
 	s->listing.complete = 0;
 	s->listing.index = s->record.cpu;
 	if (add_remembered_ranges(s, slot)) {

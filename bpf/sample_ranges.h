@@ -7,6 +7,7 @@
 
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
+#include "bpf/moved_text.h"
 #include "bpf/range_cache.h"
 
 /* s->found_table := what the row store has for s->found. */
@@ -18,8 +19,11 @@ static __always_inline void describe_table(struct scratch *s)
 
 	s->file_generation = store_generation();
 	*table = (struct range_table){ .state = RANGE_NO_TABLE };
-	if (s->found.kind == RANGE_ANON)
+	if (s->found.kind == RANGE_ANON) {
+		if (s->found.file.inode)
+			table->state = RANGE_NOT_LOADED;
 		return;
+	}
 	if (s->found.kind == RANGE_VDSO)
 		key = (struct file_key){ .inode = VDSO_INODE };
 	table->state = RANGE_NOT_LOADED;
@@ -99,6 +103,7 @@ __noinline int enter_new_range(u32 slot, u64 pc)
 		return end;
 	if (!s->found_executable)
 		return END_NOT_EXECUTABLE;
+	look_for_moved_text(s, slot);
 	end = remember_found(slot);
 	return end ? end : add_range(s, &s->found, &s->found_table);
 }

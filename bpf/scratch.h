@@ -229,6 +229,7 @@ struct thread_search {
 };
 struct range_listing {
 	u64 next; /* first address that has not been looked at; before 6.1 the VMA */
+	u64 before; /* the VMA that was looked at last, or 0 */
 	u32 index; /* of the CPU's range_list */
 	u32 complete; /* all were looked at */
 };

@@ -18,10 +18,11 @@ const size_t kMappedBytes = (CHUNK_MAP_BYTES + kPageBytes - 1) / kPageBytes * kP
 
 }  // namespace
 
-BpfRowMemory::BpfRowMemory(int chunks_fd, int files_fd, uint32_t max_files,
+BpfRowMemory::BpfRowMemory(int chunks_fd, int files_fd, int moved_texts_fd, uint32_t max_files,
                            uint64_t* file_generation)
     : chunks_fd_(chunks_fd),
       files_fd_(files_fd),
+      moved_texts_fd_(moved_texts_fd),
       max_files_(max_files),
       file_generation_(file_generation) {
   chunks_.reserve(MAX_CHUNKS);
@@ -132,6 +133,17 @@ absl::Status BpfRowMemory::PutFile(const file_key& key, const file_entry& entry)
 
 void BpfRowMemory::RemoveFile(const file_key& key) {
   bpf_map_delete_elem(files_fd_, &key);
+  __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
+}
+
+// What a CPU remembers of the mapping is forgotten with the generation. One that finds no room is asked for again.
+void BpfRowMemory::PutMovedText(const moved_key& key, const moved_text& text) {
+  bpf_map_update_elem(moved_texts_fd_, &key, &text, BPF_ANY);
+  __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
+}
+
+void BpfRowMemory::RemoveMovedText(const moved_key& key) {
+  bpf_map_delete_elem(moved_texts_fd_, &key);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
 }
 

@@ -20,7 +20,8 @@ class BpfRowMemory : public RowMemory {
  public:
   // The fds stay the caller's and outlive this.
   // `file_generation` is control.file_generation of the running programs; it outlives this too.
-  BpfRowMemory(int chunks_fd, int files_fd, uint32_t max_files, uint64_t* file_generation);
+  BpfRowMemory(int chunks_fd, int files_fd, int moved_texts_fd, uint32_t max_files,
+               uint64_t* file_generation);
   ~BpfRowMemory() override;
 
   uint8_t* Chunk(uint32_t index) override;
@@ -28,6 +29,8 @@ class BpfRowMemory : public RowMemory {
   void ReleaseChunk(uint32_t index) override;  // Waits for RCU.
   absl::Status PutFile(const file_key& key, const file_entry& entry) override;
   void RemoveFile(const file_key& key) override;
+  void PutMovedText(const moved_key& key, const moved_text& text) override;
+  void RemoveMovedText(const moved_key& key) override;
   uint32_t max_files() const override { return max_files_; }
 
   uint64_t chunk_bytes() const;  // Of all chunks, the spare included.
@@ -44,7 +47,7 @@ class BpfRowMemory : public RowMemory {
     return !spare_ && failure_.ok() && (!released_.empty() || chunks_.size() < MAX_CHUNKS);
   }
 
-  const int chunks_fd_, files_fd_;
+  const int chunks_fd_, files_fd_, moved_texts_fd_;
   const uint32_t max_files_;
   uint64_t* const file_generation_;
   mutable absl::Mutex mutex_;

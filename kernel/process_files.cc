@@ -1,5 +1,6 @@
 #include "kernel/process_files.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -7,10 +8,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <string_view>
@@ -164,6 +167,28 @@ class KnownFiles {
   std::map<std::pair<uint32_t, uint64_t>, code_range> files_;  // By device and inode.
 };
 
+code_range RangeOf(const MapsLine& mapping) {
+  code_range range = {};
+  range.start = mapping.start;
+  range.end = mapping.end;
+  range.kind = mapping.path == "[vdso]" ? RANGE_VDSO : mapping.inode != 0 ? RANGE_FILE : RANGE_ANON;
+  range.file_offset = range.kind == RANGE_ANON ? mapping.start : mapping.offset;
+  if (range.kind != RANGE_FILE) return range;
+  range.file.inode = mapping.inode;
+  range.file.device = mapping.major << 20 | mapping.minor;
+  return range;
+}
+
+// The program, all of whose mappings may be gone.
+absl::StatusOr<OpenedFile> OpenAsProgram(uint32_t pid, const code_range& range) {
+  const std::string own = fmt::format("/proc/{}/exe", pid);
+  OpenedFile file{.fd = OpenQuietly(own)};
+  if (!file.fd.valid() || !IsSampledFile(file.fd.get(), range))
+    return absl::NotFoundError("the mapping is gone");
+  TakePath(pid, ReadLink(own), &file);
+  return file;
+}
+
 }  // namespace
 
 uint32_t KernelDevice(uint64_t st_dev) {
@@ -180,6 +205,7 @@ absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
     return file;
   }
   absl::StatusOr<OpenedFile> other = OpenByInode(pid, range);
+  if (absl::IsNotFound(other.status())) other = OpenAsProgram(pid, range);
   if (other.ok() || hint_path.empty()) return other;
   file.fd = OpenQuietly(hint_path);
   if (!file.fd.valid()) return other.status();
@@ -218,18 +244,8 @@ absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid) {
   KnownFiles files;
   absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
     if (!mapping.executable) return true;
-    code_range range = {};
-    range.start = mapping.start;
-    range.end = mapping.end;
-    range.kind = mapping.path == "[vdso]" ? RANGE_VDSO
-                 : mapping.inode != 0     ? RANGE_FILE
-                                          : RANGE_ANON;
-    range.file_offset = range.kind == RANGE_ANON ? mapping.start : mapping.offset;
-    if (range.kind == RANGE_FILE) {
-      range.file.inode = mapping.inode;
-      range.file.device = mapping.major << 20 | mapping.minor;
-      files.Fill(pid, &range);
-    }
+    code_range range = RangeOf(mapping);
+    if (range.kind == RANGE_FILE) files.Fill(pid, &range);
     if (mapping.path != "[vsyscall]") ranges.push_back(range);
     return true;
   });
@@ -260,6 +276,38 @@ absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address) {
   range.kind = is_vdso ? RANGE_VDSO : RANGE_ANON;
   range.file_offset = is_vdso ? 0 : range.start;
   return range;
+}
+
+absl::StatusOr<std::vector<code_range>> ReadFileRangesAround(uint32_t pid, uint64_t start,
+                                                             uint64_t end) {
+  constexpr size_t kMostOfASide = 8;
+  std::deque<code_range> below;
+  std::vector<code_range> above;
+  absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
+    if (mapping.inode == 0 || (mapping.end > start && mapping.start < end)) return true;
+    const code_range range = RangeOf(mapping);
+    if (range.end <= start) {
+      below.push_front(range);
+      if (below.size() > kMostOfASide) below.pop_back();
+    } else {
+      above.push_back(range);
+    }
+    return above.size() < kMostOfASide;
+  });
+  if (!status.ok()) return status;
+  std::vector<code_range> ranges(below.begin(), below.end());
+  ranges.insert(ranges.end(), above.begin(), above.end());
+  for (code_range& range : ranges) StatRange(pid, &range);
+  return ranges;
+}
+
+uint64_t ReadProgramEntry(uint32_t pid) {
+  const UniqueFd fd = OpenQuietly(fmt::format("/proc/{}/auxv", pid));
+  std::array<uint64_t, 128> words = {};  // Pairs of a type and a value, up to AT_NULL.
+  const ssize_t bytes = fd.valid() ? read(fd.get(), words.data(), sizeof(words)) : -1;
+  for (size_t i = 0; i + 1 < words.size() && static_cast<ssize_t>((i + 2) * 8) <= bytes; i += 2)
+    if (words[i] == AT_ENTRY) return words[i + 1];
+  return 0;
 }
 
 }  // namespace stackray

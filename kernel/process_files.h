@@ -47,6 +47,14 @@ absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid);
 // Errors: NotFound (no such mapping), FailedPrecondition (the process is gone), Unimplemented (before Linux 6.11).
 absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address);
 
+// The mappings of files nearest to [start, end) of a process, at most 8 on each side, the nearest of each first; as above, of any
+// permission. Errors: NotFound (process gone).
+absl::StatusOr<std::vector<code_range>> ReadFileRangesAround(uint32_t pid, uint64_t start,
+                                                             uint64_t end);
+
+// Where the kernel has put the entry point of the process's program (AT_ENTRY of /proc/PID/auxv); 0: not known.
+uint64_t ReadProgramEntry(uint32_t pid);
+
 // The kernel's device number of a stat's st_dev: major << 20 | minor.
 uint32_t KernelDevice(uint64_t st_dev);
 

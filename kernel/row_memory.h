@@ -29,6 +29,10 @@ class RowMemory {
   virtual void RemoveFile(const file_key& key) = 0;
   // Files that fit; the store evicts before it puts more.
   virtual uint32_t max_files() const = 0;
+
+  // Whether executable memory of no file is a file's text (bpf/moved_text.h). At most MAX_MOVED_TEXTS are put.
+  virtual void PutMovedText(const moved_key& /*key*/, const moved_text& /*text*/) {}
+  virtual void RemoveMovedText(const moved_key& /*key*/) {}
 };
 
 }  // namespace stackray

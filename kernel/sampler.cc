@@ -195,10 +195,10 @@ absl::Status Sampler::Impl::Load() {
     if (!bytes.ok()) return bytes.status();
     fixed_map_bytes_ += *bytes;
   }
-  rows_ = std::make_unique<BpfRowMemory>(bpf_map__fd(skeleton_->maps.chunks),
-                                         bpf_map__fd(skeleton_->maps.files),
-                                         bpf_map__max_entries(skeleton_->maps.files),
-                                         reinterpret_cast<uint64_t*>(&control_->file_generation));
+  rows_ = std::make_unique<BpfRowMemory>(
+      bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
+      bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
+      reinterpret_cast<uint64_t*>(&control_->file_generation));
   runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
   clocks_ = std::make_unique<ClockEvents>(skeleton_->progs.on_cpu_clock, settings_.frequency_hz);
   return OpenRings();

@@ -69,8 +69,8 @@ static_assert(sizeof(struct file_key) == 16, "also the key of the BPF hash \"fil
 /* One mapping a sample's frames lie in, read from the VMA while sampling. A frame names its range by
  * index, so a record can be understood after the mapping, the process and the file are gone. */
 struct code_range {
-	struct file_key file;   /* zero unless RANGE_FILE */
-	u64 file_size_bytes;    /* guard against a reused inode number; zero unless RANGE_FILE */
+	struct file_key file;   /* zero unless RANGE_FILE; of RANGE_ANON: the file whose text it is presumed to be, with no verdict yet */
+	u64 file_size_bytes;    /* guard against a reused inode number; zero like the file */
 	s64 file_mtime_s;       /* the same, seconds since 1970 */
 	u64 start, end;         /* user addresses */
 	u64 file_offset;        /* of `start`; for RANGE_VDSO 0; for RANGE_ANON equal to start */
@@ -80,6 +80,21 @@ struct code_range {
 	u16 runtime;            /* the file holds an interpreter: its entry in "runtime_files"; 0: none */
 };
 static_assert(sizeof(struct code_range) == 64, "no hidden padding");
+
+/* Key and value of the BPF hash "moved_texts": executable memory of no file that was compared with the file whose text it was presumed
+ * to be. Written by user space only. */
+#define MAX_MOVED_TEXTS 512
+struct moved_key {
+	struct process_key process;
+	u64 start; /* of the mapping */
+};
+struct moved_text {
+	u64 end;         /* of the mapping: another one at this place has no verdict */
+	u64 file_offset; /* of its start */
+	u32 is_of_file;  /* 0: it holds something else */
+	u32 reserved;
+};
+static_assert(sizeof(struct moved_key) == 24 && sizeof(struct moved_text) == 24, "no hidden padding");
 
 /* User frames are a run of 64-bit words, leaf first. The first word of a frame:
  *   bits 60-63 enum frame_kind · 48-59 index into the record's ranges · 0-47 offset.

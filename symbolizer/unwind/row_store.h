@@ -66,6 +66,7 @@ class RowStore {
     uint64_t chunks = 0, pages = 0, page_bytes = 0, files = 0, evicted_pages = 0, reclaims = 0;
   };
   const Statistics& statistics() const { return statistics_; }
+  RowMemory& memory() { return memory_; }
 
  private:
   struct File {

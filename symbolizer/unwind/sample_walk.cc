@@ -155,8 +155,32 @@ class RecordEnvironment : public WalkEnvironment {
 
 }  // namespace
 
-WalkResult SampleWalk::Finish(const RawSample& sample, const StackAbove& above) {
+// Ranges that are presumed to be moved text become their files', with the frames that name them.
+void SampleWalk::TakeMovedTexts(RawSample* sample) {
+  if (std::ranges::none_of(sample->ranges, IsPresumedText)) return;
+  ranges_.assign(sample->ranges.begin(), sample->ranges.end());
+  words_.assign(sample->user.begin(), sample->user.end());
+  for (size_t i = 0; i < ranges_.size(); ++i) {
+    code_range& range = ranges_[i];
+    if (!IsPresumedText(range)) continue;
+    const code_range before = range;
+    if (std::optional<code_range> text = loader_.MovedTextLocked(sample->record->process, range)) {
+      range = *text;
+      if (const file_entry* entry = loader_.store().FindFile(IdentityOf(range)); entry != nullptr)
+        range.runtime = static_cast<uint16_t>(entry->runtime);
+      Rebase(words_, i, before, range);
+    } else {
+      range.file = {};
+    }
+  }
+  sample->ranges = ranges_;
+  sample->user = words_;
+}
+
+WalkResult SampleWalk::Finish(const RawSample& raw, const StackAbove& above) {
   absl::MutexLock lock(&loader_.mutex());
+  RawSample sample = raw;
+  TakeMovedTexts(&sample);
   RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_);
   WalkResult result = walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
   if (result.end == END_NO_MAPPING && environment.LacksRanges()) result.end = END_TOO_MANY_RANGES;

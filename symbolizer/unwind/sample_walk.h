@@ -3,7 +3,9 @@
 #ifndef STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 #define STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "kernel/raw_sample.h"
 #include "kernel/row_memory.h"
@@ -26,10 +28,14 @@ class SampleWalk {
   WalkResult Finish(const RawSample& sample, const StackAbove& above);
 
  private:
+  void TakeMovedTexts(RawSample* sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loader_.mutex());
+
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf made_code_callers_;
   HostWalk walk_;
+  std::vector<code_range> ranges_;  // Of the sample at hand, where texts were moved.
+  std::vector<uint64_t> words_;     // The same.
 };
 
 }  // namespace stackray

@@ -80,7 +80,8 @@ TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_b
       store_(store),
       cache_bytes_(cache_bytes),
       recognise_(std::move(recognise)),
-      recognise_made_code_(std::move(recognise_made_code)) {}
+      recognise_made_code_(std::move(recognise_made_code)),
+      moved_(files, store.memory()) {}
 TableLoader::~TableLoader() = default;
 
 TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
@@ -168,6 +169,7 @@ void TableLoader::Wipe() {
 void TableLoader::DropDeleted() {
   constexpr int kOursAndTheTables = 2;
   absl::MutexLock lock(&mutex_);
+  moved_.Recheck();
   for (auto it = entries_.begin(); it != entries_.end();) {
     if (it->file.use_count() > kOursAndTheTables || !IsDeleted(*it->file)) {
       ++it;
@@ -266,13 +268,21 @@ void TableLoader::LoadAhead(uint32_t pid, const file_key& key, const std::string
 void TableLoader::HandleMiss(const miss_record& miss) {
   absl::MutexLock lock(&mutex_);
   const uint32_t pid = miss.process.pid;
-  if (!LoadPageLocked(pid, miss.range, miss.offset).ok()) {
-    store_.ForgetRequests(IdentityOf(miss.range));
+  code_range range = miss.range;
+  uint64_t offset = miss.offset;
+  if (IsPresumedText(range)) {
+    const std::optional<code_range> text = moved_.Find(miss.process, range);
+    if (!text) return;
+    offset += (text->file_offset - text->start) - (range.file_offset - range.start);
+    range = *text;
+  }
+  if (!LoadPageLocked(pid, range, offset).ok()) {
+    store_.ForgetRequests(IdentityOf(range));
     return;
   }
-  absl::StatusOr<OpenTables*> tables = Open(pid, miss.range);
-  const FileIdentity identity = IdentityOf(miss.range);
-  const uint32_t page = PageOf(miss.offset);
+  absl::StatusOr<OpenTables*> tables = Open(pid, range);
+  const FileIdentity identity = IdentityOf(range);
+  const uint32_t page = PageOf(offset);
   if (store_.StateOf(identity, page) != RowStore::PageState::kPresent) return;
   if (!tables.ok() || !ahead_) return;
   const uint32_t neighbours = (*tables)->neighbours.Worth(

@@ -20,6 +20,7 @@
 #include "symbolizer/cfi/cfi_source.h"
 #include "symbolizer/executable_files.h"
 #include "symbolizer/unwind/made_code.h"
+#include "symbolizer/unwind/moved_text.h"
 #include "symbolizer/unwind/row_store.h"
 
 namespace stackray {
@@ -57,6 +58,11 @@ class TableLoader {
   // All of `to` from the range's file; false: that cannot be had.
   bool ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
                       std::span<uint8_t> to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A range that is presumed to be moved text, as its file's; nullopt: it is none (symbolizer/unwind/moved_text.h).
+  std::optional<code_range> MovedTextLocked(const process_key& process, const code_range& range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return moved_.Find(process, range);
+  }
   const RowStore& store() const { return store_; }
 
   // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do with less.
@@ -71,7 +77,7 @@ class TableLoader {
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
-  // Closes those of deleted files that only the table of files holds besides.
+  // Closes those of deleted files that only the table of files holds besides, and looks at moved texts again.
   void DropDeleted();
 
  private:
@@ -98,6 +104,7 @@ class TableLoader {
   const Recognise recognise_;
   const RecogniseMadeCode recognise_made_code_;
   absl::Mutex mutex_;
+  MovedTexts moved_ ABSL_GUARDED_BY(mutex_);
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<FileIdentity, Entries::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
