@@ -80,6 +80,8 @@ def all_steps():
                          judgement.judge_googletest),
         "shapes": (googletest("stack_shapes_test", ":".join(f"*.{name}" for name in SHAPES)),
                    judgement.judge_googletest),
+        "lost": (googletest("lost_stacks_test", "-*IoUring*"), judgement.judge_googletest),
+        "io_uring": (googletest("lost_stacks_test", "*IoUring*"), judgement.judge_io_uring),
         "kernel_log": ("dmesg", judgement.judge_kernel_log),
     }
 
@@ -99,7 +101,8 @@ def build_root(path, steps):
         with open(file, "rb") as source:
             root.add_bytes(file, source.read(), 0o644)
     root.add_file("/callbacks.py", os.path.join(HERE, "loads", "callbacks.py"))
-    for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test"):
+    for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test",
+                 "lost_stacks_test"):
         root.add_program(tool(name))
     for program in sorted(glob.glob(live_program("*"))):
         root.add_program(program)
