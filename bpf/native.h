@@ -87,6 +87,13 @@ static __always_inline void enter_caller(struct scratch *s, u64 pc, u64 sp, u64 
 	s->regs.exact_pc = 0;
 }
 
+/* The caller was found where no rule says it is. */
+static __always_inline void mark_guess(struct scratch *s)
+{
+	s->flags |= SAMPLE_GUESSED;
+	s->guessed_words = s->word_count;
+}
+
 /* The frame that was appended last was interrupted: its pc is no return address. */
 static __always_inline void mark_exact(struct scratch *s)
 {
@@ -268,7 +275,7 @@ static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offse
 	u32 i;
 
 	if (UNLIKELY(!pc && !s->regs.exact_pc))
-		return END_NULL_RA;
+		return s->guessed_words == s->word_count ? END_GUESSED_NULL_RA : END_NULL_RA;
 	end = env_find_range(s, lookup);
 	if (UNLIKELY(may_be_probed(s, end))) {
 		end = env_leave_probe(s, end);
@@ -300,7 +307,7 @@ static __always_inline int step_bad_call(struct scratch *s)
 	if (read_word(s, sp, &pc))
 		return END_NO_MAPPING;
 	enter_caller(s, pc, sp + 8, s->regs.r[UNWIND_FP]);
-	s->flags |= SAMPLE_GUESSED;
+	mark_guess(s);
 	return END_NONE;
 }
 

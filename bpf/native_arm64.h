@@ -39,7 +39,7 @@ static __always_inline int step_frame_pointer(struct scratch *s)
 		return END_READ_FAULT;
 	enter_caller(s, pc, fp + 16, caller_fp);
 	s->regs.known = 1u << UNWIND_FP;
-	s->flags |= SAMPLE_GUESSED;
+	mark_guess(s);
 	return END_NONE;
 }
 

@@ -65,7 +65,7 @@ static __always_inline int step_frame_pointer(struct scratch *s)
 	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
 		return END_READ_FAULT;
 	enter_caller(s, pc, fp + 16, rbp);
-	s->flags |= SAMPLE_GUESSED;
+	mark_guess(s);
 	return END_NONE;
 }
 
@@ -195,7 +195,7 @@ static __always_inline int scan_word_inline(struct scratch *s, u64 at)
 	if (i >= SAMPLE_MAX_RANGES || s->ranges[i].kind != RANGE_FILE || s->tables[i].state == RANGE_NO_TABLE)
 		return 0;
 	enter_caller(s, pc, at + 8, caller_frame_pointer(s, at));
-	s->flags |= SAMPLE_GUESSED;
+	mark_guess(s);
 	return 1;
 }
 
@@ -302,7 +302,7 @@ static __always_inline int step_without_rules(struct scratch *s)
 	if ((bytes == 16 && read_word(s, sp, &rbp)) || read_word(s, sp + bytes - 8, &pc))
 		return END_READ_FAULT;
 	enter_caller(s, pc, sp + bytes, rbp);
-	s->flags |= SAMPLE_GUESSED;
+	mark_guess(s);
 	return END_NONE;
 }
 

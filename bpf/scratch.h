@@ -284,6 +284,7 @@ struct scratch {
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */
+	u32 guessed_words;            /* word_count when a frame was last left by a guess; 0: none was */
 	u32 code;                     /* of the look-up */
 	u32 keys_below, keys_left;    /* inside the look-up */
 	u32 miss;                     /* 1: this walk was the first to want a page: tell user space */

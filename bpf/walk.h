@@ -51,6 +51,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
 	s->flags = 0;
+	s->guessed_words = 0;
 	s->used_ranges = 0;
 	s->miss = 0;
 	s->made_code.is_known = 0;

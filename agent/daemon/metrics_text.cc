@@ -79,10 +79,14 @@ void AddSampling(const AgentSnapshot& s, Families* out) {
   out->push_back(Counter("stackray_samples_produced_total", "Samples that were to be delivered.")
                      .Row(Number(session.produced))
                      .Take());
-  Family stacks = Counter("stackray_stacks_total", "User stacks by how their walk ended.");
+  Family stacks = Counter("stackray_stacks_total",
+                          "Samples by how the walk of their user stack ended; complete: whether "
+                          "that is known to be its outermost frame, or none without such a stack.");
   for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {
     if (session.loop.ends[end] == 0) continue;
-    stacks.Row(Number(session.loop.ends[end]), {{"end", std::string(EndName(end))}});
+    const char* complete = IsCompleteEnd(end) ? "yes" : HasUserStack(end) ? "no" : "none";
+    stacks.Row(Number(session.loop.ends[end]),
+               {{"end", std::string(EndName(end))}, {"complete", complete}});
   }
   out->push_back(stacks.Take());
   out->push_back(Counter("stackray_frames_total", "Frames by where they ran.")

@@ -61,6 +61,18 @@ Json Stacks(const SessionCounts& session) {
   return stacks;
 }
 
+// The same, as record's summary adds them up.
+Json StackSums(const SessionCounts& session) {
+  uint64_t complete = 0, user_stacks = 0, without = 0;
+  for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {
+    (HasUserStack(end) ? user_stacks : without) += session.loop.ends[end];
+    if (IsCompleteEnd(end)) complete += session.loop.ends[end];
+  }
+  return {{"user_stacks", user_stacks},
+          {"complete", complete},
+          {"samples_without_user_stack", without}};
+}
+
 Json SourceLinesJson(const NativeLines::Counts& lines) {
   return {{"cache", lines.cached}, {"files", lines.answered}, {"deferred", lines.deferred}};
 }
@@ -130,6 +142,7 @@ std::string StatusText(const AgentSnapshot& s) {
                          {"produced", session.produced},
                          {"batches", session.loop.batches},
                          {"stacks", Stacks(session)},
+                         {"stack_sums", StackSums(session)},
                          {"source_lines", SourceLinesJson(session.frames.lines)}}},
                        {"receivers", Takers(s)},
                        {"costs",

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bpf/shared/end_reason.h"
+#include "profile/stack_end.h"
 #include "reporter/export/delivery_counts.h"
 
 namespace stackray {
@@ -12,6 +13,8 @@ namespace {
 
 std::string_view EndText(uint64_t end) {
   switch (end) {
+    case END_NULL_FP: return "frame pointer is 0";
+    case END_GUESSED_NULL_RA: return "guessed return address is 0";
     case END_COMPAT_TASK: return "32-bit code";
     case END_READ_FAULT: return "stack not readable";
     case END_NO_MAPPING: return "return address outside all mappings";
@@ -49,6 +52,7 @@ std::string MarkerText(const FrameKey& marker) {
     case MarkerKind::kNoMapping: return "[unmapped code]";
     case MarkerKind::kUnsupported: return "[unsupported runtime]";
     case MarkerKind::kNativeStackApart: return "[native stack of these functions]";
+    case MarkerKind::kNoStack: return "[no stack]";
   }
   return "[unknown marker]";
 }
@@ -75,15 +79,14 @@ std::string_view EndName(uint32_t end) {
     case END_TOO_MANY_RANGES: return "too_many_ranges";
     case END_BUSY: return "busy";
     case END_BAD_TABLE: return "bad_table";
+    case END_GUESSED_NULL_RA: return "guessed_null_return_address";
   }
   return "unknown";
 }
 
-bool IsCompleteEnd(uint32_t end) {
-  return end == END_UNDEFINED_RA || end == END_NULL_RA || end == END_NULL_FP;
-}
+bool IsCompleteEnd(uint32_t end) { return ClassOfEnd(end) == StackEnd::kComplete; }
 
-bool HasUserStack(uint32_t end) { return end != END_KERNEL_THREAD && end != END_NO_ADDRESS_SPACE; }
+bool HasUserStack(uint32_t end) { return ClassOfEnd(end) != StackEnd::kNoStack; }
 
 std::optional<FrameKey> MarkerForEnd(uint32_t end) {
   if (IsCompleteEnd(end) || !HasUserStack(end)) return std::nullopt;

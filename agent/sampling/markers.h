@@ -20,6 +20,7 @@ enum class MarkerKind : uint64_t {
   kUnsupported = 6,  // Detail: Runtimes' number of a runtime whose frames cannot be read.
   kNativeStackApart =
       7,  // Between a runtime's frames and the native ones, where it is not known which belong together.
+  kNoStack = 8,      // A sample without kernel frames of a task without a user stack.
 };
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
@@ -27,14 +28,14 @@ enum class MarkerKind : uint64_t {
 enum class SamplingLoss : uint64_t { kRingFull = 0, kScratchBusy = 1, kDamagedRecord = 2 };
 inline constexpr uint64_t kFirstDeliveryLoss = 16;
 
-// Why a user stack is incomplete, as a marker at its root; nullopt when it is complete or there was
-// none to begin with. `end` is an enum end_reason.
+// Why a user stack is not complete, as a marker at its root; nullopt when it is complete or there was
+// none to begin with. `end` is an enum end_reason; profile/stack_end.h decides.
 std::optional<FrameKey> MarkerForEnd(uint32_t end);
 
 // The same as a word for metrics: "undefined_return_address", "missing_page".
 std::string_view EndName(uint32_t end);
 
-// True for the ends that count as complete (design.md §12).
+// True for the ends that count as complete.
 bool IsCompleteEnd(uint32_t end);
 // True where the sample has a user stack at all.
 bool HasUserStack(uint32_t end);

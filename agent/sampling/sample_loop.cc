@@ -108,9 +108,9 @@ void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
   if (const std::optional<FrameKey> marker = MarkerForEnd(stack.end))
     resolver_.AppendMarker(*marker, batch_, &frames_);
   if (frames_.empty())  // A sample is never without a stack.
-    resolver_.AppendMarker(FrameKey::Make(FrameType::kMarker,
-                                          static_cast<uint64_t>(MarkerKind::kTruncated), stack.end),
-                           batch_, &frames_);
+    resolver_.AppendMarker(
+        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kNoStack), 0), batch_,
+        &frames_);
 }
 
 void SampleLoop::AddSample(const RawSample& sample, const Stack& stack) {

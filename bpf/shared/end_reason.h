@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Why a user stack ended. One value per sample travels in its record; BPF counts each of them.
  *
- * Terminal reasons mean that the whole stack was seen; all the others mean that it was cut, and the
- * batch then shows a marker frame in the place of the missing part. Append only: the numbers are in
- * recorded fixtures. */
+ * Which of them make a stack complete says profile/stack_end.h. Where a stack is not complete, the batch
+ * shows a marker frame in the place of the missing part. Append only: the numbers are in recorded
+ * fixtures. */
 #ifndef STACKRAY_BPF_SHARED_END_REASON_H
 #define STACKRAY_BPF_SHARED_END_REASON_H
 
@@ -12,7 +12,9 @@ enum end_reason {
 	/* Terminal. */
 	END_UNDEFINED_RA = 1,      /* unwind rule: the return address is undefined (_start, clone) */
 	END_NULL_RA = 2,           /* a return address of 0: where a thread's first frame was set up */
-	END_NULL_FP = 3,           /* frame-pointer frame whose saved frame pointer is 0 (ABI: outermost) */
+	/* A guess that looks like the end. */
+	END_NULL_FP = 3,           /* code without rules, and a frame pointer of 0: the outermost frame, or code that keeps
+				    * none */
 	/* No user stack to begin with. */
 	END_KERNEL_THREAD = 8,     /* no user stack: a kernel thread, or one that the kernel made inside a process */
 	END_NO_ADDRESS_SPACE = 9,  /* the task is past exit_mm(), or between two images in exec */
@@ -31,6 +33,7 @@ enum end_reason {
 				    * when the walk was finished */
 	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
 	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
+	END_GUESSED_NULL_RA = 28,  /* a return address of 0 that a guess led to, not a rule */
 	END_SCANS_STACK = 30,      /* the driver looks for a return address in s->scan; never in a finished record */
 	END_ENTERED_RUNTIME = 31,  /* bpf/runtime_walk.h goes on; never in a finished record */
 	END_REASON_COUNT = 32,

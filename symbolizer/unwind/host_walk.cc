@@ -174,6 +174,7 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
   s->window_base = ~0ULL;
   s->first_user_word = 0;
   s->flags = 0;
+  s->guessed_words = 0;
   s->run.thread_pointer = environment.ThreadPointer();
   s->go_callback_sp = 0;
   s->made_code = {};
@@ -190,7 +191,9 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
     }
     const u64 below = s->regs.r[UNWIND_SP];
     if (end == END_NONE) end = Leave(s, file_offset);
+    const bool is_guess = s->guessed_words == s->word_count;
     if (end == END_NONE) Place(below, s->regs.r[UNWIND_SP]);
+    if (is_guess) s->guessed_words = s->word_count;
   }
   WalkResult result;
   result.words.assign(s->body, s->body + s->word_count);

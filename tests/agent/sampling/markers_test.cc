@@ -7,6 +7,7 @@
 
 #include "agent/sampling/made_code_name.h"
 #include "bpf/shared/end_reason.h"
+#include "profile/stack_end.h"
 #include "reporter/export/delivery_counts.h"
 
 namespace stackray {
@@ -22,7 +23,7 @@ std::string Text(MarkerKind kind, uint64_t detail) {
 }
 
 TEST(Markers, StandAtEveryCutAndNowhereElse) {
-  constexpr uint32_t kWhole[] = {END_UNDEFINED_RA, END_NULL_RA, END_NULL_FP};
+  constexpr uint32_t kWhole[] = {END_UNDEFINED_RA, END_NULL_RA};
   constexpr uint32_t kNoStack[] = {END_KERNEL_THREAD, END_NO_ADDRESS_SPACE};
   for (uint32_t end : kWhole) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;
   for (uint32_t end : kNoStack) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;
@@ -35,8 +36,37 @@ TEST(Markers, StandAtEveryCutAndNowhereElse) {
     EXPECT_EQ(text.find("unknown reason"), std::string::npos) << end;
     EXPECT_TRUE(texts.insert(text).second) << text << " twice";
   }
+  // What looks like an end, and was found by a guess.
+  EXPECT_EQ(Text(MarkerKind::kTruncated, END_NULL_FP), "[truncated: frame pointer is 0]");
+  EXPECT_EQ(Text(MarkerKind::kTruncated, END_GUESSED_NULL_RA),
+            "[truncated: guessed return address is 0]");
   EXPECT_TRUE(MarkerForEnd(END_COMPAT_TASK).has_value());
   EXPECT_EQ(Text(MarkerKind::kTruncated, END_COMPAT_TASK), "[truncated: 32-bit code]");
+}
+
+// Who counts by reason and who counts by marker agree, for every reason that there can be.
+TEST(Markers, SayWhatTheirEndSays) {
+  for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {
+    const StackEnd expected = ClassOfEnd(end);
+    EXPECT_EQ(IsCompleteEnd(end), expected == StackEnd::kComplete) << end;
+    EXPECT_EQ(HasUserStack(end), expected != StackEnd::kNoStack) << end;
+    const auto marker = MarkerForEnd(end);
+    const bool is_whole_or_none = expected == StackEnd::kComplete || expected == StackEnd::kNoStack;
+    ASSERT_EQ(marker.has_value(), !is_whole_or_none) << end;
+    if (!marker) continue;
+    EXPECT_EQ(ClassOfMarker(MarkerSymbols(*marker).lines.at(0).function), MarkerClass::kUserCut)
+        << end;
+  }
+  EXPECT_EQ(ClassOfEnd(END_NULL_FP), StackEnd::kGuessed);
+  EXPECT_EQ(ClassOfEnd(END_GUESSED_NULL_RA), StackEnd::kGuessed);
+  const auto of_kind = [](MarkerKind kind, uint64_t detail = 0) {
+    return ClassOfMarker(Text(kind, detail));
+  };
+  EXPECT_EQ(of_kind(MarkerKind::kKernelCut), MarkerClass::kKernelCut);
+  EXPECT_EQ(of_kind(MarkerKind::kNoStack), MarkerClass::kNoStack);
+  EXPECT_EQ(of_kind(MarkerKind::kUnknownJit), MarkerClass::kUnknownCode);
+  EXPECT_EQ(of_kind(MarkerKind::kNoMapping), MarkerClass::kOther);
+  EXPECT_EQ(of_kind(MarkerKind::kLost, 0), MarkerClass::kLost);
 }
 
 TEST(Markers, NameEveryLoss) {
