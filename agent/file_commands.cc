@@ -13,6 +13,8 @@
 #include "kernel/unique_fd.h"
 #include "reporter/batch_file.h"
 #include "reporter/check.h"
+#include "reporter/decoded_batch.h"
+#include "reporter/formats/profile_summary.h"
 
 namespace stackray {
 namespace {
@@ -40,11 +42,14 @@ absl::Status ForEachBatch(const std::string& path,
 
 int RunCheck(const CheckSettings& settings) {
   int batches = 0, damaged = 0;
+  SummaryCounter summary;
   const absl::Status status = ForEachBatch(settings.path, [&](const std::string& bytes) {
     const std::vector<RuleViolation> violations = CheckBatch(bytes);
     for (const RuleViolation& violation : violations)
       fmt::print("batch {}: {}: {} ({})\n", batches, BatchRuleId(violation.rule), violation.where,
                  BatchRuleSentence(violation.rule));
+    if (const absl::StatusOr<DecodedBatch> batch = DecodeBatch(bytes); batch.ok())
+      summary.Add(*batch);
     ++batches;
     damaged += violations.empty() ? 0 : 1;
     return absl::OkStatus();
@@ -53,7 +58,7 @@ int RunCheck(const CheckSettings& settings) {
     return Fail(settings.path,
                 fmt::format("{} (after {} whole batches)", std::string(status.message()), batches));
   if (batches == 0) return Fail(settings.path, "holds no batch");
-  fmt::print("{} batches, {} break a rule\n", batches, damaged);
+  fmt::print("{}{} batches, {} break a rule\n", FormatSummary(summary.summary()), batches, damaged);
   return damaged == 0 ? 0 : 1;
 }
 
@@ -69,6 +74,7 @@ int RunConvert(const ConvertSettings& settings) {
   const absl::Status written = outputs->Finish();
   if (!written.ok()) fmt::print(stderr, "stackray: {}\n", std::string(written.message()));
   if (!read.ok()) return Fail(settings.input_path, std::string(read.message()));
+  if (written.ok()) fmt::print(stderr, "{}", FormatSummary(outputs->summary()));
   return written.ok() ? 0 : 1;
 }
 

@@ -17,10 +17,17 @@ const SampledCode& SampledOf(const Explanation& explanation, const std::string& 
   return found == explanation.sampled.by_executable.end() ? nothing : found->second;
 }
 
-std::string Share(int64_t part, int64_t whole) {
-  return whole == 0 ? "-"
-                    : fmt::format("{:.1f} %",
-                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+std::string Share(int64_t part, int64_t whole) { return whole == 0 ? "-" : Percent(part, whole); }
+
+struct KindText {
+  std::string_view unwind, naming;
+};
+
+// Of frames without an executable.
+KindText TextOf(std::string_view kind) {
+  if (kind == "native") return {"", "file not to be had"};
+  if (kind == "abort-marker") return {"", "not to be read"};
+  return {"the interpreter's frames", "the process's memory"};
 }
 
 std::string_view UnwindText(UnwindSource source) {
@@ -50,25 +57,27 @@ std::string Summary(const Explanation& explanation) {
   text.back() = '\n';
   if (sampled.sums.samples == 0)
     return text + "It did not run on a CPU meanwhile, so only its files can be told.\n";
-  int64_t named = 0, lines = 0, inlined = 0;
+  int64_t lines = 0, inlined = 0;
   for (const auto* part : {&sampled.by_executable, &sampled.by_kind}) {
     for (const auto& [name, code] : *part) {
-      named += code.named;
       lines += code.with_lines;
       inlined += code.inlined;
     }
   }
+  const int64_t without = sampled.sums.samples - sampled.sums.user_stacks;
   text += fmt::format(
-      "stacks: {} of {} complete ({}){}, {:.1f} frames on average\n", sampled.sums.complete,
+      "stacks: {} of {} complete ({}){}{}, {:.1f} frames on average\n", sampled.sums.complete,
       sampled.sums.user_stacks, Share(sampled.sums.complete, sampled.sums.user_stacks),
       sampled.sums.through_unknown == 0
           ? ""
           : fmt::format(", {} more through code of no file", sampled.sums.through_unknown),
+      without == 0 ? "" : fmt::format(", {} samples have none", without),
       sampled.sums.user_stacks == 0 ? 0.0
                                     : static_cast<double>(sampled.user_frames()) /
                                           static_cast<double>(sampled.sums.user_stacks));
   text += fmt::format("frames: {} of {} named ({}), {} with source lines; {} inlined functions\n",
-                      named, sampled.user_frames(), Share(named, sampled.user_frames()),
+                      sampled.sums.user_named, sampled.user_frames(),
+                      Share(sampled.sums.user_named, sampled.user_frames()),
                       Share(lines, sampled.user_frames()), inlined);
   if (explanation.guessed > 0)
     text += fmt::format(
@@ -122,9 +131,8 @@ std::string Table(const Explanation& explanation, const std::vector<const CodeFa
           &text);
   }
   for (const auto& [kind, code] : sampled.by_kind)
-    Row(Share(code.frames, sampled.user_frames()), fmt::format("({})", kind),
-        kind == "native" ? "" : "the interpreter's frames",
-        kind == "native" ? "file not to be had" : "the process's memory", code, &text);
+    Row(Share(code.frames, sampled.user_frames()), fmt::format("({})", kind), TextOf(kind).unwind,
+        TextOf(kind).naming, code, &text);
   if (sampled.unknown_code > 0)
     text += fmt::format(
         "{:>8}  code made at run time (JIT): {} frames, unwound by frame pointers, "

@@ -9,11 +9,10 @@ std::string_view NameOf(const DecodedFrame& frame) {
   return frame.lines.empty() ? std::string_view() : std::string_view(frame.lines.front().function);
 }
 
-void CountFrame(const DecodedFrame& frame, int64_t count, SampledCode* code) {
+void CountFrame(const DecodedFrame& frame, const FrameKind& kind, int64_t count,
+                SampledCode* code) {
   code->frames += count;
-  // A frame without a file has a name that is its place alone: "[inode 12+0x34]".
-  const std::string_view name = NameOf(frame);
-  if (name.empty() || name.starts_with('[')) {
+  if (!kind.named()) {
     if (code->unnamed.size() < SampledCode::kMaxUnnamed || code->unnamed.contains(frame.address))
       code->unnamed[frame.address] += count;
     return;
@@ -37,21 +36,21 @@ void SampledProcess::Add(const DecodedBatch& batch) {
       stack.Add(kind, sample.frames.size() == 1);
       switch (kind.is) {
         case FrameKind::kLost:
-        case FrameKind::kOtherMarker: continue;
+        case FrameKind::kNotThere: continue;
         case FrameKind::kUnknown:
           unknown_code += sample.count;
           cuts = &unknown_code_cuts;
           continue;
         case FrameKind::kCut: (*cuts)[name] += sample.count; continue;
-        case FrameKind::kKernel: CountFrame(frame, sample.count, &kernel); continue;
+        case FrameKind::kKernel: CountFrame(frame, kind, sample.count, &kernel); continue;
         case FrameKind::kUser: break;
       }
       SampledCode& code =
           frame.mapping_path.empty() ? by_kind[frame.type] : by_executable[frame.mapping_path];
-      CountFrame(frame, sample.count, &code);
+      CountFrame(frame, kind, sample.count, &code);
       cuts = &code.cuts;
     }
-    AddStack(stack, sample.count, &sums);
+    AddStack(stack, sample.count, "", &sums);
   }
 }
 

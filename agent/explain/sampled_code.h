@@ -34,7 +34,7 @@ struct SampledProcess {
   // Stacks that were cut in that code, and where no executable is known, by the marker's text.
   absl::btree_map<std::string, int64_t> unknown_code_cuts, other_cuts;
 
-  int64_t user_frames() const { return sums.user_frames + unknown_code; }
+  int64_t user_frames() const { return sums.user_frames; }
 
   void Add(const DecodedBatch& batch);
 };

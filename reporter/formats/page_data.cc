@@ -226,7 +226,12 @@ class PageWriter {
               ",\"complete\":", Safe(s.complete), ",\"through_unknown\":", Safe(s.through_unknown),
               ",\"user_stacks\":", Safe(s.user_stacks),
               ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
-              ",\"lost\":", Safe(s.lost), "}");
+              ",\"lost\":", Safe(s.lost));
+    if (const std::string sentence = UnnamedSentence(s); !sentence.empty()) {
+      out_ += ",\"unnamed\":";
+      AppendJsonString(sentence, &out_);
+    }
+    out_ += '}';
   }
 
   const PageSource& source_;

@@ -109,7 +109,7 @@ void PageProfile::AddSample(const BatchWalk& batch, const WalkedSample& sample, 
               SaturatingMultiply(count, ids->weight));
     added = SaturatingAdd(added, count);
   }
-  AddStack(ids->facts[sample.stack], added, &summary_);
+  AddStack(ids->facts[sample.stack], added, ids->resource.command, &summary_);
 }
 
 uint32_t PageProfile::Intern(std::string_view text) {

@@ -13,7 +13,7 @@
 //
 // Input:   batches of any origin; counts and times of any value are clamped. Of names longer than
 //          kLongestText bytes the rest is left out.
-// Memory:  max_bytes, and up to as much again for a moment when it shrinks or a table grows; plus 36
+// Memory:  max_bytes, and up to as much again for a moment when it shrinks or a table grows; plus 60
 //          bytes for each frame and stack of the batch that is being added. It does not depend on
 //          the number of batches.
 // Threads: one thread owns it. Errors: none. Equal batches in equal order give equal contents.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "profile/stack_end.h"
 #include "reporter/formats/resource_keys.h"
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
@@ -26,44 +27,48 @@ std::string Grouped(int64_t number) {
   return digits;
 }
 
-// Rounded down, so that "100.0 %" means all.
-std::string Percent(int64_t part, int64_t whole) {
-  if (whole == 0) return "none";
-  const double tenths = std::floor(1000.0 * static_cast<double>(part) / static_cast<double>(whole));
-  return fmt::format("{:.1f} %", tenths / 10);
-}
-
 }  // namespace
 
-FrameKind::FrameKind(std::string_view type, std::string_view name) : named(!name.empty()) {
-  if (type == "kernel") {
-    is = kKernel;
-  } else if (type == "abort-marker") {
-    is = name.starts_with("[lost")        ? kLost
-         : name.starts_with("[truncated") ? kCut
-         : name.starts_with("[unknown")   ? kUnknown
-                                          : kOtherMarker;
+FrameKind::FrameKind(std::string_view type, std::string_view name)
+    : is(type == "kernel" ? kKernel : kUser), no_name(WhyUnnamed(type, name)) {
+  if (type != "abort-marker") return;
+  switch (ClassOfMarker(name)) {
+    case MarkerClass::kLost: is = kLost; break;
+    case MarkerClass::kUserCut: is = kCut; break;
+    case MarkerClass::kUnknownCode: is = kUnknown; break;
+    case MarkerClass::kKernelCut:
+    case MarkerClass::kNoStack: is = kNotThere; break;
+    case MarkerClass::kOther: break;
   }
 }
 
 void StackFacts::Add(const FrameKind& kind, bool alone) {
-  if (kind.is == FrameKind::kLost && alone) {
-    lost = true;
-  } else if (kind.is == FrameKind::kKernel) {
-    ++kernel_frames;
-    kernel_named += kind.named ? 1 : 0;
-  } else {
-    user = true;
-    cut |= kind.is == FrameKind::kCut;
-    unknown |= kind.is == FrameKind::kUnknown;
-    if (kind.is != FrameKind::kUser) return;
-    ++user_frames;
-    user_named += kind.named ? 1 : 0;
+  switch (kind.is) {
+    case FrameKind::kLost: lost |= alone; return;
+    case FrameKind::kNotThere: return;
+    case FrameKind::kCut: user = cut = true; return;
+    case FrameKind::kKernel:
+      ++kernel_frames;
+      kernel_named += kind.named() ? 1 : 0;
+      break;
+    case FrameKind::kUnknown: unknown = true; [[fallthrough]];
+    case FrameKind::kUser:
+      user = true;
+      ++user_frames;
+      user_named += kind.named() ? 1 : 0;
   }
+  if (!kind.named()) ++unnamed[static_cast<size_t>(kind.no_name)];
 }
 
-void AddStack(const StackFacts& stack, int64_t count, ProfileSummary* sums) {
+void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
+              ProfileSummary* sums) {
   if (stack.lost) return Increase(&sums->lost, count);
+  for (size_t i = 0; i < kNoNameKinds; ++i) {
+    if (stack.unnamed[i] == 0) continue;
+    int64_t frames = 0;
+    Increase(&frames, count, stack.unnamed[i]);
+    sums->unnamed.Add(static_cast<NoName>(i), frames, command);
+  }
   Increase(&sums->user_frames, count, stack.user_frames);
   Increase(&sums->user_named, count, stack.user_named);
   Increase(&sums->kernel_frames, count, stack.kernel_frames);
@@ -92,7 +97,7 @@ void SummaryCounter::Add(const DecodedBatch& batch) {
                                                        : std::string_view(frame.lines[0].function));
   }
   for (const DecodedSample& sample : batch.samples) {
-    if (sample.count > 0) AddSample(sample, kinds);
+    if (sample.count > 0) AddSample(batch, sample, kinds);
   }
 }
 
@@ -105,13 +110,17 @@ void SummaryCounter::AddTimes(const DecodedBatch& batch) {
   empty_ = false;
 }
 
-void SummaryCounter::AddSample(const DecodedSample& sample, const std::vector<FrameKind>& kinds) {
+void SummaryCounter::AddSample(const DecodedBatch& batch, const DecodedSample& sample,
+                               const std::vector<FrameKind>& kinds) {
   StackFacts stack;
   for (const int32_t frame : sample.frames) {
     if (frame < 0 || static_cast<size_t>(frame) >= kinds.size()) continue;
     stack.Add(kinds[frame], sample.frames.size() == 1);
   }
-  AddStack(stack, sample.count, &sums_);
+  std::string_view command;
+  if (static_cast<size_t>(sample.resource) < batch.resources.size())
+    command = FindAttribute(batch.resources[sample.resource], kProcessCommand);
+  AddStack(stack, sample.count, command, &sums_);
 }
 
 ProfileSummary SummaryCounter::summary() const {
@@ -132,11 +141,20 @@ std::string FormatSummary(const ProfileSummary& s) {
   if (s.through_unknown > 0)
     AppendAll(&text, ", ", Grouped(s.through_unknown),
               " more through code of no file ([unknown jit])");
+  if (const int64_t without = s.samples - s.user_stacks; without > 0)
+    AppendAll(&text, "; ", Grouped(without), without == 1 ? " sample has" : " samples have",
+              " none");
   text += '\n';
   AppendAll(&text, "frames: ", Grouped(s.named_frames()), " of ", Grouped(s.frames()), " named (",
             Percent(s.named_frames(), s.frames()), "); user ", Percent(s.user_named, s.user_frames),
             ", kernel ", Percent(s.kernel_named, s.kernel_frames), "\n");
+  if (const std::string sentence = UnnamedSentence(s); !sentence.empty())
+    AppendAll(&text, sentence, "\n");
   return text;
+}
+
+std::string UnnamedSentence(const ProfileSummary& s) {
+  return s.unnamed.Sentence(s.frames(), s.kernel_named == 0);
 }
 
 }  // namespace stackray

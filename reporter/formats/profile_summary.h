@@ -1,13 +1,18 @@
-// What a recording amounts to, counted from its batches alone (words as in design.md §12).
+// What a recording amounts to, counted from its batches alone: the same figures for record, explain and
+// the page.
 //
 // Samples are weighted by their count. A sample whose only frame is a marker `[lost: …]` counts as
-// lost and nothing else. A stack has a user part when any frame is not the kernel's; that part is
-// complete when no marker `[truncated…]` or `[unknown…]` stands in it. With an `[unknown…]` alone it
-// reaches its start, but through code that nothing describes: what is counted apart. Markers are not
-// counted as frames.
+// lost and nothing else. A stack has a user part when any frame is not the kernel's; whether that
+// part is complete its markers say (profile/stack_end.h). With a marker `[unknown…]` alone it reaches
+// its start, but through code that nothing describes: such stacks are counted apart.
+//
+// A frame is named when its innermost function has a name of its own. A name in brackets stands for one
+// that is missing (`[inode 12+0x34]`, `[kernel+0x…]`), and so does a marker in a frame's place
+// (`[unknown jit]`): such frames are unnamed. Markers of what is cut or lost are no frames.
 #ifndef STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 #define STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +20,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "reporter/decoded_batch.h"
+#include "reporter/formats/unnamed_frames.h"
 
 namespace stackray {
 
@@ -22,13 +28,14 @@ struct ProfileSummary {
   int64_t samples = 0;  // Lost ones not included.
   int64_t lost = 0;
   int64_t processes = 0;
-  int64_t user_stacks = 0;
+  int64_t user_stacks = 0;      // The other samples have none: kernel threads, exec, exit.
   int64_t complete = 0;         // Of the user stacks.
   int64_t through_unknown = 0;  // Of the others: none of these is cut.
   int64_t user_frames = 0;      // A frame of a stack that stands for n samples counts n times.
   int64_t user_named = 0;
   int64_t kernel_frames = 0;
   int64_t kernel_named = 0;
+  UnnamedSums unnamed;        // Why the other frames have no name.
   int64_t start_unix_ns = 0;  // Of all batches together.
   int64_t end_unix_ns = 0;
   double period_ns = 0;  // Of the first batch that had one; 0: unknown.
@@ -39,25 +46,35 @@ struct ProfileSummary {
 
 // What a frame is to the summary.
 struct FrameKind {
-  enum Class : uint8_t { kUser, kKernel, kLost, kCut, kUnknown, kOtherMarker };
+  enum Class : uint8_t {
+    kUser,
+    kKernel,
+    kLost,
+    kCut,
+    kUnknown,   // A user frame of code that nothing describes.
+    kNotThere,  // A marker that is no frame and says nothing of the user stack.
+  };
   // `name`: of its innermost function; empty: none.
   FrameKind(std::string_view type, std::string_view name);
 
   Class is = kUser;
-  bool named = false;
+  NoName no_name = NoName::kNamed;
+  bool named() const { return no_name == NoName::kNamed; }
 };
 
 // What one stack adds for each of its samples.
 struct StackFacts {
   bool lost = false, user = false, cut = false, unknown = false;
   uint32_t user_frames = 0, user_named = 0, kernel_frames = 0, kernel_named = 0;
+  std::array<uint32_t, kNoNameKinds> unnamed{};  // By NoName.
 
   // For each frame; `alone`: the stack has no other.
   void Add(const FrameKind& kind, bool alone);
 };
 
-// Adds `count` samples of that stack.
-void AddStack(const StackFacts& stack, int64_t count, ProfileSummary* sums);
+// Adds `count` samples of that stack, of a process with that command.
+void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
+              ProfileSummary* sums);
 
 // Threads: one thread owns it. Memory: some 100 bytes a process, at most kMaxProcesses of them.
 // Input:   batches of any origin; sums saturate.
@@ -69,7 +86,8 @@ class SummaryCounter {
   ProfileSummary summary() const;
 
  private:
-  void AddSample(const DecodedSample& sample, const std::vector<FrameKind>& kinds);
+  void AddSample(const DecodedBatch& batch, const DecodedSample& sample,
+                 const std::vector<FrameKind>& kinds);
   void AddTimes(const DecodedBatch& batch);
 
   ProfileSummary sums_;
@@ -79,9 +97,14 @@ class SummaryCounter {
 
 // For the terminal: lines without colours, each ending in a newline, e.g.
 //   1,234 samples of 12 processes in 10.0 s at 99 Hz, none lost
-//   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit])
+//   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit]); 39 samples have none
 //   frames: 20,100 of 20,300 named (99.0 %); user 99.3 %, kernel 97.8 %
+// and UnnamedSentence(), where there is one.
 std::string FormatSummary(const ProfileSummary& summary);
+
+// What the frames without a name are and what would name them, in one sentence; empty where they are
+// few: "Unnamed: 71.0 % of the frames are code made at run time (JIT), …".
+std::string UnnamedSentence(const ProfileSummary& summary);
 
 }  // namespace stackray
 

@@ -119,7 +119,7 @@ TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {
   const std::string text = RenderExplanation(SomeExplanation());
   EXPECT_THAT(text, HasSubstr("program (process 12): 10 samples in 5.0 s"));
   EXPECT_THAT(text, HasSubstr("8 of 10 complete (80.0 %)"));
-  EXPECT_THAT(text, HasSubstr("16 of 18 named (88.9 %)"));
+  EXPECT_THAT(text, HasSubstr("16 of 18 named (88.8 %)"));
   EXPECT_THAT(text, HasSubstr("symbol table, debug information"));
   EXPECT_THAT(text, HasSubstr("exported symbols only"));
   EXPECT_THAT(text, HasSubstr("other mapped files, which did not run: 1"));

@@ -49,6 +49,8 @@ pageTest("the header tells host, rate and quality", async (page, seen) => {
   const facts = ["rate", "samples", "complete", "through unknown code", "named", "lost"];
   assert.deepEqual(await Promise.all(facts.map((label) => fact(page, label))),
                    ["10 Hz", "100", "90.0 %", "6.0 %", "99.0 %", "3"]);
+  assert.equal(await page.locator(".note").innerText(),
+               `Unnamed: 1.0 % of the frames are code made at run time (${HOSTILE}).`);
   assert.equal(seen.requests.filter((url) => url.startsWith("file:")).length, 1);
   const legend = await page.locator(".legend").innerText();
   for (const [type, share] of [["Inlined", "40.0 %"], ["Kernel", "30.0 %"], ["Native", "20.0 %"],

@@ -13,7 +13,8 @@ export function smallProfile(startMs = START_MS) {
   const data = new PageData({
     title: "record of test-host", host: "test-host", frequency_hz: 10, start_ms: startMs,
     end_ms: startMs + 10_000, bucket_ms: 1000,
-    summary: { samples: 100, complete: 90, through_unknown: 6, user_stacks: 100, named_frames: 99, frames: 100, lost: 3 },
+    summary: { samples: 100, complete: 90, through_unknown: 6, user_stacks: 100, named_frames: 99, frames: 100, lost: 3,
+      unnamed: `Unnamed: 1.0 % of the frames are code made at run time (${HOSTILE}).` },
   });
   const web = data.process(100, "web", "/usr/bin/web", "c0ffee");
   const hostile = data.process(7, HOSTILE, `/opt/${HOSTILE}`);

@@ -71,7 +71,9 @@ TEST(BatchToFormats, FoldedAndSummary) {
   EXPECT_EQ(FormatSummary(counter.summary()),
             "5 samples of 1 process in 1.0 s at 99 Hz, none lost\n"
             "user stacks: 3 of 5 complete (60.0 %)\n"
-            "frames: 6 of 8 named (75.0 %); user 60.0 %, kernel 100.0 %\n");
+            "frames: 6 of 8 named (75.0 %); user 60.0 %, kernel 100.0 %\n"
+            "Unnamed: 25.0 % of the frames are code of files without symbols, which debug symbols "
+            "would name (`stackray explain PID` says how).\n");
 }
 
 // Turns base64 into hex where OTLP's JSON differs from protobuf's.

@@ -36,7 +36,9 @@ TEST(PageData, WholeDocument) {
       R"j("samples":{"node":[3,5,3,2],"thread":[0,0,0,1],"bucket":[0,2,90,90],"count":[2,2,1,1]},)j"
       R"j("threads":{"process":[0,0],"tid":[43,0],"name":[14,0]},)j"
       R"j("processes":{"pid":[42],"command":[3],"executable":[15],"container":[16]},)j"
-      R"j("summary":{"samples":6,"complete":6,"through_unknown":0,"user_stacks":6,"named_frames":9,"frames":11,"lost":0}})j");
+      R"j("summary":{"samples":6,"complete":6,"through_unknown":0,"user_stacks":6,"named_frames":9,"frames":11,"lost":0,)j"
+      R"j("unnamed":"Unnamed: 18.1 % of the frames are code of files without symbols, which debug symbols would name )j"
+      R"j((`stackray explain PID` says how)."}})j");
 }
 
 TEST(PageData, NothingIsStillADocument) {

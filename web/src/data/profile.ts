@@ -13,6 +13,7 @@ export interface Summary {
   named_frames?: number;
   frames?: number;
   lost?: number;
+  unnamed?: string; // What the frames without a name are, in a sentence.
 }
 
 export interface Profile {
@@ -115,6 +116,8 @@ function parseSummary(document: Json): Summary {
     const entry = (value as Json)[key];
     if (typeof entry === "number" && Number.isFinite(entry) && entry >= 0) result[key] = entry;
   }
+  const unnamed = text(value as Json, "unnamed");
+  if (unnamed !== "") result.unnamed = unnamed;
   return result;
 }
 

@@ -1,5 +1,5 @@
 // The top line: who was profiled and how good the profile is.
-import { Profile } from "../data/profile";
+import { Profile, Summary } from "../data/profile";
 import { formatCount, formatDate, formatClock, formatDuration, formatPercent } from "../model/format";
 import { element } from "./dom";
 
@@ -10,6 +10,8 @@ export class Header {
   private readonly host = element("span", { class: "header-host" });
   private readonly title = element("span", { class: "header-title" });
   readonly tools = element("div", { class: "header-tools" });
+  // What is missing, in a sentence; hidden where nothing is.
+  readonly note = element("p", { class: "note" });
   private readonly facts = element("dl", { class: "facts" });
 
   constructor(...tools: HTMLElement[]) {
@@ -19,6 +21,7 @@ export class Header {
       element("div", { class: "header-who" }, this.host, this.title), this.facts,
       this.tools);
     this.tools.append(...tools);
+    this.note.hidden = true;
   }
 
   setHost(host: string): void {
@@ -32,6 +35,8 @@ export class Header {
       ? `${formatDate(profile.startMs)} ${formatClock(profile.startMs)} · ${span}` : span;
     this.title.title = profile.title;
     document.title = `${profile.title || profile.host || "profile"} – stackray`;
+    this.note.textContent = profile.summary.unnamed ?? "";
+    this.note.hidden = profile.summary.unnamed === undefined;
     this.facts.replaceChildren(...factsOf(profile).map((fact) => {
       const node = element("div", { class: fact.warn ? "fact warn" : "fact", title: fact.title },
         element("dt", { text: fact.label }), element("dd", { text: fact.value }));
@@ -39,6 +44,11 @@ export class Header {
       return node;
     }));
   }
+}
+
+function withoutStack(summary: Summary): string {
+  const count = (summary.samples ?? 0) - (summary.user_stacks ?? 0);
+  return count > 0 ? `; ${formatCount(count)} samples have no user stack (kernel threads, exec, exit)` : "";
 }
 
 function factsOf(profile: Profile): Fact[] {
@@ -53,7 +63,7 @@ function factsOf(profile: Profile): Fact[] {
   if (summary.complete !== undefined && summary.user_stacks !== undefined) {
     facts.push({ label: "complete", value: formatPercent(summary.complete, summary.user_stacks),
       title: `${formatCount(summary.complete)} of ${formatCount(summary.user_stacks)} user stacks ` +
-             "were followed to their outermost frame" });
+             "were followed to their outermost frame" + withoutStack(summary) });
     if (summary.through_unknown !== undefined && summary.through_unknown > 0) {
       facts.push({ label: "through unknown code",
         value: formatPercent(summary.through_unknown, summary.user_stacks),
@@ -63,7 +73,8 @@ function factsOf(profile: Profile): Fact[] {
   }
   if (summary.named_frames !== undefined && summary.frames !== undefined) {
     facts.push({ label: "named", value: formatPercent(summary.named_frames, summary.frames),
-      title: `${formatCount(summary.named_frames)} of ${formatCount(summary.frames)} frames have a name` });
+      title: `${formatCount(summary.named_frames)} of ${formatCount(summary.frames)} frames have a name` +
+             (summary.unnamed === undefined ? "" : `\n${summary.unnamed}`) });
   }
   if (summary.lost !== undefined) {
     facts.push({ label: "lost", value: formatCount(summary.lost), warn: summary.lost > 0,

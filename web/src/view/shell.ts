@@ -50,7 +50,7 @@ export class Shell {
         this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
     this.banner.hidden = true;
     this.clearRange.hidden = true;
-    this.root = element("div", { class: "page" }, this.header.root, toolbar, time, main, this.banner);
+    this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time, main, this.banner);
     document.addEventListener("keydown", (event) => this.keyPressed(event));
   }
 

@@ -1,0 +1,105 @@
+#include "reporter/formats/unnamed_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "profile/stack_end.h"
+#include "reporter/formats/text.h"
+#include "reporter/formats/view_buckets.h"
+
+namespace stackray {
+namespace {
+
+constexpr int64_t kLeastShare = 100;  // One in so many frames is worth a word.
+constexpr size_t kNamedCommands = 3;
+
+NoName WhyMarker(std::string_view name) {
+  switch (ClassOfMarker(name)) {
+    case MarkerClass::kUnknownCode: return NoName::kJit;
+    case MarkerClass::kOther: return NoName::kOther;
+    case MarkerClass::kLost:
+    case MarkerClass::kUserCut:
+    case MarkerClass::kKernelCut:
+    case MarkerClass::kNoStack: break;
+  }
+  return NoName::kNamed;  // No frame at all.
+}
+
+// Of code in files: "[inode 12+0x34]", "[pcre2 jit]", "[library.so+0x34]".
+NoName WhyNative(std::string_view name) {
+  if (name.starts_with("[inode ")) return NoName::kFileGone;
+  return name.ends_with(" jit]") ? NoName::kJit : NoName::kStripped;
+}
+
+std::string Printable(std::string_view command) {
+  std::string text = ToValidUtf8(command);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+}  // namespace
+
+NoName WhyUnnamed(std::string_view type, std::string_view name) {
+  if (type == "abort-marker") return WhyMarker(name);
+  const bool is_placeholder = name.empty() || (name.starts_with('[') && name.ends_with(']'));
+  if (!is_placeholder) return NoName::kNamed;
+  if (type == "kernel") return NoName::kKernel;
+  if (type == "native") return WhyNative(name);
+  // Interpreters have names of their own in brackets: Ruby's `[garbage collection]`.
+  return name.empty() || name == "[gone]" || name == "[stale]" ? NoName::kOther : NoName::kNamed;
+}
+
+void UnnamedSums::Add(NoName why, int64_t frames, std::string_view command) {
+  int64_t& sum = frames_[static_cast<size_t>(why)];
+  sum = SaturatingAdd(sum, frames);
+  if (why != NoName::kJit || command.empty()) return;
+  const auto found = std::ranges::find_if(
+      jit_commands_, [&](const auto& entry) { return entry.first == command; });
+  if (found != jit_commands_.end())
+    found->second = SaturatingAdd(found->second, frames);
+  else if (jit_commands_.size() < kMaxCommands)
+    jit_commands_.emplace_back(command, frames);
+}
+
+// " (java, node)", those with the most frames first.
+std::string UnnamedSums::JitCommands() const {
+  auto commands = jit_commands_;
+  std::ranges::stable_sort(commands, std::ranges::greater(),
+                           [](const auto& c) { return c.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(commands.size(), kNamedCommands); ++i)
+    AppendAll(&text, text.empty() ? " (" : ", ", Printable(commands[i].first));
+  if (commands.size() > kNamedCommands) text += ", …";
+  return text.empty() ? text : text + ")";
+}
+
+std::string UnnamedSums::Sentence(int64_t all, bool kernel_is_hidden) const {
+  std::string text;
+  const auto add = [&](NoName why, std::string_view what, std::string_view help) {
+    const int64_t part = frames(why);
+    if (part == 0 || part < all / kLeastShare) return;
+    AppendAll(&text, text.empty() ? "Unnamed: " : "; ", Percent(part, all),
+              text.empty() ? " of the frames are " : " are ", what, help);
+  };
+  add(NoName::kJit, "code made at run time (JIT) that stackray cannot name yet", JitCommands());
+  add(NoName::kStripped, "code of files without symbols",
+      ", which debug symbols would name (`stackray explain PID` says how)");
+  add(NoName::kFileGone, "code of files that could not be read",
+      ", because their processes had ended or access was refused");
+  add(NoName::kKernel,
+      kernel_is_hidden ? "the kernel's, which hides its addresses" : "kernel code without a symbol",
+      kernel_is_hidden ? " (CAP_SYSLOG and kernel.kptr_restrict 0 or 1 would show them)" : "");
+  add(NoName::kOther, "frames that could not be read", "");
+  return text.empty() ? text : text + ".";
+}
+
+std::string Percent(int64_t part, int64_t whole) {
+  if (whole == 0) return "none";
+  const double tenths = std::floor(1000.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return fmt::format("{:.1f} %", tenths / 10);
+}
+
+}  // namespace stackray
