@@ -22,6 +22,7 @@ export class App {
   private filter: Filter = NO_FILTER;
   private grouping: Grouping = "command";
   private view: View;
+  private fold = false;
   private query = "";
   private zoom = 0;
   private sandwichItem: number | null = null;
@@ -42,6 +43,7 @@ export class App {
       onRange: (buckets) => this.setFilter({ buckets }),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
       onGrouping: (grouping) => { this.grouping = grouping; this.rebuild(); },
+      onFold: (fold) => { this.fold = fold; this.rebuild(); },
       onView: (view) => { this.view = view; this.sandwichItem = null; this.show(); this.onInspect(); },
       onQuery: (query) => { this.query = query; this.show(); },
       onTheme: () => this.show(),
@@ -95,7 +97,7 @@ export class App {
     if (this.profile === null || this.functions === null) return;
     const { profile, functions, filter } = this;
     const path = this.tree !== null ? pathTo(this.tree, this.zoom) : [];
-    this.tree = buildHostTree(profile, functions, filter, this.grouping);
+    this.tree = buildHostTree(profile, functions, filter, this.grouping, this.fold);
     this.zoom = findPath(this.tree, path);
     this.shell.setChoices(processChoices(profile, filter), threadChoices(profile, filter), filter);
     this.shell.setTimeline({

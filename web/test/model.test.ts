@@ -132,9 +132,30 @@ test("callers and callees of a function carry its total", () => {
     { pid: 1, command: "a", stack: ["main", "z"], count: 9 }]);
   const wanted = tree.functions.name.indexOf("f");
   const { callers, callees } = sandwich(tree, wanted);
-  assert.deepEqual(lines(callees), ["f 7 (1)", "f;g 6 (4)", "f;g;f 2 (2)"]);
-  assert.deepEqual(lines(callers), ["f 7", "f;x 4", "f;x;main 4", "f;x;main;a 4 (4)", "f;y 3",
+  assert.deepEqual(lines(callees), ["f 7 (3)", "f;g 6 (4)", "f;g;f 2 (2)"]);
+  assert.deepEqual(lines(callers), ["f 7 (3)", "f;x 4", "f;x;main 4", "f;x;main;a 4 (4)", "f;y 3",
                                     "f;y;main 3", "f;y;main;a 3 (3)"]);
+});
+
+test("the table, callers and callees have one number, with recursion folded or not", () => {
+  const profile = profileOf([
+    { pid: 1, command: "a", stack: ["main", "fib", "fib", "fib"], count: 14 },
+    { pid: 1, command: "a", stack: ["main", "fib", "fib", "add"], count: 6 },
+    { pid: 1, command: "a", stack: ["main", "fib", "log", "fib"], count: 3 }]);
+  const functions = functionsOf(profile);
+  const plain = buildHostTree(profile, functions, NO_FILTER, "command");
+  const folded = buildHostTree(profile, functions, NO_FILTER, "command", true);
+  const wanted = functions.name.indexOf("fib");
+  for (const tree of [plain, folded]) {
+    const row = topFunctions(tree).find(({ item }) => item === wanted)!;
+    assert.deepEqual([row.total, row.self], [23, 17]);
+    for (const side of Object.values(sandwich(tree, wanted))) {
+      assert.deepEqual([side.total[0], side.self[0]], [row.total, row.self]);
+    }
+  }
+  assert.deepEqual(topFunctions(folded), topFunctions(plain));
+  assert.deepEqual(lines(folded), ["h 23", "h;a 23", "h;a;main 23", "h;a;main;fib 23 (14)", "h;a;main;fib;add 6 (6)",
+                                   "h;a;main;fib;log 3", "h;a;main;fib;log;fib 3 (3)"]);
 });
 
 test("a zoomed frame is found again in another tree", () => {

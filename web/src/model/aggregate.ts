@@ -1,4 +1,5 @@
-// Adds the samples that pass a filter up to the tree of the whole host.
+// Adds the samples that pass a filter up to the tree of the whole host. With `fold` a function that calls
+// itself is one frame; its own and its total samples are the same either way.
 import { Profile } from "../data/profile";
 import { Filter, forEachRow } from "./filter";
 import { Functions, Grouping, groupsOf } from "./names";
@@ -15,7 +16,7 @@ function rowsByGroup(profile: Profile, filter: Filter, groupOfThread: Int32Array
 }
 
 export function buildHostTree(profile: Profile, functions: Functions, filter: Filter,
-                              grouping: Grouping): Tree {
+                              grouping: Grouping, fold = false): Tree {
   const groups = groupsOf(profile, grouping);
   const groupOfThread = profile.threads.process.map((process) => groups.ofProcess[process]!);
   const builder = new TreeBuilder(-1);
@@ -24,7 +25,7 @@ export function buildHostTree(profile: Profile, functions: Functions, filter: Fi
     shown.fill(-1);
     shown[0] = builder.child(0, -2 - group);
     for (const row of rows) {
-      const node = showNode(profile, functions, builder, shown, profile.samples.node[row]!);
+      const node = showNode(profile, functions, builder, shown, profile.samples.node[row]!, fold);
       builder.self[node]! += profile.samples.count[row]!;
     }
   });
@@ -33,14 +34,15 @@ export function buildHostTree(profile: Profile, functions: Functions, filter: Fi
 
 // The tree node of a data node; makes it and its ancestors where they are not there yet.
 function showNode(profile: Profile, functions: Functions, builder: TreeBuilder, shown: Int32Array,
-                  leaf: number): number {
+                  leaf: number, fold: boolean): number {
   const missing: number[] = [];
   let node = leaf;
   for (; shown[node] === -1; node = profile.nodes.parent[node]!) missing.push(node);
   let result = shown[node]!;
   while (missing.length > 0) {
     node = missing.pop()!;
-    result = builder.child(result, functions.ofFrame[profile.nodes.frame[node]!]!);
+    const item = functions.ofFrame[profile.nodes.frame[node]!]!;
+    if (!fold || builder.item[result] !== item) result = builder.child(result, item);
     shown[node] = result;
   }
   return result;

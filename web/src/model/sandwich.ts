@@ -1,5 +1,6 @@
-// One function's callers and callees. Both count the outermost occurrence in each stack, so that
-// the root of either tree carries exactly the function's total.
+// One function's callers and callees. Both begin at the outermost occurrence in each stack, so that
+// the root of either tree carries exactly the function's total. The root's own samples are the
+// function's in all its calls, also those from itself: the table has the same two numbers.
 import { Tree, TreeBuilder } from "./tree";
 
 export interface Sandwich {
@@ -15,6 +16,14 @@ function outermost(tree: Tree, wanted: number): number[] {
     node = hit ? tree.end[node]! : node + 1;
   }
   return found;
+}
+
+function ownSamples(tree: Tree, wanted: number): number {
+  let sum = 0;
+  for (let node = 0; node < tree.item.length; node++) {
+    if (tree.item[node] === wanted) sum += tree.self[node]!;
+  }
+  return sum;
 }
 
 export function sandwich(tree: Tree, wanted: number): Sandwich {
@@ -34,8 +43,10 @@ export function sandwich(tree: Tree, wanted: number): Sandwich {
       callees.self[copy]! += tree.self[node]!;
     }
   }
-  return {
-    callers: callers.finish(tree.functions, tree.groupLabels, ""),
-    callees: callees.finish(tree.functions, tree.groupLabels, ""),
+  const finish = (builder: TreeBuilder): Tree => {
+    const finished = builder.finish(tree.functions, tree.groupLabels, "");
+    finished.self[0] = ownSamples(tree, wanted);
+    return finished;
   };
+  return { callers: finish(callers), callees: finish(callees) };
 }

@@ -24,6 +24,26 @@ export class Segments<T extends string> {
   }
 }
 
+// A button that stays pressed.
+export class Switch {
+  readonly root: HTMLButtonElement;
+  private on = false;
+
+  constructor(text: string, title: string, onSwitch: (on: boolean) => void) {
+    this.root = button(text, "control", () => {
+      this.set(!this.on);
+      onSwitch(this.on);
+    }, title);
+    this.set(false);
+  }
+
+  private set(on: boolean): void {
+    this.on = on;
+    this.root.setAttribute("aria-pressed", String(on));
+    this.root.classList.toggle("active", on);
+  }
+}
+
 export class SearchBox {
   readonly root: HTMLElement;
   readonly input: HTMLInputElement;

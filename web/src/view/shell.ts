@@ -3,7 +3,7 @@ import { Choice } from "../model/choices";
 import { Filter } from "../model/filter";
 import { formatCount } from "../model/format";
 import { Grouping } from "../model/names";
-import { SearchBox, Segments } from "./controls";
+import { SearchBox, Segments, Switch } from "./controls";
 import { button, element } from "./dom";
 import { Header } from "./header";
 import { MultiSelect } from "./multiselect";
@@ -17,6 +17,7 @@ export interface ShellEvents {
   onRange(range: Range | null): void;
   onBrushing(busy: boolean): void;
   onGrouping(grouping: Grouping): void;
+  onFold(fold: boolean): void;
   onView(view: View): void;
   onQuery(query: string): void;
   onTheme(): void;
@@ -59,8 +60,9 @@ export class Shell {
       ["command", "By command"], ["process", "By process"]], "command", this.events.onGrouping);
     const views = new Segments<View>("View", [
       ["flame", "Flame graph"], ["both", "Both"], ["table", "Table"]], view, this.events.onView);
+    const fold = new Switch("Fold recursion", "Show a function that calls itself as one frame", this.events.onFold);
     return element("div", { class: "toolbar" }, this.processes.root, this.threads.root, grouping.root,
-                   views.root, this.search.root);
+                   views.root, fold.root, this.search.root);
   }
 
   // A list of choices is open: redrawing it under the pointer would be rude.
