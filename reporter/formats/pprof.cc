@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "reporter/formats/call_tree.h"
@@ -57,9 +59,40 @@ struct MappingFacts {
   bool all_named = true, all_filenames = true, all_lines = true, any_inlined = false;
 };
 
+// The executables of all processes that have samples, by path; of one whose executable is not known its command.
+class Programs {
+ public:
+  Programs(const ProfileView& view, const std::vector<ViewRow>& rows) {
+    std::vector<bool> used(view.processes().size());
+    for (const ViewRow& row : rows) used[view.threads()[row.thread].process] = true;
+    for (uint32_t id = 0; id < used.size(); ++id) {
+      const ViewProcess& process = view.processes()[id];
+      if (!used[id] || (process.pid == 0 && process.command == 0))
+        continue;  // The host's lost ones.
+      const std::string command = view.ProcessName(id);
+      names_.insert(process.executable != 0
+                        ? std::string(view.Text(process.executable))
+                        : command.substr(0, command.find('/')));  // "kworker/0:1"
+    }
+    host_ = view.host_name().empty() ? "host" : view.host_name();
+  }
+
+  bool has_one() const { return names_.size() == 1; }
+  // The only one's path, or what they are together.
+  std::string Title() const {
+    if (has_one()) return *names_.begin();
+    return Concat(host_, " (", names_.size(), " programs)");
+  }
+
+ private:
+  std::set<std::string> names_;
+  std::string host_;
+};
+
 class PprofWriter {
  public:
-  explicit PprofWriter(const ProfileView& view) : view_(view), rows_(view.TotalRows()) {
+  explicit PprofWriter(const ProfileView& view)
+      : view_(view), rows_(view.TotalRows()), programs_(view, rows_) {
     if (view.period_ns() >= 1) period_ns_ = std::llround(std::min(view.period_ns(), 1e15));
   }
 
@@ -153,25 +186,49 @@ class PprofWriter {
     }
   }
 
+  // The main program's comes first: pprof titles the profile by it.
   void AddMappings() {
+    const std::string title = programs_.Title();
+    const auto is_main = [&](const auto& entry) {
+      return programs_.has_one() && view_.Text(view_.mappings()[entry.first].path) == title;
+    };
+    const auto main = std::find_if(mappings_.begin(), mappings_.end(), is_main);
+    if (main != mappings_.end())
+      AddMapping(main->first, main->second);
+    else
+      AddTitle(title);
+    for (auto entry = mappings_.begin(); entry != mappings_.end(); ++entry)
+      if (entry != main) AddMapping(entry->first, entry->second);
+  }
+
+  // A mapping that no location is in. Marked as if it had all names, so that nobody looks for such a file.
+  void AddTitle(std::string_view title) {
+    WireWriter mapping;
+    mapping.AddNumber(mapping_fields::kId, view_.mappings().size());
+    mapping.AddNumber(mapping_fields::kFile, Text(title));
+    for (const uint32_t field : {mapping_fields::kHasFunctions, mapping_fields::kHasFilenames,
+                                 mapping_fields::kHasLineNumbers, mapping_fields::kHasInlineFrames})
+      mapping.AddNumber(field, 1);
+    out_.AddBytes(profile_fields::kMapping, mapping.bytes());
+  }
+
+  void AddMapping(uint32_t id, const MappingFacts& facts) {
     constexpr uint64_t kPage = 4096;
-    for (const auto& [id, facts] : mappings_) {
-      const ViewMapping& item = view_.mappings()[id];
-      WireWriter mapping;
-      mapping.AddNumber(mapping_fields::kId, id);
-      mapping.AddNumber(mapping_fields::kStart, facts.lowest & ~(kPage - 1));
-      mapping.AddNumber(mapping_fields::kLimit, facts.highest >= UINT64_MAX - kPage
-                                                    ? UINT64_MAX
-                                                    : (facts.highest | (kPage - 1)) + 1);
-      mapping.AddNumber(mapping_fields::kFile, Text(view_.Text(item.path)));
-      mapping.AddNumber(mapping_fields::kBuildId, Text(view_.Text(item.build_id)));
-      const bool named = facts.all_named;
-      mapping.AddNumber(mapping_fields::kHasFunctions, named);
-      mapping.AddNumber(mapping_fields::kHasFilenames, named && facts.all_filenames);
-      mapping.AddNumber(mapping_fields::kHasLineNumbers, named && facts.all_lines);
-      mapping.AddNumber(mapping_fields::kHasInlineFrames, named && facts.any_inlined);
-      out_.AddBytes(profile_fields::kMapping, mapping.bytes());
-    }
+    const ViewMapping& item = view_.mappings()[id];
+    WireWriter mapping;
+    mapping.AddNumber(mapping_fields::kId, id);
+    mapping.AddNumber(mapping_fields::kStart, facts.lowest & ~(kPage - 1));
+    mapping.AddNumber(mapping_fields::kLimit, facts.highest >= UINT64_MAX - kPage
+                                                  ? UINT64_MAX
+                                                  : (facts.highest | (kPage - 1)) + 1);
+    mapping.AddNumber(mapping_fields::kFile, Text(view_.Text(item.path)));
+    mapping.AddNumber(mapping_fields::kBuildId, Text(view_.Text(item.build_id)));
+    const bool named = facts.all_named;
+    mapping.AddNumber(mapping_fields::kHasFunctions, named);
+    mapping.AddNumber(mapping_fields::kHasFilenames, named && facts.all_filenames);
+    mapping.AddNumber(mapping_fields::kHasLineNumbers, named && facts.all_lines);
+    mapping.AddNumber(mapping_fields::kHasInlineFrames, named && facts.any_inlined);
+    out_.AddBytes(profile_fields::kMapping, mapping.bytes());
   }
 
   void AddLocation(uint32_t id) {
@@ -224,6 +281,7 @@ class PprofWriter {
 
   const ProfileView& view_;
   std::vector<ViewRow> rows_;
+  const Programs programs_;
   int64_t period_ns_ = 0;
   WireWriter out_;
   StringTable strings_;

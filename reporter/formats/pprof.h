@@ -6,7 +6,9 @@
 //   mappings  path and build id; limits from the segment when the batch says them, else around the
 //   addresses
 //             that were seen; has_functions and its kin only where they hold for every location in
-//             the mapping
+//             the mapping. The first one is the main program, after which pprof titles the profile: the
+//             executable of all processes, or where they are several a mapping without code that says
+//             "HOST (N programs)"
 // Times are not kept: samples that differ only in time are added up.
 #ifndef STACKRAY_REPORTER_FORMATS_PPROF_H_
 #define STACKRAY_REPORTER_FORMATS_PPROF_H_

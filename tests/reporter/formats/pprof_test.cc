@@ -63,6 +63,38 @@ TEST_F(Pprof, RawHoldsSamplesLabelsLocationsAndMappings) {
   EXPECT_THAT(raw, ContainsRegex("0x1000/0x2000/0x0 /lib/libc.so.6 *\n"));
 }
 
+// pprof titles a profile by its first mapping.
+TEST_F(Pprof, TheMainProgramComesFirst) {
+  TestBatch test;
+  const int32_t library = test.Nameless("/lib/ld-linux-x86-64.so.2", 0x1000);
+  const int32_t program = test.Native("main");
+  test.Sample(test.Process(42, "app", "/usr/bin/app"), {library}, 3);
+  test.Sample(test.Process(43, "app", "/usr/bin/app"), {program, library}, 1);
+  test.Sample(test.Process(0, "", ""), {test.Marker("[lost: ring full]")}, 4);
+  ProfileView view;
+  view.Add(test.batch);
+  EXPECT_THAT(Show(view, "-top"), HasSubstr("File: app\n"));
+}
+
+TEST_F(Pprof, AMainProgramThatWasNotSampledIsTheTitleAllTheSame) {
+  TestBatch test;
+  test.Sample(test.Process(42, "tool", "/opt/tool"), {test.Nameless("/lib/libc.so.6", 0x1000)}, 3);
+  ProfileView view;
+  view.Add(test.batch);
+  EXPECT_THAT(Show(view, "-top"), HasSubstr("File: tool\n"));
+}
+
+TEST_F(Pprof, SeveralProgramsAreTitledByTheirHost) {
+  TestBatch test;
+  test.Sample(test.Process(42, "app", "/usr/bin/app"), {test.Native("main")}, 3);
+  test.Sample(test.Process(43, "other", "/usr/bin/other"), {test.Nameless("/lib/libc.so.6", 1)}, 1);
+  test.Sample(test.Process(2, "kworker/0:1", ""), {test.Kernel("schedule")}, 1);
+  test.Sample(test.Process(3, "kworker/1:0", ""), {test.Kernel("schedule")}, 1);
+  ProfileView view;
+  view.Add(test.batch);
+  EXPECT_THAT(Show(view, "-top"), HasSubstr("File: build-host (3 programs)\n"));
+}
+
 TEST_F(Pprof, TopAddsUp) {
   const std::string top = Show(Example(), "-top");
   EXPECT_THAT(top, HasSubstr("Type: cpu\n"));
