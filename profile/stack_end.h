@@ -36,6 +36,7 @@ enum class MarkerClass : uint8_t {
   kKernelCut,    // The kernel stack is not.
   kNoStack,      // The sample has no stack at all.
   kUnknownCode,  // A frame of code that nothing describes, through which the walk found its way.
+  kBetween,      // No frame: says how the frames on its two sides belong together.
   kOther,        // A frame that could not be read, of a known kind.
 };
 
@@ -45,6 +46,7 @@ constexpr MarkerClass ClassOfMarker(std::string_view text) {
   if (text.starts_with("[truncated: kernel")) return MarkerClass::kKernelCut;
   if (text.starts_with("[truncated")) return MarkerClass::kUserCut;
   if (text.starts_with("[no stack")) return MarkerClass::kNoStack;
+  if (text.starts_with("[native stack")) return MarkerClass::kBetween;
   if (text.starts_with("[unknown")) return MarkerClass::kUnknownCode;
   return MarkerClass::kOther;
 }

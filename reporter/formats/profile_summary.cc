@@ -36,6 +36,7 @@ FrameKind::FrameKind(std::string_view type, std::string_view name)
     case MarkerClass::kLost: is = kLost; break;
     case MarkerClass::kUserCut: is = kCut; break;
     case MarkerClass::kUnknownCode: is = kUnknown; break;
+    case MarkerClass::kBetween:
     case MarkerClass::kKernelCut:
     case MarkerClass::kNoStack: is = kNotThere; break;
     case MarkerClass::kOther: break;

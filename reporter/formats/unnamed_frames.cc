@@ -22,6 +22,7 @@ NoName WhyMarker(std::string_view name) {
     case MarkerClass::kLost:
     case MarkerClass::kUserCut:
     case MarkerClass::kKernelCut:
+    case MarkerClass::kBetween:
     case MarkerClass::kNoStack: break;
   }
   return NoName::kNamed;  // No frame at all.

@@ -65,6 +65,7 @@ TEST(Markers, SayWhatTheirEndSays) {
   EXPECT_EQ(of_kind(MarkerKind::kKernelCut), MarkerClass::kKernelCut);
   EXPECT_EQ(of_kind(MarkerKind::kNoStack), MarkerClass::kNoStack);
   EXPECT_EQ(of_kind(MarkerKind::kUnknownJit), MarkerClass::kUnknownCode);
+  EXPECT_EQ(of_kind(MarkerKind::kNativeStackApart), MarkerClass::kBetween);
   EXPECT_EQ(of_kind(MarkerKind::kNoMapping), MarkerClass::kOther);
   EXPECT_EQ(of_kind(MarkerKind::kLost, 0), MarkerClass::kLost);
 }
