@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "bpf/process_iterator.skel.h"
 #include "bpf/shared/records.h"
+#include "kernel/libbpf_log.h"
 
 namespace stackray {
 namespace {
@@ -45,6 +46,7 @@ ssize_t TakeWhole(const uint8_t* bytes, size_t size, const ProcessIterator::Take
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ProcessIterator>> ProcessIterator::Create() {
+  const LibbpfLog log;
   const std::unique_ptr<process_iterator_bpf, DestroySkeleton> skeleton(
       process_iterator_bpf__open());
   if (skeleton == nullptr) return Refused("open", errno);

@@ -10,7 +10,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "kernel/bpf_runtime_memory.h"
 #include "kernel/clock_events.h"
 #include "kernel/cpu_list.h"
+#include "kernel/libbpf_log.h"
 #include "kernel/running_kernel.h"
 #include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
@@ -33,16 +33,6 @@ namespace {
 // Ticks do not interrupt each other; a probe that a tick can interrupt will need a second.
 constexpr uint32_t kScratchSlotsPerCpu = 1;
 constexpr uint32_t kMaxTargetPids = 8192;
-
-thread_local std::string* g_libbpf_log = nullptr;
-
-int KeepLog(libbpf_print_level level, const char* format, va_list arguments) {
-  if (level == LIBBPF_DEBUG || g_libbpf_log == nullptr) return 0;
-  char line[1024];
-  vsnprintf(line, sizeof(line), format, arguments);
-  if (g_libbpf_log->size() < (64 << 10)) g_libbpf_log->append(line);
-  return 0;
-}
 
 absl::Status LoadFailure(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
@@ -175,19 +165,12 @@ absl::Status Sampler::Impl::OpenRings() {
 
 absl::Status Sampler::Impl::Load() {
   if (absl::Status status = CheckRunningKernel(); !status.ok()) return status;
-  std::string log;
-  g_libbpf_log = &log;
-  libbpf_set_print(KeepLog);
-  absl::Status status;
+  const LibbpfLog log;
   skeleton_ = sampler_bpf__open();
-  if (skeleton_ == nullptr) {
-    status = LoadFailure(errno, log);
-  } else if (status = SizeMaps(); status.ok()) {
-    if (const int error = sampler_bpf__load(skeleton_); error != 0)
-      status = LoadFailure(-error, log);
-  }
-  g_libbpf_log = nullptr;
-  if (!status.ok()) return status;
+  if (skeleton_ == nullptr) return LoadFailure(errno, log.text());
+  if (absl::Status status = SizeMaps(); !status.ok()) return status;
+  if (const int error = sampler_bpf__load(skeleton_); error != 0)
+    return LoadFailure(-error, log.text());
   SetControls();
   fixed_map_bytes_ = SumOfMaps();
   for (const auto& [outer, value_bytes] : by_cpu_) {

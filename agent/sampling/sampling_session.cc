@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,31 +25,47 @@ constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of 
 constexpr int kNoTimeout = -1;
 constexpr int kMostReadsAtTheEnd = 64;
 
+struct KernelFacts {
+  std::optional<KernelSymbols> symbols;
+  std::unique_ptr<ProcessIterator> processes;
+  std::vector<std::string> warnings;
+};
+
+// What takes as long as a third of the verification of the sampler's programs, and runs beside it.
+KernelFacts ReadKernel() {
+  KernelFacts facts;
+  LiveCodeEvents live = OpenLiveCodeEvents();
+  facts.warnings = std::move(live.warnings);
+  if (absl::StatusOr<KernelSymbols> symbols = KernelSymbols::Load({}, std::move(live.events));
+      symbols.ok()) {
+    facts.symbols = *std::move(symbols);
+  } else {
+    facts.warnings.push_back("kernel functions have no names: " +
+                             std::string(symbols.status().message()));
+  }
+  if (absl::StatusOr<std::unique_ptr<ProcessIterator>> list = ProcessIterator::Create();
+      list.ok()) {
+    facts.processes = *std::move(list);
+  } else {
+    facts.warnings.push_back("processes are looked up in /proc one by one: " +
+                             std::string(list.status().message()));
+  }
+  return facts;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     SessionSettings settings, SampleLoop::OnSealed on_sealed) {
   std::unique_ptr<SamplingSession> session(new SamplingSession(std::move(settings)));
+  std::future<KernelFacts> reading = std::async(std::launch::async, ReadKernel);
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(session->settings_.sampler);
+  KernelFacts facts = reading.get();
   if (!sampler.ok()) return sampler.status();
   session->sampler_ = *std::move(sampler);
-  std::optional<KernelSymbols> kernel;
-  LiveCodeEvents live = OpenLiveCodeEvents();
-  for (std::string& warning : live.warnings) session->warnings_.push_back(std::move(warning));
-  if (absl::StatusOr<KernelSymbols> symbols = KernelSymbols::Load({}, std::move(live.events));
-      symbols.ok()) {
-    kernel = *std::move(symbols);
-  } else {
-    session->warnings_.push_back("kernel functions have no names: " +
-                                 std::string(symbols.status().message()));
-  }
-  if (absl::StatusOr<std::unique_ptr<ProcessIterator>> list = ProcessIterator::Create();
-      list.ok()) {
-    session->iterator_ = *std::move(list);
-  } else {
-    session->warnings_.push_back("processes are looked up in /proc one by one: " +
-                                 std::string(list.status().message()));
-  }
+  session->warnings_ = std::move(facts.warnings);
+  session->iterator_ = std::move(facts.processes);
+  std::optional<KernelSymbols> kernel = std::move(facts.symbols);
   const SessionSettings& s = session->settings_;
   RowMemory& memory = session->sampler_->row_memory();
   session->files_ = std::make_unique<ExecutableFiles>(s.max_files);
