@@ -57,6 +57,21 @@ std::string ExecutablePath(uint32_t pid) {
 
 }  // namespace
 
+std::optional<ProcStat> ParseProcStat(std::string_view stat) {
+  const size_t close = stat.rfind(')');
+  if (close == std::string_view::npos || close + 2 >= stat.size()) return std::nullopt;
+  const char state = stat[close + 2];
+  const std::optional<uint64_t> parent = StatField(stat, 4), threads = StatField(stat, 20),
+                                start = StatField(stat, 22);
+  if (!parent || *parent > UINT32_MAX || !threads || !start) return std::nullopt;
+  // The state is the leader's, which may have ended before the other threads.
+  return ProcStat{.parent = static_cast<uint32_t>(*parent),
+                  .start_ticks = *start,
+                  .ended = state == 'X' || (state == 'Z' && *threads <= 1)};
+}
+
+std::optional<ProcStat> ReadProcStat(uint32_t pid) { return ParseProcStat(ReadStat(pid)); }
+
 bool IsSameProcess(const ProcessId& id) {
   const uint64_t start = StartTimeNs(ReadStat(id.pid));
   if (start == 0) return false;

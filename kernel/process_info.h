@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "profile/process.h"
 
@@ -16,6 +17,17 @@ struct ProcProcess {
   std::string executable_path;  // /proc/PID/exe without " (deleted)"; empty: a kernel thread.
   std::string cgroup_text;      // /proc/PID/cgroup as it is (kernel/cgroup_path.h).
 };
+
+// What /proc/PID/stat says of a process's place among the others.
+struct ProcStat {
+  uint32_t parent = 0;       // Pid of the process that it is a child of now; 0: of none.
+  uint64_t start_ticks = 0;  // Since boot, in sysconf(_SC_CLK_TCK).
+  bool ended = false;        // No thread of it runs any more; its parent has not waited for it yet.
+};
+// Of the file's bytes. nullopt: they are cut short or something else.
+std::optional<ProcStat> ParseProcStat(std::string_view stat);
+// nullopt: there is no such process.
+std::optional<ProcStat> ReadProcStat(uint32_t pid);
 
 // nullopt: it is gone, or was replaced under the same pid.
 std::optional<ProcProcess> ReadProcProcess(const ProcessId& id);

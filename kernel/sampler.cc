@@ -23,6 +23,8 @@
 #include "kernel/clock_events.h"
 #include "kernel/cpu_list.h"
 #include "kernel/libbpf_log.h"
+#include "kernel/process_info.h"
+#include "kernel/process_tree.h"
 #include "kernel/running_kernel.h"
 #include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
@@ -32,7 +34,8 @@ namespace {
 
 // Ticks do not interrupt each other; a probe that a tick can interrupt will need a second.
 constexpr uint32_t kScratchSlotsPerCpu = 1;
-constexpr uint32_t kMaxTargetPids = 8192;
+constexpr uint32_t kMaxTargetPids = 16384;
+constexpr int kMostLooksForDescendants = 64;
 
 absl::Status LoadFailure(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
@@ -97,8 +100,11 @@ class Sampler::Impl {
 
   absl::Status Load();
   absl::Status Attach();
+  absl::Status AddDescendants();
+  absl::Status AddTargetPid(uint32_t pid);
 
   SamplerSettings settings_;
+  std::vector<uint32_t> target_pids_;  // As they were named.
   sampler_bpf* skeleton_ = nullptr;
   ring_buffer* samples_ = nullptr;
   ring_buffer* misses_ = nullptr;
@@ -118,6 +124,9 @@ class Sampler::Impl {
   void SetControls();
   absl::Status OpenRings();
   uint64_t SumOfMaps() const;
+  bool IsTargetPid(uint32_t pid) const;
+  void ForgetTargetPid(uint32_t pid);
+  absl::StatusOr<int> AddTree();
 
   // Maps of maps, and the bytes of an inner one's value: libbpf forgets the latter when it loads.
   std::vector<std::pair<bpf_map*, uint32_t>> by_cpu_;
@@ -201,6 +210,59 @@ absl::Status Sampler::Impl::Attach() {
   return absl::OkStatus();
 }
 
+bool Sampler::Impl::IsTargetPid(uint32_t pid) const {
+  uint32_t value = 0;
+  return bpf_map__lookup_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), &value, sizeof(value),
+                              0) == 0;
+}
+
+void Sampler::Impl::ForgetTargetPid(uint32_t pid) {
+  bpf_map__delete_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), 0);
+}
+
+absl::Status Sampler::Impl::AddTargetPid(uint32_t pid) {
+  const uint32_t yes = 1;
+  if (bpf_map__update_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), &yes, sizeof(yes),
+                           BPF_ANY) == 0)
+    return absl::OkStatus();
+  if (errno == E2BIG)
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "more than ", kMaxTargetPids,
+        " processes are targets: choose a smaller tree, a cgroup, or the whole host (-a)"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no room for another target process: ", strerror(errno)));
+}
+
+// Makes targets of the descendants that /proc shows. Returns how many were none yet. A process that ends before it
+// is a target stays none, because its end has been and nobody would take its pid out again.
+absl::StatusOr<int> Sampler::Impl::AddTree() {
+  int added = 0;
+  for (const ListedProcess& process : SelectTree(ListLivingProcesses(), target_pids_)) {
+    if (IsTargetPid(process.pid)) continue;
+    if (absl::Status status = AddTargetPid(process.pid); !status.ok()) return status;
+    ++added;
+    if (!StillLives(process)) ForgetTargetPid(process.pid);
+  }
+  return added;
+}
+
+// Call it once the hooks of fork and exit are there. A child that a target forks from then on becomes a target by the
+// hook; one that it forked before is listed by every look that begins after its parent became a target. So none is missed
+// when a look finds nothing new.
+absl::Status Sampler::Impl::AddDescendants() {
+  for (const uint32_t pid : target_pids_) {
+    const std::optional<ProcStat> stat = ReadProcStat(pid);
+    if (!stat || stat->ended) ForgetTargetPid(pid);
+  }
+  if (!control_->inherit) return absl::OkStatus();
+  for (int looks = 0; looks < kMostLooksForDescendants; ++looks) {
+    const absl::StatusOr<int> added = AddTree();
+    if (!added.ok()) return added.status();
+    if (*added == 0) break;
+  }
+  return absl::OkStatus();
+}
+
 Sampler::Sampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Sampler::~Sampler() = default;
 
@@ -213,12 +275,14 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerSettings& 
 void Sampler::TargetAll() { impl_->control_->filter = FILTER_ALL; }
 
 absl::Status Sampler::AddTargetPid(uint32_t pid) {
-  const uint32_t yes = 1;
-  if (bpf_map__update_elem(impl_->skeleton_->maps.target_pids, &pid, sizeof(pid), &yes, sizeof(yes),
-                           BPF_ANY) == 0)
-    return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no room for another target process: ", strerror(errno)));
+  impl_->target_pids_.push_back(pid);
+  return impl_->AddTargetPid(pid);
+}
+
+bool Sampler::HasTargetPids() const {
+  uint32_t first = 0;
+  return bpf_map__get_next_key(impl_->skeleton_->maps.target_pids, nullptr, &first,
+                               sizeof(first)) == 0;
 }
 
 absl::Status Sampler::TargetPids(std::span<const uint32_t> pids, bool inherit) {
@@ -254,6 +318,7 @@ void Sampler::TargetCommand(const std::string& command) {
 absl::Status Sampler::Start() {
   if (absl::Status status = impl_->Attach(); !status.ok()) return status;
   impl_->control_->enabled = 1;
+  if (absl::Status status = impl_->AddDescendants(); !status.ok()) return status;
   absl::StatusOr<std::vector<int>> online = OnlineCpus();
   return online.ok() ? FollowCpus(*online) : online.status();
 }

@@ -38,12 +38,16 @@ class Sampler : public SampleRing {
 
   // Whom to sample. Any time; takes effect at the next tick.
   void TargetAll();
+  // `inherit`: with all their descendants, those that Start() finds as well as those to come.
   absl::Status TargetPids(std::span<const uint32_t> pids, bool inherit);
   absl::Status AddTargetPid(uint32_t pid);
+  // Has a process that TargetPids() or AddTargetPid() named, or a descendant, not ended yet? From Start() on.
+  bool HasTargetPids() const;
   absl::Status TargetCgroup(const std::string& directory);  // NotFound: no such directory.
   void TargetCommand(const std::string& command);
 
-  // Opens a clock on every online CPU and lets samples flow.
+  // Opens a clock on every online CPU and lets samples flow. Errors: also ResourceExhausted: the targets have too
+  // many descendants.
   absl::Status Start();
   // Follows CPUs that came or went. Cheap; call it once a second.
   absl::Status FollowCpus(std::span<const int> online);

@@ -38,7 +38,8 @@ double Sample(const ExplainSettings& settings, const TargetSettings& target,
               SamplingSession& session) {
   const uint64_t start = BootTimeNs();
   const uint64_t end = start + static_cast<uint64_t>(settings.duration_ms) * kNsPerMs;
-  while (BootTimeNs() < end && !StopRequested() && !AllTargetsEnded(target)) session.Turn(kTurnMs);
+  while (BootTimeNs() < end && !StopRequested() && !AllTargetsEnded(target, session.sampler()))
+    session.Turn(kTurnMs);
   const double seconds = static_cast<double>(BootTimeNs() - start) * 1e-9;
   session.Stop();
   return seconds;

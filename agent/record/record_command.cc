@@ -82,7 +82,7 @@ class Recording {
   bool IsOver(uint64_t elapsed_ns) {
     if (StopRequested()) return true;
     if (child_ != nullptr && child_->Poll()) return true;
-    if (AllTargetsEnded(settings_.target)) return true;
+    if (AllTargetsEnded(settings_.target, session_.sampler())) return true;
     return settings_.duration_ms &&
            elapsed_ns >= static_cast<uint64_t>(*settings_.duration_ms) * kNsPerMs;
   }

@@ -56,19 +56,19 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler) {
   return absl::InternalError("unknown kind of target");
 }
 
-bool AllTargetsEnded(const TargetSettings& target) {
-  if (target.kind != TargetKind::kPids) return false;
-  for (uint32_t pid : target.pids)
-    if (Exists(pid)) return false;
-  return true;
+bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler) {
+  return target.kind == TargetKind::kPids && !sampler.HasTargetPids();
 }
 
 std::string DescribeTarget(const TargetSettings& target) {
   switch (target.kind) {
     case TargetKind::kWholeHost: return "all processes of this host";
     case TargetKind::kPids:
-      return fmt::format("process {}{}", fmt::join(target.pids, ", "),
-                         target.inherit ? " and what it starts" : "");
+      return fmt::format("{} {}{}", target.pids.size() == 1 ? "process" : "processes",
+                         fmt::join(target.pids, ", "),
+                         !target.inherit           ? ""
+                         : target.pids.size() == 1 ? " and its descendants"
+                                                   : " and their descendants");
     case TargetKind::kCgroup: return fmt::format("cgroup {}", target.cgroup_path);
     case TargetKind::kContainer: return fmt::format("container {}", target.container_id);
     case TargetKind::kCommandName: return fmt::format("processes named {}", target.command_name);

@@ -15,10 +15,11 @@ namespace stackray {
 // Errors: NotFound (no such process, cgroup or container; the text says which and how to find one).
 absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler);
 
-// True when every target process of kPids has ended; false for other kinds.
-bool AllTargetsEnded(const TargetSettings& target);
+// True when every target process of kPids has ended, with `inherit` their descendants too; false for other kinds.
+// From the session's start on.
+bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler);
 
-// "all processes of this host", "process 12 and what it starts", ... for titles and messages.
+// "all processes of this host", "process 12 and its descendants", ... for titles and messages.
 std::string DescribeTarget(const TargetSettings& target);
 
 // Directory of the cgroup that a container's processes are in. Errors: NotFound.

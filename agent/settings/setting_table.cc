@@ -21,7 +21,7 @@ constexpr SettingRow kTargetRows[] = {
      ValueKind::kList,
      HelpSection::kTarget,
      "PID[,PID…]",
-     "these processes and what they start from then on",
+     "these processes with all their descendants",
      "",
      "process numbers like 12 or 12,34",
      [](V& v, Texts t) {
@@ -30,7 +30,7 @@ constexpr SettingRow kTargetRows[] = {
      {},
      true},
     {"inherit", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kTarget, "",
-     "with -p: also what these processes start", "true", kSwitchWords,
+     "with -p: also the processes that these have started or will start", "true", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.target.inherit); }},
     {"cgroup",
      0,

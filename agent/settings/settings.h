@@ -27,7 +27,7 @@ enum class SymbolPolicy { kOff, kSymtab, kFull };
 struct TargetSettings {
   TargetKind kind = TargetKind::kWholeHost;
   std::vector<uint32_t> pids;        // kPids: ascending, unique, each > 0.
-  bool inherit = true;               // kPids: also what these start from then on.
+  bool inherit = true;               // kPids: with all their descendants.
   std::string cgroup_path;           // kCgroup: with its children; v1 or v2.
   std::string container_id;          // kContainer: 12 to 64 lower-case hex digits.
   std::string command_name;          // kCommandName: 1 to 15 bytes, as the kernel's comm.
