@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/log_limiter.h"
+#include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
@@ -35,11 +36,11 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
 // spdlog's pattern does not escape, so a JSON message is made here and only framed by the pattern.
 void Write(spdlog::level::level_enum level, std::string_view text) {
   if (!g_json) {
-    spdlog::log(level, "{}", text);
+    spdlog::log(level, "{}", PrintableLines(text));
     return;
   }
   const nlohmann::json message = std::string(text);
-  spdlog::log(level, "{}", message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  spdlog::log(level, "{}", message.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 void WriteLimited(spdlog::level::level_enum level, std::string_view text, std::string_view reason,

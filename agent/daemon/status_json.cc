@@ -153,7 +153,7 @@ std::string StatusText(const AgentSnapshot& s) {
                        {"budgets", EnvelopeJson(s.envelope)},
                        {"log_lines_held_back", s.log_lines_held_back},
                        {"settings", Settings(s)}};
-  return status.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return status.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace stackray

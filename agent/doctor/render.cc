@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "agent/doctor/doctor.h"
 #include "agent/doctor/text.h"
+#include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
@@ -36,13 +37,11 @@ std::string_view LevelName(FindingLevel level) {
 
 // Control bytes could drive the terminal; what a terminal cannot show becomes ASCII.
 std::string Printable(std::string_view text, bool utf8) {
+  if (utf8) return PrintableText(text);
   std::string clean(text);
-  if (!utf8) absl::StrReplaceAll({{"…", "..."}}, &clean);
+  absl::StrReplaceAll({{"…", "..."}}, &clean);
   std::ranges::replace_if(
-      clean,
-      [utf8](unsigned char c) {
-        return absl::ascii_iscntrl(c) || (!utf8 && !absl::ascii_isascii(c));
-      },
+      clean, [](unsigned char c) { return absl::ascii_iscntrl(c) || !absl::ascii_isascii(c); },
       '?');
   return clean;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/explain/advice.h"
+#include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
@@ -42,19 +43,11 @@ std::string_view UnwindText(UnwindSource source) {
   return "";
 }
 
-// Control bytes could drive the terminal.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return text;
-}
-
 std::string Summary(const Explanation& explanation) {
   const SampledProcess& sampled = explanation.sampled;
   std::string text =
-      Printable(fmt::format("{} (process {}): {} samples in {:.1f} s\n", explanation.command,
-                            explanation.pid, sampled.sums.samples, explanation.seconds));
-  text.back() = '\n';
+      fmt::format("{} (process {}): {} samples in {:.1f} s\n", PrintableText(explanation.command),
+                  explanation.pid, sampled.sums.samples, explanation.seconds);
   if (sampled.sums.samples == 0)
     return text + "It did not run on a CPU meanwhile, so only its files can be told.\n";
   int64_t lines = 0, inlined = 0;
@@ -96,8 +89,8 @@ void Row(std::string_view share, std::string_view what, std::string_view unwind,
 // The end of a long path is what tells files apart.
 std::string Short(const std::string& path) {
   constexpr size_t kColumns = 38;
-  if (path.size() <= kColumns) return Printable(path);
-  return Printable("..." + path.substr(path.size() - kColumns + 3));
+  if (path.size() <= kColumns) return PrintableText(path);
+  return PrintableText("..." + path.substr(path.size() - kColumns + 3));
 }
 
 std::vector<const CodeFacts*> ByWeight(const Explanation& explanation) {
@@ -168,9 +161,9 @@ std::string RenderExplanation(const Explanation& explanation) {
   if (explanation.sampled.sums.samples == 0) return text;
   std::string reasons;
   for (const Advice& advice : AdviceFor(explanation)) {
-    reasons += fmt::format("  {}\n", Printable(advice.reason));
+    reasons += fmt::format("  {}\n", PrintableText(advice.reason));
     for (const std::string& help : advice.helps)
-      reasons += fmt::format("    -> {}\n", Printable(help));
+      reasons += fmt::format("    -> {}\n", PrintableText(help));
   }
   if (reasons.empty()) return text + "\nNothing is missing.\n";
   return text + "\nWhy not better, and what would help:\n" + reasons;

@@ -117,7 +117,8 @@ class PprofWriter {
   }
 
  private:
-  uint32_t Text(std::string_view text) { return strings_.Intern(text, true); }
+  // `go tool pprof` prints names as they are.
+  uint32_t Text(std::string_view text) { return strings_.Intern(PrintableText(text), true); }
 
   void AddValueType(uint32_t field, std::string_view type, std::string_view unit) {
     WireWriter value_type;

@@ -40,6 +40,17 @@ size_t LineBreakBytes(std::string_view text) {
   return 0;
 }
 
+// Of a character (whole and valid) that drives a terminal instead of being shown.
+bool IsControl(std::string_view character) {
+  const auto first = static_cast<uint8_t>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  const auto last = static_cast<uint8_t>(character.back());
+  if (character.size() == 2) return first == 0xC2 && last < 0xA0;  // U+0080 to U+009F.
+  if (character.starts_with("\xE2\x80"))  // Marks, separators, embeddings and overrides.
+    return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);
+  return character.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9;  // Isolates.
+}
+
 void AppendJsonCharacter(char c, std::string* out) {
   switch (c) {
     case '"': *out += "\\\""; return;
@@ -86,25 +97,60 @@ std::string_view PathBaseName(std::string_view path) {
 
 void AppendJsonString(std::string_view text, std::string* out) {
   *out += '"';
-  if (IsValidUtf8(text)) {
-    for (const char c : text) AppendJsonCharacter(c, out);
-  } else {
-    for (const char c : ToValidUtf8(text)) AppendJsonCharacter(c, out);
+  while (!text.empty()) {
+    const Utf8Step step = NextCharacter(text);
+    const std::string_view character = text.substr(0, step.bytes);
+    if (!step.valid)
+      *out += kReplacement;
+    else if (step.bytes == 1)
+      AppendJsonCharacter(character[0], out);
+    else if (step.bytes == 2 && IsControl(character))
+      fmt::format_to(std::back_inserter(*out), "\\u{:04x}", static_cast<uint8_t>(character[1]));
+    else
+      *out += character;
+    text.remove_prefix(step.bytes);
   }
   *out += '"';
 }
 
 std::string FoldedElement(std::string_view text) {
-  std::string element = ToValidUtf8(text);
-  size_t to = 0;
-  for (size_t from = 0; from < element.size();) {
-    const size_t line_break = LineBreakBytes(std::string_view(element).substr(from));
-    const char c = element[from];
-    element[to++] = line_break != 0 ? ' ' : c == ';' ? ':' : c;
-    from += line_break != 0 ? line_break : 1;
+  std::string element;
+  element.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Step step = NextCharacter(text);
+    const std::string_view character = text.substr(0, step.bytes);
+    if (LineBreakBytes(text) != 0 || text[0] == '\t')
+      element += ' ';
+    else if (text[0] == ';')
+      element += ':';
+    else
+      element += step.valid && !IsControl(character) ? character : kReplacement;
+    text.remove_prefix(step.bytes);
   }
-  element.resize(to);
   return element;
+}
+
+std::string PrintableText(std::string_view text) {
+  std::string printable;
+  printable.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Step step = NextCharacter(text);
+    const std::string_view character = text.substr(0, step.bytes);
+    printable += step.valid && !IsControl(character) ? character : kReplacement;
+    text.remove_prefix(step.bytes);
+  }
+  return printable;
+}
+
+std::string PrintableLines(std::string_view text) {
+  std::string printable;
+  for (;;) {
+    const size_t end = text.find('\n');
+    printable += PrintableText(text.substr(0, end));
+    if (end == std::string_view::npos) return printable;
+    text.remove_prefix(end + 1);
+    printable += "\n  ";
+  }
 }
 
 std::string EscapeHtml(std::string_view text) {

@@ -66,6 +66,29 @@ TEST(Text, JsonStringsAreEscaped) {
   EXPECT_EQ(out, "\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u0000</script>\xEF\xBF\xBD\"");
 }
 
+TEST(Text, NothingDrivesATerminal) {
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(PrintableText("a\x1b[2Jb\x7f\x9b"), "a" + bad + "[2Jb" + bad + bad);
+  EXPECT_EQ(PrintableText("\xC2\x9B"
+                          "31m"),
+            bad + "31m");  // CSI in one character.
+  EXPECT_EQ(PrintableText("\xE2\x80\xAE"
+                          "txt"),
+            bad + "txt");                                // RIGHT-TO-LEFT OVERRIDE.
+  EXPECT_EQ(PrintableText("\xE2\x81\xA6x"), bad + "x");  // LEFT-TO-RIGHT ISOLATE.
+  EXPECT_EQ(PrintableText("a\nb\tc"), "a" + bad + "b" + bad + "c");
+  for (const char* good : {"plain",
+                           "Gr\xC3\xB6\xC3\x9F"
+                           "e",
+                           "\xE2\x80\xA6 \xE2\x9C\x93", "\xF0\x9F\x94\xA5"})
+    EXPECT_EQ(PrintableText(good), good);
+  EXPECT_EQ(PrintableLines("a\nb\x1b\n"), "a\n  b" + bad + "\n  ");
+  EXPECT_EQ(FoldedElement("a;b\tc\nd\x1b]0;x\x07\xC2\x9B"), "a:b c d" + bad + "]0:x" + bad + bad);
+  std::string json;
+  AppendJsonString("\x1b\x7f\xC2\x9B\xC3\xB6", &json);
+  EXPECT_EQ(json, "\"\\u001b\\u007f\\u009b\xC3\xB6\"");
+}
+
 TEST(Text, HtmlIsEscaped) {
   EXPECT_EQ(EscapeHtml("<a href='x' title=\"y\">&\xFF"),
             "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;\xEF\xBF\xBD");
