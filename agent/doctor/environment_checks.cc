@@ -76,9 +76,14 @@ Findings CheckPagePort(const HostProbe& host, uint16_t port) {
   const Attempt attempt = host.ListenOn(port);
   if (attempt.ok()) return {Good("page_port", fmt::format("port {} is free", port))};
   if (attempt.error == EADDRINUSE) {
-    return {Warning("page_port", fmt::format("port {} of 127.0.0.1 is taken", port),
-                    "the local page gets the next free port; it may be an agent that runs already",
-                    "stackray agent --status tells; or choose another port")};
+    const std::string owner = host.OwnerOfPort(port);
+    if (owner.starts_with("stackray "))
+      return {
+          Good("page_port", fmt::format("port {} serves the agent that runs: {}", port, owner))};
+    return {Warning(
+        "page_port",
+        fmt::format("port {} of 127.0.0.1 is taken{}{}", port, owner.empty() ? "" : " by ", owner),
+        "the local page gets the next free port", "choose another port: --listen PORT")};
   }
   const char* words = strerrordesc_np(attempt.error);
   return {Warning("page_port",

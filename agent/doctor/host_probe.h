@@ -47,6 +47,8 @@ class HostProbe {
   virtual Attempt CreateRingBuffer() const = 0;
   // Binds 127.0.0.1:port for a moment.
   virtual Attempt ListenOn(uint16_t port) const = 0;
+  // "nginx (process 12)", which listens on that TCP port; empty: it cannot be told.
+  virtual std::string OwnerOfPort(uint16_t port) const = 0;
   // Makes and removes a file in that folder, or in the nearest parent that exists.
   virtual Attempt WriteBelow(const std::string& folder) const = 0;
 };

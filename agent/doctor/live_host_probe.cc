@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "agent/doctor/port_owner.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -183,6 +184,8 @@ Attempt LiveHostProbe::ListenOn(uint16_t port) const {
   }
   return {};
 }
+
+std::string LiveHostProbe::OwnerOfPort(uint16_t port) const { return doctor::PortOwner(port); }
 
 Attempt LiveHostProbe::WriteBelow(const std::string& folder) const {
   std::error_code ignored;

@@ -26,6 +26,7 @@ class LiveHostProbe : public HostProbe {
   Attempt AttachProcessEvents() const override;
   Attempt CreateRingBuffer() const override;
   Attempt ListenOn(uint16_t port) const override;
+  std::string OwnerOfPort(uint16_t port) const override;
   Attempt WriteBelow(const std::string& folder) const override;
 };
 

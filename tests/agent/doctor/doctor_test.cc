@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "agent/doctor/port_owner.h"
 #include "tests/agent/doctor/fake_host.h"
 
 namespace stackray {
@@ -151,11 +152,6 @@ const Lack kSampling[] = {
        h.cpu_clock = {EACCES, ""};
      },
      "cpu_clock", kBlocks, "root"},
-    {"NoHardwareCounters",
-     [](FakeHost& h) {
-       h.hardware_cycles = {ENOENT, ""};
-     },
-     "hardware_cycles", kWarns, "virtual PMU"},
     {"RateLimited",
      [](FakeHost& h) { h.files["/proc/sys/kernel/perf_event_max_sample_rate"] = "50\n"; },
      "sample_rate", kWarns, "sysctl"},
@@ -183,7 +179,7 @@ const Lack kSurroundings[] = {
      [](FakeHost& h) {
        h.listen = {EADDRINUSE, ""};
      },
-     "page_port", kWarns, "--status"},
+     "page_port", kWarns, "--listen"},
     {"NoLoopback",
      [](FakeHost& h) {
        h.listen = {EADDRNOTAVAIL, ""};
@@ -234,6 +230,33 @@ TEST(Doctor, TheVerifiersLogIsKept) {
   FakeHost host;
   host.load = {EINVAL, "0: (b7) r0 = 0\nunknown opcode b7\n"};
   EXPECT_THAT(Find(Examine(host), "bpf_load")->detail, HasSubstr("unknown opcode"));
+}
+
+// Nothing uses hardware counters, and an agent that runs has its port.
+TEST(Doctor, AHealthyHostLacksNothing) {
+  FakeHost host;
+  host.hardware_cycles = {ENOENT, ""};
+  host.listen = {EADDRINUSE, ""};
+  host.port_owner = "stackray (process 12)";
+  for (const Finding& finding : Examine(host))
+    EXPECT_EQ(finding.level, FindingLevel::kGood) << finding.what;
+  host.port_owner = "nginx (process 12)";
+  const auto port = Find(Examine(host), "page_port");
+  EXPECT_EQ(port->level, FindingLevel::kWarning);
+  EXPECT_THAT(port->what, HasSubstr("taken by nginx (process 12)"));
+}
+
+TEST(Doctor, TheSocketThatListensOnAPort) {
+  constexpr std::string_view kTcp =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+      "inode\n"
+      "   0: 0100007F:1C03 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+      "4711 1 x\n"
+      "   1: 0100007F:1C04 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 "
+      "4712 1 x\n";
+  EXPECT_EQ(doctor::ListeningSocket(kTcp, 7171), 4711u);
+  EXPECT_EQ(doctor::ListeningSocket(kTcp, 7172), 0u);  // Connected, and listening no more.
+  EXPECT_EQ(doctor::ListeningSocket("0: x 0A\n: : : :\n", 7171), 0u);
 }
 
 TEST(Doctor, SettingsThatDoNotMatterAreSaidNotToMatter) {

@@ -30,12 +30,13 @@ class FakeHost : public HostProbe {
   Attempt AttachProcessEvents() const override { return process_events; }
   Attempt CreateRingBuffer() const override { return ring_buffer; }
   Attempt ListenOn(uint16_t) const override { return listen; }
+  std::string OwnerOfPort(uint16_t) const override { return port_owner; }
   Attempt WriteBelow(const std::string&) const override { return write; }
 
   std::map<std::string, std::string> files, links;
   std::string release = "6.12.5-amd64";
   std::string build = "#1 SMP PREEMPT_DYNAMIC Debian 6.12.5-1 (2024-12-15)";
-  std::string machine = "x86_64";
+  std::string machine = "x86_64", port_owner;
   Attempt cpu_clock, hardware_cycles, load, attach, process_events, ring_buffer, listen, write;
 };
 
