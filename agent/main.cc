@@ -19,6 +19,7 @@
 #include "agent/record/record_command.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/small_heap.h"
+#include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
 
@@ -83,15 +84,22 @@ struct RunVerb {
     fmt::print("stackray {}\n", kAgentVersion);
     return 0;
   }
-  int operator()(const RecordSettings& settings) const { return RunRecord(settings); }
+  int operator()(const RecordSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunRecord(settings);
+  }
   int operator()(const AgentSettings& settings) const {
     if (settings.show_status) return RunAgentStatus(settings);
     if (settings.check_config) fmt::print("{}", DescribeSettings(command.effective));
+    WatchStopSignals(HangUp::kReloads);
     return RunAgent(settings, reload);
   }
   int operator()(const CheckSettings& settings) const { return RunCheck(settings); }
   int operator()(const ConvertSettings& settings) const { return RunConvert(settings); }
-  int operator()(const ExplainSettings& settings) const { return RunExplain(settings); }
+  int operator()(const ExplainSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunExplain(settings);
+  }
   int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };
 
@@ -100,13 +108,14 @@ int Main(int argc, char** argv) {
   const auto parse = [&] { return ParseCommandLine(argc, argv, ReadEnvironment(environ)); };
   const absl::StatusOr<CommandLine> command = parse();
   if (!command.ok()) {
-    fmt::print(stderr, "stackray: {}\n", std::string(command.status().message()));
+    ChooseSayFormat(EarlyLogFormat(argc, argv, ReadEnvironment(environ)));
+    SayError(std::string(command.status().message()));
     return kExitWrongUse;
   }
-  for (const std::string& warning : command->warnings)
-    fmt::print(stderr, "stackray: warning: {}\n", warning);
+  ChooseSayFormat(command->log.format);
+  for (const std::string& warning : command->warnings) SayWarning(warning);
   InitLog(command->log);
-  WatchStopSignals();
+  IgnoreBrokenPipes();
   RaiseFileLimit();
   const auto reload = [&]() -> absl::StatusOr<AgentSettings> {
     absl::StatusOr<CommandLine> again = parse();

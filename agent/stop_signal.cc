@@ -3,35 +3,79 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 namespace stackray {
 namespace {
 
 constexpr int kExitInterrupted = 130;
-std::atomic<int> g_interrupts{0};
-std::atomic<bool> g_stop{false}, g_reload{false};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-void OnSignal(int number) {
-  if (number == SIGHUP) {
+std::atomic<int> g_interrupts{0}, g_allowed_interrupts{1};
+std::atomic<int> g_stops{0}, g_last{0};
+std::atomic<bool> g_from_kernel{false}, g_reload{false}, g_hang_up_reloads{false};
+std::array<struct sigaction, kSignals.size()> g_before;
+std::array<bool, kSignals.size()> g_changed;
+
+void OnSignal(int number, siginfo_t* info, void*) {
+  if (number == SIGHUP && g_hang_up_reloads) {
     g_reload = true;
     return;
   }
-  if (number == SIGINT && ++g_interrupts > 1) _exit(kExitInterrupted);
-  g_stop = true;
+  if (number == SIGINT && ++g_interrupts > g_allowed_interrupts) _exit(kExitInterrupted);
+  g_from_kernel = info->si_code == SI_KERNEL;
+  g_last = number;
+  ++g_stops;
+}
+
+// Keeps what was there before.
+void Change(int number, const struct sigaction& action) {
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    if (kSignals[i] != number) continue;
+    struct sigaction before = {};
+    if (sigaction(number, &action, &before) != 0 || g_changed[i]) continue;
+    g_before[i] = before;
+    g_changed[i] = true;
+  }
+}
+
+bool IsIgnored(int number) {
+  struct sigaction now = {};
+  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 }  // namespace
 
-void WatchStopSignals() {
+void WatchStopSignals(HangUp hang_up) {
+  g_hang_up_reloads = hang_up == HangUp::kReloads;
   struct sigaction action = {};
-  action.sa_handler = OnSignal;
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  action.sa_sigaction = OnSignal;
+  action.sa_flags = SA_SIGINFO;
+  Change(SIGINT, action);
+  Change(SIGTERM, action);
+  if (hang_up == HangUp::kReloads || !IsIgnored(SIGHUP)) Change(SIGHUP, action);
 }
 
-bool StopRequested() { return g_stop; }
+void IgnoreBrokenPipes() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;
+  Change(SIGPIPE, action);
+}
+
+void RestoreSignals() {
+  for (size_t i = 0; i < kSignals.size(); ++i)
+    if (g_changed[i]) sigaction(kSignals[i], &g_before[i], nullptr);
+}
+
+bool StopRequested() { return g_stops != 0; }
 bool ReloadPending() { return g_reload; }
 void TakeReload() { g_reload = false; }
+
+StopSignals SeenStopSignals() {
+  return {.count = g_stops, .last = g_last, .from_kernel = g_from_kernel};
+}
+
+void AllowInterrupts(int count) { g_allowed_interrupts = count; }
 
 }  // namespace stackray

@@ -83,6 +83,9 @@ void Agent::SayWhereThePageIs() const {
   if (!settings_.page)
     return LogInfo(fmt::format("metrics at {}metrics", servers_.local->url()),
                    servers_.local->url());
+  if (settings_.log.format == LogFormat::kJson)
+    return LogInfo(fmt::format("flame graph of this host at {}", servers_.local->url()),
+                   servers_.local->url());
   fmt::print("stackray: flame graph of this host at {}\n", servers_.local->url());
   fmt::print("stackray: {}\n", SshHint(settings_.listen.host, servers_.local->port(), host_.name));
   std::fflush(stdout);

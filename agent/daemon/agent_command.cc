@@ -9,6 +9,7 @@
 #include "agent/daemon/receiver_plan.h"
 #include "agent/daemon/status_socket.h"
 #include "agent/log.h"
+#include "agent/say.h"
 #include "agent/stop_signal.h"
 
 namespace stackray {
@@ -19,7 +20,7 @@ constexpr int kExitFailed = 1, kExitWrongUse = 2;
 using ReadSettings = std::function<absl::StatusOr<AgentSettings>()>;
 
 int Fail(const absl::Status& status) {
-  fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
+  SayError(std::string(status.message()));
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
 }
 
@@ -56,7 +57,7 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
 int RunAgentStatus(const AgentSettings& settings) {
   const absl::StatusOr<std::string> status = AskStatus(settings.state_dir);
   if (!status.ok()) {
-    fmt::print(stderr, "stackray: {}\n", std::string(status.status().message()));
+    SayError(std::string(status.status().message()));
     return kExitFailed;
   }
   fmt::print("{}", *status);

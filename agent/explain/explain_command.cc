@@ -10,6 +10,7 @@
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
+#include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
 #include "kernel/wall_clock.h"
@@ -22,7 +23,7 @@ constexpr int kTurnMs = 100;
 constexpr uint64_t kNsPerMs = 1'000'000;
 
 int Fail(const absl::Status& status) {
-  fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
+  SayError(std::string(status.message()));
   return absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
 }
 
@@ -60,15 +61,12 @@ int RunExplain(const ExplainSettings& settings) {
         if (decoded.ok()) explanation.sampled.Add(*decoded);
       });
   if (!session.ok()) return Fail(session.status());
-  for (const std::string& warning : (*session)->warnings())
-    fmt::print(stderr, "stackray: warning: {}\n", warning);
+  for (const std::string& warning : (*session)->warnings()) SayWarning(warning);
   if (absl::Status status = ApplyTarget(target, (*session)->sampler()); !status.ok())
     return Fail(status);
   explanation.command = CommandOf(settings.pid);
   absl::StatusOr<MappedCode> code = ExamineProcess(settings.pid);
-  if (!code.ok())
-    fmt::print(stderr,
-               "stackray: warning: what it maps cannot be read, so nothing is said of files\n");
+  if (!code.ok()) SayWarning("what it maps cannot be read, so nothing is said of files");
   if (absl::Status status = (*session)->Start(); !status.ok()) return Fail(status);
   explanation.seconds = Sample(settings, target, **session);
   if (!batch_status.ok()) return Fail(batch_status);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "agent/stop_signal.h"
+
 namespace stackray {
 namespace {
 
@@ -23,7 +25,7 @@ void ResetSignals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) signal(number, SIG_DFL);
+  RestoreSignals();
 }
 
 // In the child. Never returns.
@@ -83,8 +85,12 @@ absl::Status ChildProgram::Release() {
   } while (n < 0 && errno == EINTR);
   if (n != sizeof(error)) return absl::OkStatus();
   waitpid(pid_, nullptr, 0);
-  exit_code_ = 127;
-  if (error == ENOENT) return absl::NotFoundError(fmt::format("{}: command not found", name_));
+  exit_code_ = error == ENOENT ? 127 : 126;
+  if (error == ENOENT)
+    return absl::NotFoundError(
+        access(name_.c_str(), F_OK) == 0
+            ? fmt::format("{}: the interpreter that its first line names is not there", name_)
+            : fmt::format("{}: command not found", name_));
   return absl::PermissionDeniedError(fmt::format("{}: {}", name_, strerror(error)));
 }
 

@@ -4,16 +4,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <optional>
 
 #include "agent/host_facts.h"
 #include "agent/record/child_program.h"
+#include "agent/record/empty_recording.h"
+#include "agent/record/find_program.h"
+#include "agent/record/program_watch.h"
 #include "agent/record/record_outputs.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
+#include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
 #include "kernel/wall_clock.h"
@@ -21,12 +26,12 @@
 namespace stackray {
 namespace {
 
-constexpr int kExitFailed = 1;
+constexpr int kExitFailed = 1, kExitSignal = 128;
 constexpr int kTurnMs = 100;
 constexpr uint64_t kNsPerMs = 1'000'000;
 
 int Fail(const absl::Status& status) {
-  fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
+  SayError(std::string(status.message()));
   return absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
 }
 
@@ -34,7 +39,12 @@ int Fail(const absl::Status& status) {
 class Progress {
  public:
   explicit Progress(const RecordSettings& settings)
-      : settings_(settings), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+      : settings_(settings), on_terminal_(isatty(STDERR_FILENO) == 1 && !SaysJson()) {}
+
+  // Loading takes the kernel a moment, in which CMD does not run yet.
+  void Loading() {
+    if (on_terminal_) fmt::print(stderr, "stackray: loading …");
+  }
 
   void Show(uint64_t elapsed_ns, uint64_t samples) {
     if (!on_terminal_ || elapsed_ns < next_ns_) return;
@@ -54,13 +64,14 @@ class Progress {
   uint64_t next_ns_ = 0;
 };
 
-// The recording itself. Returns CMD's exit code, or 0.
+// The recording itself.
 class Recording {
  public:
-  Recording(const RecordSettings& settings, SamplingSession& session, ChildProgram* child)
-      : settings_(settings), session_(session), child_(child), progress_(settings) {}
+  Recording(const RecordSettings& settings, SamplingSession& session, ProgramWatch* program,
+            Progress& progress)
+      : settings_(settings), session_(session), program_(program), progress_(progress) {}
 
-  int Run() {
+  void Run() {
     const uint64_t start = BootTimeNs();
     uint64_t next_seal =
         start + static_cast<uint64_t>(settings_.sampling.seal_interval_ms) * kNsPerMs;
@@ -74,14 +85,13 @@ class Recording {
     session_.Stop();
     elapsed_ns_ = BootTimeNs() - start;
     progress_.Clear();
-    return child_ == nullptr ? 0 : child_->Poll().value_or(0);
   }
   uint64_t elapsed_ns() const { return elapsed_ns_; }
 
  private:
   bool IsOver(uint64_t elapsed_ns) {
-    if (StopRequested()) return true;
-    if (child_ != nullptr && child_->Poll()) return true;
+    if (program_ == nullptr ? StopRequested() : program_->RecordingIsOver(BootTimeNs()))
+      return true;
     if (AllTargetsEnded(settings_.target, session_.sampler())) return true;
     return settings_.duration_ms &&
            elapsed_ns >= static_cast<uint64_t>(*settings_.duration_ms) * kNsPerMs;
@@ -89,72 +99,129 @@ class Recording {
 
   const RecordSettings& settings_;
   SamplingSession& session_;
-  ChildProgram* const child_;
-  Progress progress_;
+  ProgramWatch* const program_;  // nullptr: no CMD.
+  Progress& progress_;
   uint64_t elapsed_ns_ = 0;
 };
 
-int WriteResults(RecordOutputs& outputs) {
+// What the page and the terminal say where there is nothing to show.
+std::string ReasonOfEmptiness(const RecordSettings& settings, const ProfileSummary& summary,
+                              double seconds, bool program_ended) {
+  if (summary.samples != 0) return "";
+  EmptyRecording facts = LookAtTarget(settings.target, settings.sampling.frequency_hz, seconds);
+  facts.lost = static_cast<uint64_t>(summary.lost);
+  facts.program_ended = program_ended;
+  return WhyEmpty(facts);
+}
+
+int WriteResults(RecordOutputs& outputs, const std::string& why_empty) {
+  outputs.SetNote(why_empty);
   const absl::Status status = outputs.Finish();
-  fmt::print(stderr, "{}", FormatSummary(outputs.summary()));
-  if (!status.ok()) fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
-  std::fflush(stderr);
-  for (const std::string& path : outputs.written()) fmt::print(stderr, "{}\n", path);
+  Say(FormatSummary(outputs.summary()));
+  if (!why_empty.empty()) Say("stackray: nothing was sampled: " + why_empty);
+  if (!status.ok()) SayError(std::string(status.message()));
+  for (const std::string& path : outputs.written()) Say(path);
   return status.ok() ? 0 : kExitFailed;
+}
+
+// From $PATH, as execvp() does it.
+absl::Status CheckProgram(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  return FindProgram(name, path != nullptr ? path : "/bin:/usr/bin");
+}
+
+struct Made {
+  std::unique_ptr<ChildProgram> child;  // nullptr: no CMD.
+  std::unique_ptr<ProgramWatch> program;
+  std::optional<RecordOutputs> outputs;
+  absl::Status batch_status;
+  std::unique_ptr<SamplingSession> session;
+};
+
+// Forked before there is any thread.
+absl::Status MakeProgram(const RecordSettings& settings, Made& made) {
+  if (settings.target.kind != TargetKind::kProgram) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<ChildProgram>> forked = ChildProgram::Fork(
+      settings.target.program, settings.target.as_root ? std::nullopt : settings.sudo_user);
+  if (!forked.ok()) return forked.status();
+  made.child = *std::move(forked);
+  made.program = std::make_unique<ProgramWatch>(*made.child, settings.target.program.front());
+  return absl::OkStatus();
+}
+
+absl::Status MakeSession(const RecordSettings& settings, Made& made) {
+  absl::StatusOr<std::unique_ptr<SamplingSession>> session =
+      SamplingSession::Create(MakeSessionSettings(settings.sampling, settings.target),
+                              [&made](const SealedBatchPtr& batch) {
+                                made.batch_status.Update(made.outputs->Add(batch->bytes));
+                              });
+  if (!session.ok()) return session.status();
+  made.session = *std::move(session);
+  return ApplyTarget(settings.target, made.session->sampler());
+}
+
+absl::Status MakeOutputs(const RecordSettings& settings, Made& made) {
+  absl::StatusOr<RecordOutputs> outputs = RecordOutputs::Create(
+      settings.outputs.empty() ? std::vector<OutputFile>{DefaultOutput(std::time(nullptr))}
+                               : settings.outputs,
+      settings.sudo_user,
+      fmt::format("{} on {}", DescribeTarget(settings.target), ReadHostFacts().name));
+  if (!outputs.ok()) return absl::UnavailableError(std::string(outputs.status().message()));
+  made.outputs = *std::move(outputs);
+  return absl::OkStatus();
+}
+
+absl::Status Start(Made& made) {
+  Sampler& sampler = made.session->sampler();
+  if (made.child != nullptr) {
+    if (absl::Status status = sampler.AddTargetPid(static_cast<uint32_t>(made.child->pid()));
+        !status.ok())
+      return status;
+  }
+  return made.session->Start();
 }
 
 }  // namespace
 
 int RunRecord(const RecordSettings& settings) {
-  const std::vector<OutputFile> files =
-      settings.outputs.empty() ? std::vector<OutputFile>{DefaultOutput(std::time(nullptr))}
-                               : settings.outputs;
-  const std::optional<SudoUser> no_user;
-  std::unique_ptr<ChildProgram> child;
-  if (settings.target.kind == TargetKind::kProgram) {  // Forked before there is any thread.
-    absl::StatusOr<std::unique_ptr<ChildProgram>> forked = ChildProgram::Fork(
-        settings.target.program, settings.target.as_root ? no_user : settings.sudo_user);
-    if (!forked.ok()) return Fail(forked.status());
-    child = *std::move(forked);
-  }
-  std::optional<RecordOutputs> outputs;
-  absl::Status batch_status;
-  absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
-      MakeSessionSettings(settings.sampling, settings.target),
-      [&](const SealedBatchPtr& batch) { batch_status.Update(outputs->Add(batch->bytes)); });
-  if (!session.ok()) return Fail(session.status());
-  for (const std::string& warning : (*session)->warnings())
-    fmt::print(stderr, "stackray: warning: {}\n", warning);
-  if (absl::Status status = ApplyTarget(settings.target, (*session)->sampler()); !status.ok())
-    return Fail(status);
-  absl::StatusOr<RecordOutputs> opened = RecordOutputs::Create(
-      files, settings.sudo_user,
-      fmt::format("{} on {}", DescribeTarget(settings.target), ReadHostFacts().name));
-  if (!opened.ok()) {
-    fmt::print(stderr, "stackray: {}\n", std::string(opened.status().message()));
-    return kExitFailed;
-  }
-  outputs = *std::move(opened);
-  if (child) {
-    if (absl::Status status =
-            (*session)->sampler().AddTargetPid(static_cast<uint32_t>(child->pid()));
-        !status.ok())
-      return Fail(status);
-  }
-  if (absl::Status status = (*session)->Start(); !status.ok()) return Fail(status);
-  if (child) {
-    if (absl::Status status = child->Release(); !status.ok()) {
-      fmt::print(stderr, "stackray: {}\n", std::string(status.message()));
-      return kExitWrongUse;
+  const bool has_program = settings.target.kind == TargetKind::kProgram;
+  if (has_program) {
+    if (absl::Status status = CheckProgram(settings.target.program.front()); !status.ok()) {
+      SayError(std::string(status.message()));
+      return ExitCodeOfExec(status);
     }
   }
-  Recording recording(settings, **session, child.get());
+  Made made;
+  Progress progress(settings);
+  if (absl::Status status = MakeProgram(settings, made); !status.ok()) return Fail(status);
+  progress.Loading();
+  absl::Status status = MakeSession(settings, made);
+  if (status.ok()) status = MakeOutputs(settings, made);
+  if (status.ok()) status = Start(made);
+  progress.Clear();
+  if (!status.ok()) return Fail(status);
+  for (const std::string& warning : made.session->warnings()) SayWarning(warning);
+  if (StopRequested()) return kExitSignal + SeenStopSignals().last;  // Nothing is there to write.
+  if (has_program) {
+    if (absl::Status released = made.child->Release(); !released.ok()) {
+      SayError(std::string(released.message()));
+      return ExitCodeOfExec(released);
+    }
+  }
+  Recording recording(settings, *made.session, made.program.get(), progress);
   const int64_t start_unix_ns = static_cast<int64_t>(BootTimeNs()) + WallOffsetNs();
-  const int exit_code = recording.Run();
-  outputs->SetTime(start_unix_ns, start_unix_ns + static_cast<int64_t>(recording.elapsed_ns()));
-  if (!batch_status.ok())
-    fmt::print(stderr, "stackray: a batch was damaged: {}\n", std::string(batch_status.message()));
-  const int written = WriteResults(*outputs);
+  recording.Run();
+  const auto elapsed_ns = static_cast<int64_t>(recording.elapsed_ns());
+  made.outputs->SetTime(start_unix_ns, start_unix_ns + elapsed_ns);
+  if (!made.batch_status.ok())
+    SayError("a batch was damaged: " + std::string(made.batch_status.message()));
+  const bool ended = has_program ? made.child->Poll().has_value()
+                                 : AllTargetsEnded(settings.target, made.session->sampler());
+  const int written =
+      WriteResults(*made.outputs, ReasonOfEmptiness(settings, made.outputs->summary(),
+                                                    static_cast<double>(elapsed_ns) / 1e9, ended));
+  made.session.reset();
+  const int exit_code = has_program ? made.program->WaitForEnd() : 0;
   return exit_code != 0 ? exit_code : written;
 }
 

@@ -10,6 +10,7 @@
 #include "reporter/formats/page_data.h"
 #include "reporter/formats/pprof.h"
 #include "reporter/formats/speedscope.h"
+#include "reporter/formats/text.h"
 #include "web/web_page.h"
 
 namespace stackray {
@@ -33,7 +34,7 @@ absl::StatusOr<RecordOutputs> RecordOutputs::Create(const std::vector<OutputFile
   for (const OutputFile& output : outputs) {
     absl::StatusOr<ResultFile> file = ResultFile::Create(output, owner);
     if (!file.ok()) return file.status();
-    results.push_back({*std::move(file), absl::OkStatus()});
+    results.push_back({*std::move(file), absl::OkStatus(), false});
   }
   return RecordOutputs(std::move(results), std::move(title));
 }
@@ -82,7 +83,8 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
     }
     case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, title_, sink);
     case OutputFormat::kHtml: {
-      const std::string data = PageData(view_, {.title = title_, .summary = summary()});
+      const std::string data =
+          PageData(view_, {.title = title_, .summary = summary(), .note = note_});
       absl::StatusOr<std::string> page = HtmlPage(WebPage(), data, title_);
       return page.ok() ? result.file.Write(*page) : page.status();
     }
@@ -92,13 +94,25 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
   return absl::InternalError("unknown format");
 }
 
-absl::Status RecordOutputs::Finish() {
-  finished_ = true;
+void RecordOutputs::Complete(Result& result) {
+  if (result.status.ok()) result.status = WriteWhole(result);
+  if (result.status.ok()) result.status = result.file.Commit();
+  result.written = result.status.ok();
+  if (result.written || !IsStreamed(result.file.output().format)) return;
+  const std::string part = result.file.KeepPart();
+  if (!part.empty())
+    result.status =
+        absl::UnavailableError(Concat(std::string(result.status.message()), " (", part, ")"));
+}
+
+absl::Status RecordOutputs::Finish(OldFiles old_files) {
   std::string failures;
   for (Result& result : results_) {
-    if (result.status.ok()) result.status = WriteWhole(result);
-    if (absl::Status closed = result.file.Close(); result.status.ok()) result.status = closed;
-    if (result.status.ok()) continue;
+    if (old_files == OldFiles::kKept && result.file.replaces())
+      result.status = absl::CancelledError(Concat(result.file.output().path, " stays as it was"));
+    else
+      Complete(result);
+    if (result.written) continue;
     if (!failures.empty()) failures += "\n";
     failures += std::string(result.status.message());
   }
@@ -108,7 +122,7 @@ absl::Status RecordOutputs::Finish() {
 std::vector<std::string> RecordOutputs::written() const {
   std::vector<std::string> paths;
   for (const Result& result : results_) {
-    if (finished_ && result.status.ok() && !result.file.output().is_standard_output())
+    if (result.written && !result.file.output().is_standard_output())
       paths.push_back(result.file.output().path);
   }
   return paths;

@@ -3,7 +3,7 @@
 //
 // Memory:  one ProfileView when any format needs it (ViewOptions::max_bytes).
 // Threads: one.
-// Errors:  one file's error costs that file alone; the others are written.
+// Errors:  one file's error costs that file alone; the others are written. Without Finish() no file is touched.
 #ifndef STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
 #define STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
 
@@ -31,11 +31,15 @@ class RecordOutputs {
   // `bytes` is one sealed batch. Errors: DataLoss (not a batch); those of files come from Finish().
   absl::Status Add(std::string_view bytes);
 
-  // Writes what is left and closes. Every file that failed is in the text.
-  absl::Status Finish();
+  // Writes what is left and puts the files in their places. Every file that failed is in the text.
+  // kKept: the input broke off, so what was there before stays, and only new files are made.
+  enum class OldFiles { kReplaced, kKept };
+  absl::Status Finish(OldFiles old_files = OldFiles::kReplaced);
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
+  // Said by the page in the place of samples, where there is none.
+  void SetNote(std::string note) { note_ = std::move(note); }
   ProfileSummary summary() const;
   // Files that were written whole, in the order asked for.
   std::vector<std::string> written() const;
@@ -44,18 +48,19 @@ class RecordOutputs {
   struct Result {
     ResultFile file;
     absl::Status status;
+    bool written = false;
   };
   RecordOutputs(std::vector<Result> results, std::string title);
   absl::Status Stream(Result& result, std::string_view bytes);
   absl::Status WriteWhole(Result& result);
+  void Complete(Result& result);
 
   std::vector<Result> results_;
-  std::string title_;
+  std::string title_, note_;
   bool needs_view_ = false;
   ProfileView view_;
   SummaryCounter summary_;
   int64_t start_unix_ns_ = 0, end_unix_ns_ = 0;  // 0: not measured.
-  bool finished_ = false;
 };
 
 }  // namespace stackray

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -190,16 +192,13 @@ absl::StatusOr<CommandLine> NoSuchVerb(const std::string& word) {
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
                                              const Environment& environment) {
   CommandLine line;
-  if (arguments.empty())
-    return absl::InvalidArgumentError(
-        "expected a verb, like \"stackray record\" (see stackray --help)");
-  const std::string& word = arguments[0];
+  const std::string word = arguments.empty() ? "help" : arguments[0];
   if (word == "--help" || word == "-h" || word == "help") {
     const std::optional<Verb> about = arguments.size() > 1 ? FindVerb(arguments[1]) : std::nullopt;
     line.verb = HelpRequest{about ? VerbHelp(*about) : GeneralHelp()};
     return line;
   }
-  if (word == "--version") {
+  if (word == "--version" || word == "-V" || word == "version") {
     line.verb = VersionRequest{};
     return line;
   }
@@ -212,6 +211,30 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     return line;
   }
   return ParseVerb(*verb, *flags, environment);
+}
+
+LogFormat EarlyLogFormat(int argc, const char* const* argv, const Environment& environment) {
+  const std::span<const char* const> words(argv, static_cast<size_t>(std::max(argc, 0)));
+  const auto find = [&](std::string_view flag, const char* variable) -> std::string {
+    std::string found;
+    for (size_t i = 1; i < words.size() && std::string_view(words[i]) != "--"; ++i) {
+      const std::string_view word = words[i];
+      if (word == flag && i + 1 < words.size()) found = words[i + 1];
+      if (word.starts_with(flag) && word.substr(flag.size()).starts_with("="))
+        found = word.substr(flag.size() + 1);
+    }
+    const std::string* given = FindVariable(environment, variable);
+    return found.empty() && given != nullptr ? *given : found;
+  };
+  const std::string format = find("--log-format", "STACKRAY_LOG_FORMAT");
+  if (!format.empty()) return format == "json" ? LogFormat::kJson : LogFormat::kText;
+  std::ifstream file(find("--config", "STACKRAY_CONFIG"));
+  constexpr int kMostLines = 10'000;
+  std::string line;
+  for (int i = 0; i < kMostLines && std::getline(file, line); ++i)
+    if (line.starts_with("log-format:") && line.find("json") != std::string::npos)
+      return LogFormat::kJson;
+  return LogFormat::kText;
 }
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,

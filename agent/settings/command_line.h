@@ -48,6 +48,10 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
                                              const Environment& environment);
 
+// The log's format for a command line that ParseCommandLine() refuses, as far as it can be told: by the flag, the
+// variable, or a line `log-format: json` of the file.
+LogFormat EarlyLogFormat(int argc, const char* const* argv, const Environment& environment);
+
 // From an `environ` array; of names given twice the first holds, as in getenv().
 Environment ReadEnvironment(const char* const* variables);
 

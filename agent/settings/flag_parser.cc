@@ -43,6 +43,24 @@ std::vector<std::string_view> FlagsOf(Verb verb) {
   return keys;
 }
 
+// A receiver has no flag of its own name: several stand in the file's list, one is described by its endpoint.
+std::string ReceiverHint(Verb verb, std::string_view key) {
+  constexpr std::string_view kWords[] = {"receiver", "receivers"};
+  if (NearestWord(key, kWords).empty()) return "";
+  return verb == kAgentVerb ? "; did you mean --endpoint URL, or the list `receivers` of the file "
+                              "that --config names?"
+                            : "; did you mean stackray agent --endpoint URL?";
+}
+
+std::string FlagElsewhere(Verb verb, std::string_view key) {
+  for (const VerbName& other : VerbNames()) {
+    const std::string_view nearest = NearestWord(key, FlagsOf(other.verb));
+    if (other.verb != verb && !nearest.empty())
+      return fmt::format("; did you mean --{} of stackray {}?", nearest, other.name);
+  }
+  return "";
+}
+
 absl::Status UnknownFlag(Verb verb, std::string_view argument) {
   const std::string_view flag = argument.substr(0, argument.find('='));
   const std::string_view key = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
@@ -53,9 +71,10 @@ absl::Status UnknownFlag(Verb verb, std::string_view argument) {
       hint = fmt::format("; it belongs to stackray {}", other.name);
   }
   if (hint.empty()) hint = DidYouMean(key, FlagsOf(verb), "--");
-  return absl::InvalidArgumentError(
-      fmt::format("stackray {} has no flag {}{} (see stackray {} --help)", NameOf(verb), flag, hint,
-                  NameOf(verb)));
+  if (hint.empty()) hint = ReceiverHint(verb, key);
+  if (hint.empty()) hint = FlagElsewhere(verb, key);
+  return absl::InvalidArgumentError(fmt::format("{} has no flag {}{} (see stackray {} --help)",
+                                                NameOf(verb), flag, hint, NameOf(verb)));
 }
 
 // What CLI11 did not take: mistyped flags, and files where the verb has some.
@@ -75,7 +94,7 @@ absl::Status FromCliError(Verb verb, const CLI::Error& error) {
   const std::string what =
       no_value ? fmt::format("{} needs a value", text.substr(0, text.find(':'))) : error.what();
   return absl::InvalidArgumentError(
-      fmt::format("stackray {}: {} (see stackray {} --help)", NameOf(verb), what, NameOf(verb)));
+      fmt::format("{}: {} (see stackray {} --help)", NameOf(verb), what, NameOf(verb)));
 }
 
 // Throws what CLI11 throws.

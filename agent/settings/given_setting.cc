@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "agent/settings/value_parsers.h"
+
 namespace stackray {
 
 const std::string* FindVariable(const Environment& environment, const std::string& name) {
@@ -14,11 +18,27 @@ std::string PlaceOf(const GivenSetting& given) {
                                               : given.origin;
 }
 
+namespace {
+
+// Which of the outputs is wrong, and what about it; empty: none alone.
+std::string WhyBadOutput(const std::vector<std::string>& paths) {
+  for (auto path = paths.begin(); path != paths.end(); ++path) {
+    if (!OutputFormatOf(*path)) return WhyNoOutput(*path);
+    if (std::find(paths.begin(), path, *path) != path)
+      return fmt::format("{} is given twice", *path);
+  }
+  return "";
+}
+
+}  // namespace
+
 absl::Status BadValue(const GivenSetting& given) {
   const std::string value = given.row->secret ? "the value (not shown)"
                                               : fmt::format("\"{}\"", fmt::join(given.texts, " "));
-  return absl::InvalidArgumentError(
-      fmt::format("{}: {} is not allowed; expected {}", PlaceOf(given), value, given.row->allowed));
+  const std::string why = given.row->key == "output" ? WhyBadOutput(given.texts) : "";
+  return absl::InvalidArgumentError(fmt::format("{}: {} is not allowed{}{}; expected {}",
+                                                PlaceOf(given), value, why.empty() ? "" : ": ", why,
+                                                given.row->allowed));
 }
 
 absl::Status Apply(const GivenSetting& given, SettingValues& values) {

@@ -13,7 +13,7 @@ constexpr VerbName kVerbs[] = {
     {"record", kRecordVerb, "[-- CMD ARG…]", "profile for a while and write a file"},
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
-    {"convert", kConvertVerb, "IN OUT", "turn an .otlp file into another format"},
+    {"convert", kConvertVerb, "IN [OUT]", "turn an .otlp file into another format"},
     {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
     {"doctor", kDoctorVerb, "", "say what this host allows, what is missing and how to fix it"},
 };
@@ -85,8 +85,11 @@ std::string_view Examples(Verb verb) {
              "  stackray agent --endpoint https://collector:4317\n"
              "  stackray agent --config stackray.yaml --check-config\n"
              "  stackray agent --status                         what the running agent counts\n";
-    case kCheckVerb: return "\nExample:\n  stackray check out.otlp\n";
-    case kConvertVerb: return "\nExample:\n  stackray convert out.otlp out.html\n";
+    case kCheckVerb: return "\nFILE - is standard input.\n\nExample:\n  stackray check out.otlp\n";
+    case kConvertVerb:
+      return "\nIN - is standard input, OUT - standard output.\n\nExamples:\n"
+             "  stackray convert out.otlp out.html\n"
+             "  stackray convert out.otlp -o out.pb.gz -o out.folded\n";
     case kExplainVerb: return "\nExample:\n  stackray explain 1234 -d 10\n";
     case kDoctorVerb: return "";
   }
@@ -101,8 +104,10 @@ std::string Section(Verb verb, HelpSection section) {
     text += fmt::format("{}", FlagLine(FlagColumn(row, default_text), row.help, default_text));
   }
   if (section == HelpSection::kTarget && verb == kRecordVerb)
-    text += fmt::format("{}",
-                        FlagLine("-- CMD ARG…", "run CMD, with all it starts, until it ends", ""));
+    text += fmt::format(
+        "{}",
+        FlagLine("-- CMD ARG…",
+                 "run CMD and look at all it starts, until it ends; with -d for that long", ""));
   if (section == HelpSection::kLog) {
     text += fmt::format("{}", FlagLine("    --config FILE", "YAML file with settings", "none"));
     if (verb == kAgentVerb)
@@ -141,8 +146,10 @@ std::string GeneralHelp() {
   return fmt::format(
       "{}{}{}\nStart with:\n  sudo stackray record -d 10        writes a page with a flame graph\n "
       " sudo stackray agent               then open http://127.0.0.1:7171\n\nExit codes: 0 done, 1 "
-      "failed, 2 wrong use; record -- CMD: CMD's own.\n",
-      text, FlagLine("--version", "the version", ""),
+      "failed, 2 wrong use; record -- CMD: CMD's own,\n128+N when signal N ended it, 127 not "
+      "found, 126 not "
+      "executable.\n",
+      text, FlagLine("-V, --version", "the version", ""),
       FlagLine("VERB --help", "a verb's flags", ""));
 }
 

@@ -146,8 +146,9 @@ constexpr SettingRow kRecordingRows[] = {
      [](V& v, Texts t) {
        return StoreDuration(t, 1, 7 * 86'400'000LL, v.record.duration_ms.emplace());
      }},
-    {"output", 'o', kRecordVerb, ValueKind::kList, HelpSection::kRecording, "FILE",
-     "where to write, repeatable; the format is the ending's (see below)", "stackray-<time>.html",
+    {"output", 'o', kRecordVerb | kConvertVerb, ValueKind::kList, HelpSection::kRecording, "FILE",
+     "where to write, repeatable; the format is the ending's (see below)",
+     "; record: stackray-<time>.html",
      "different files ending in .html .pb.gz .folded .otlp .json or .speedscope.json, or - "
      "(folded)",
      &StoreOutputs},

@@ -152,12 +152,12 @@ struct AgentSettings {
 };
 
 struct CheckSettings {
-  std::string path;
+  std::string path;  // "-": standard input.
 };
 
 struct ConvertSettings {
-  std::string input_path;  // A run of batches (.otlp), whatever its name.
-  OutputFile output;
+  std::string input_path;  // A run of batches (.otlp), whatever its name; "-": standard input.
+  std::vector<OutputFile> outputs;  // At least one.
 };
 
 struct ExplainSettings {

@@ -1,10 +1,12 @@
 #include "agent/settings/value_parsers.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <ranges>
 #include <span>
 #include <utility>
@@ -178,8 +180,18 @@ bool IsReceiverName(std::string_view text) {
          std::ranges::all_of(text, allowed) && text != "history";
 }
 
+namespace {
+
+// Where the shell has put a pipe or a file.
+bool IsOwnDescriptor(std::string_view path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" ||
+         (path.starts_with("/dev/fd/") && ParseWholeNumber(path.substr(8)));
+}
+
+}  // namespace
+
 std::optional<OutputFormat> OutputFormatOf(std::string_view path) {
-  if (path == "-") return OutputFormat::kFolded;
+  if (path == "-" || IsOwnDescriptor(path) || path == "/dev/null") return OutputFormat::kFolded;
   for (const auto& [ending, format] : kEndings) {
     if (path.ends_with(ending)) return format;
   }
@@ -187,5 +199,17 @@ std::optional<OutputFormat> OutputFormatOf(std::string_view path) {
 }
 
 std::string_view OutputEndings() { return ".html .pb.gz .folded .otlp .json .speedscope.json"; }
+
+std::string WhyNoOutput(const std::string& path) {
+  std::error_code error;
+  if (path.empty()) return "it has no name";
+  if (path.ends_with('/') || std::filesystem::is_directory(path, error))
+    return fmt::format("{} is a directory; name a file in it, like {}{}out.html", path, path,
+                       path.ends_with('/') ? "" : "/");
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0) return fmt::format("{} has no ending", name);
+  return fmt::format("no format has the ending {}", name.substr(dot));
+}
 
 }  // namespace stackray

@@ -45,8 +45,12 @@ std::optional<ListenAddress> ParseAnyAddress(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "history" is taken.
 bool IsReceiverName(std::string_view text);
 
-// The format that a file's ending asks for; "-" is folded.
+// The format that a file's ending asks for; "-" is folded, and so are /dev/stdout, /dev/stderr, /dev/fd/N and
+// /dev/null.
 std::optional<OutputFormat> OutputFormatOf(std::string_view path);
+
+// What is wrong with an output that has no format: it is a directory, or which ending it has. Asks the file system.
+std::string WhyNoOutput(const std::string& path);
 
 // ".html .pb.gz .folded .otlp .json .speedscope.json", for messages.
 std::string_view OutputEndings();

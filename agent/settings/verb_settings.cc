@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "agent/settings/help_text.h"
@@ -104,8 +105,7 @@ std::string DefaultStateDirectory(const Environment& environment) {
 absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
                         const Environment& environment, CommandLine& line) {
   if (!flags.program.empty())
-    return absl::InvalidArgumentError(
-        "stackray agent runs no command; stackray record -- CMD does");
+    return absl::InvalidArgumentError("agent runs no command; stackray record -- CMD does");
   absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
   if (!target.ok()) return target.status();
   AgentSettings agent = std::move(values.agent);
@@ -136,16 +136,31 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   return absl::OkStatus();
 }
 
-absl::Status BuildConvert(const ParsedFlags& flags, CommandLine& line) {
-  const std::string &input = flags.files[0], &output = flags.files[1];
-  const std::optional<OutputFormat> format = OutputFormatOf(output);
-  if (!format)
-    return absl::InvalidArgumentError(
-        fmt::format("cannot tell the format of {}; expected an ending of {}, or - (folded)", output,
-                    OutputEndings()));
-  if (input == output)
-    return absl::InvalidArgumentError(fmt::format("{} is both input and output", input));
-  line.verb = ConvertSettings{input, {output, *format}};
+// OUT behind IN, and each -o.
+absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, CommandLine& line) {
+  ConvertSettings convert{.input_path = flags.files[0]};
+  if (flags.files.size() > 1) {
+    const std::string& output = flags.files[1];
+    const std::optional<OutputFormat> format = OutputFormatOf(output);
+    if (!format)
+      return absl::InvalidArgumentError(
+          fmt::format("cannot tell the format of {}: {}; expected an ending of {}, or - (folded)",
+                      output, WhyNoOutput(output), OutputEndings()));
+    convert.outputs.push_back({output, *format});
+  }
+  if (OnCommandLine(flags, "output"))  // What a file or a variable says is record's.
+    std::ranges::move(values.record.outputs, std::back_inserter(convert.outputs));
+  if (convert.outputs.empty())
+    return absl::InvalidArgumentError("convert needs OUT, or -o OUT (see stackray convert --help)");
+  for (size_t i = 0; i < convert.outputs.size(); ++i) {
+    const std::string& path = convert.outputs[i].path;
+    if (path == convert.input_path && path != "-")
+      return absl::InvalidArgumentError(fmt::format("{} is both input and output", path));
+    for (size_t j = 0; j < i; ++j)
+      if (convert.outputs[j].path == path)
+        return absl::InvalidArgumentError(fmt::format("{} is given twice as output", path));
+  }
+  line.verb = std::move(convert);
   return absl::OkStatus();
 }
 
@@ -164,23 +179,32 @@ absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
   return absl::OkStatus();
 }
 
+// What stands behind a verb and its flags.
+struct Files {
+  size_t least = 0, most = 0;
+  std::string_view what;  // For messages.
+};
+
+Files FilesOf(Verb verb) {
+  switch (verb) {
+    case kCheckVerb: return {1, 1, "FILE"};
+    case kExplainVerb: return {1, 1, "PID"};
+    case kConvertVerb: return {1, 2, "IN and OUT"};
+    default: return {};
+  }
+}
+
 absl::Status CheckFileCount(Verb verb, const ParsedFlags& flags) {
-  const size_t wanted = verb == kCheckVerb || verb == kExplainVerb ? 1
-                        : verb == kConvertVerb                     ? 2
-                                                                   : 0;
-  if (flags.files.size() > wanted)
+  const Files wanted = FilesOf(verb);
+  if (flags.files.size() > wanted.most)
     return absl::InvalidArgumentError(
-        fmt::format("stackray {}: unexpected argument {}{}", NameOf(verb), flags.files[wanted],
+        fmt::format("{}: unexpected argument {}{}", NameOf(verb), flags.files[wanted.most],
                     verb == kRecordVerb ? "; a command to run comes after \"--\"" : ""));
-  if (flags.files.size() < wanted)
-    return absl::InvalidArgumentError(fmt::format("stackray {} needs {} (see stackray {} --help)",
-                                                  NameOf(verb),
-                                                  verb == kCheckVerb     ? "FILE"
-                                                  : verb == kExplainVerb ? "PID"
-                                                                         : "IN OUT",
-                                                  NameOf(verb)));
+  if (flags.files.size() < wanted.least)
+    return absl::InvalidArgumentError(fmt::format("{} needs {} (see stackray {} --help)",
+                                                  NameOf(verb), wanted.what, NameOf(verb)));
   if (!flags.program.empty() && !(verb & kSamplingVerbs))
-    return absl::InvalidArgumentError(fmt::format("stackray {} runs no command", NameOf(verb)));
+    return absl::InvalidArgumentError(fmt::format("{} runs no command", NameOf(verb)));
   return absl::OkStatus();
 }
 
@@ -192,7 +216,7 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
   switch (verb) {
     case kRecordVerb: return BuildRecord(values, flags, environment, line);
     case kAgentVerb: return BuildAgent(values, flags, environment, line);
-    case kConvertVerb: return BuildConvert(flags, line);
+    case kConvertVerb: return BuildConvert(values, flags, line);
     case kExplainVerb: return BuildExplain(values, flags, environment, line);
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;

@@ -81,6 +81,10 @@ class PageWriter {
     Threads();
     Processes();
     if (options_.summary.has_value()) Summary(*options_.summary);
+    if (!options_.note.empty()) {
+      out_ += ",\"note\":";
+      AppendJsonString(options_.note, &out_);
+    }
     out_ += '}';
     return status_.ok() ? buffer_.Flush() : status_;
   }

@@ -15,6 +15,7 @@ namespace stackray {
 struct PageOptions {
   std::string title;  // Any bytes.
   std::optional<ProfileSummary> summary;
+  std::string note;  // Any bytes. Why there are no samples; empty: nothing to say.
 };
 
 // One line of JSON. The same batches in the same order give the same bytes. Numbers fit what a

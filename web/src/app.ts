@@ -136,8 +136,9 @@ export class App {
           this.onInspect();
         } });
     } else {
-      this.panes.empty.show("No samples",
-        "Nothing used a CPU in this time, or what was profiled ended before the first sample.");
+      this.panes.empty.show(profile.title === "" ? "No samples" : `No samples of ${profile.title}`,
+        profile.note !== "" ? `In this recording ${profile.note}`
+          : "Nothing used a CPU in this time, or what was profiled ended before the first sample.");
     }
   }
 

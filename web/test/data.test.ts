@@ -78,6 +78,9 @@ test("what is optional may be absent or odd", () => {
   const profile = parseText(JSON.stringify({ ...document(), title: 5, summary: { lost: 3, frames: "x" } }));
   assert.deepEqual(profile.summary, { lost: 3 });
   assert.equal(profile.title, "");
+  assert.equal(profile.note, "");
+  assert.equal(parseProfile({ ...document(), note: "no process is named x" }).note, "no process is named x");
+  assert.equal(parseProfile({ ...document(), note: 5 }).note, "");
   assert.equal(parseProfile({ ...document(), end_ms: 0, samples: { node: [], thread: [], bucket: [],
     count: [] } }).bucketCount, 1);
 });

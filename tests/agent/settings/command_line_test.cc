@@ -275,19 +275,34 @@ TEST(CommandLine, CheckConvertDoctorVersion) {
   EXPECT_EQ(std::get<CheckSettings>(Parse({"check", "a.otlp"}).verb).path, "a.otlp");
   const auto convert = std::get<ConvertSettings>(Parse({"convert", "a", "b.speedscope.json"}).verb);
   EXPECT_EQ(convert.input_path, "a");
-  EXPECT_EQ(convert.output.format, OutputFormat::kSpeedscope);
+  ASSERT_EQ(convert.outputs.size(), 1u);
+  EXPECT_EQ(convert.outputs[0].format, OutputFormat::kSpeedscope);
+  const auto several =
+      std::get<ConvertSettings>(Parse({"convert", "-", "a.html", "-o", "b.folded", "-o", "-"},
+                                      {{"STACKRAY_OUTPUT", "c.html"}})
+                                    .verb);
+  EXPECT_EQ(several.input_path, "-");
+  std::vector<std::string> paths;
+  for (const OutputFile& output : several.outputs) paths.push_back(output.path);
+  EXPECT_THAT(paths, ElementsAre("a.html", "b.folded", "-"));
   EXPECT_TRUE(std::holds_alternative<DoctorSettings>(Parse({"doctor"}).verb));
-  EXPECT_TRUE(std::holds_alternative<VersionRequest>(Parse({"--version"}).verb));
+  for (const char* version : {"--version", "-V", "version"})
+    EXPECT_TRUE(std::holds_alternative<VersionRequest>(Parse({version}).verb));
+  EXPECT_TRUE(std::holds_alternative<HelpRequest>(Parse({}).verb));
   EXPECT_TRUE(Agent({"agent", "--check-config"}).check_config);
   EXPECT_THAT(Error({"check"}), HasSubstr("needs FILE"));
-  EXPECT_THAT(Error({"convert", "a"}), HasSubstr("needs IN OUT"));
+  EXPECT_THAT(Error({"convert", "a"}), HasSubstr("convert needs OUT, or -o OUT"));
+  EXPECT_THAT(Error({"convert"}), HasSubstr("needs IN and OUT"));
+  EXPECT_THAT(Error({"convert", "a", "b.html", "-o", "b.html"}),
+              HasSubstr("b.html is given twice"));
+  // A file's or a variable's output is record's.
+  EXPECT_THAT(Error({"convert", "a"}, {{"STACKRAY_OUTPUT", "c.html"}}), HasSubstr("needs OUT"));
   EXPECT_THAT(Error({"convert", "a", "b", "c"}), HasSubstr("unexpected argument c"));
   EXPECT_THAT(Error({"convert", "a.html", "a.html"}), HasSubstr("both input and output"));
   EXPECT_THAT(Error({"convert", "a", "b"}), HasSubstr(".speedscope.json"));
 }
 
 TEST(CommandLine, WrongWordsGetTheNearestRightOne) {
-  EXPECT_THAT(Error({}), HasSubstr("expected a verb"));
   EXPECT_THAT(Error({"recrod"}), HasSubstr("did you mean record?"));
   EXPECT_THAT(Error({"record", "--frequncy", "9"}),
               HasSubstr("no flag --frequncy; did you mean --frequency?"));
@@ -295,8 +310,44 @@ TEST(CommandLine, WrongWordsGetTheNearestRightOne) {
   EXPECT_THAT(Error({"agent", "--history_size=1"}), HasSubstr("did you mean --history-size?"));
   EXPECT_THAT(Error({"record", "--listen", "1"}), HasSubstr("belongs to stackray agent"));
   EXPECT_THAT(Error({"record", "-x"}), HasSubstr("no flag -x"));
+  EXPECT_THAT(Error({"agent", "--reciever=x"}),
+              HasSubstr("did you mean --endpoint URL, or the list `receivers`"));
+  EXPECT_THAT(Error({"record", "--reciever=x"}),
+              HasSubstr("did you mean stackray agent --endpoint"));
+  EXPECT_THAT(Error({"record", "--lisen", "1"}),
+              HasSubstr("did you mean --listen of stackray agent?"));
+  EXPECT_TRUE(Error({"record", "-x"}).starts_with("record has no flag"));  // Its name comes before.
   EXPECT_THAT(Error({"agent", "--endpoint"}), HasSubstr("--endpoint needs a value"));
   EXPECT_THAT(Error({"-F", "9", "record"}), HasSubstr("expected a verb before -F"));
+}
+
+TEST(CommandLine, SaysWhatIsWrongWithAnOutput) {
+  EXPECT_THAT(Error({"record", "-o", "out.svg"}), HasSubstr("no format has the ending .svg"));
+  EXPECT_THAT(Error({"record", "-o", "a.html", "-o", "/tmp"}),
+              HasSubstr("/tmp is a directory; name a file in it, like /tmp/out.html"));
+  EXPECT_THAT(Error({"record", "-o", "out"}), HasSubstr("out has no ending"));
+  EXPECT_THAT(Error({"record", "-o", "a.html", "-o", "a.html"}),
+              HasSubstr("a.html is given twice"));
+  EXPECT_THAT(Error({"convert", "a.otlp", "/tmp"}), HasSubstr("/tmp is a directory"));
+  for (const char* special : {"/dev/stdout", "/dev/stderr", "/dev/fd/63", "/dev/null"})
+    EXPECT_EQ(Record({"record", "-o", special}).outputs.at(0).format, OutputFormat::kFolded);
+}
+
+// As far as it can be told of a line that is refused.
+TEST(CommandLine, TheLogsFormatOfAWrongLine) {
+  const auto format = [](std::vector<const char*> words, const Environment& environment = {}) {
+    words.insert(words.begin(), "stackray");
+    return EarlyLogFormat(static_cast<int>(words.size()), words.data(), environment);
+  };
+  const std::string config = File("json.yaml", "wrong: 1\nlog-format: json\n");
+  EXPECT_EQ(format({"agent", "--log-format", "json", "--wrong"}), LogFormat::kJson);
+  EXPECT_EQ(format({"agent", "--log-format=json"}), LogFormat::kJson);
+  EXPECT_EQ(format({"agent"}, {{"STACKRAY_LOG_FORMAT", "json"}}), LogFormat::kJson);
+  EXPECT_EQ(format({"agent", "--config", config.c_str()}), LogFormat::kJson);
+  EXPECT_EQ(format({"agent", "--log-format=text"}, {{"STACKRAY_LOG_FORMAT", "json"}}),
+            LogFormat::kText);
+  EXPECT_EQ(format({"record", "--", "x", "--log-format=json"}), LogFormat::kText);
+  EXPECT_EQ(format({}), LogFormat::kText);
 }
 
 TEST(CommandLine, SecretsAreNotEchoed) {

@@ -30,13 +30,21 @@ class RecordEnds(SamplingCase):
 
     def test_command_not_found(self):
         answer = run("record", "-o", self.path("x.folded"), "--", "no-such-command-anywhere")
-        self.assert_failed(answer, 2, "no-such-command-anywhere", "not found")
+        self.assert_failed(answer, 127, "no-such-command-anywhere", "not found")
+        self.assertFalse(os.path.exists(self.path("x.folded")))
 
     def test_command_not_executable(self):
         with open(self.path("data"), "w", encoding="utf-8") as file:
             file.write("text")
         answer = run("record", "-o", self.path("x.folded"), "--", self.path("data"))
-        self.assert_failed(answer, 2, "data")
+        self.assert_failed(answer, 126, "data")
+        # What only exec() itself can tell.
+        with open(self.path("script"), "w", encoding="utf-8") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(self.path("script"), 0o755)
+        answer = run("record", "-o", self.path("x.folded"), "--", self.path("script"))
+        self.assert_failed(answer, 127, "script", "interpreter")
+        self.assertFalse(os.path.exists(self.path("x.folded")))
 
     def test_no_such_process(self):
         with started("true") as gone:

@@ -24,7 +24,7 @@ def why_no_bpf():
     """None where sampling works; else what stackray says."""
     if os.geteuid() != 0:
         return "needs root"
-    answer = run("record", "-d", "0.1", "-o", "/dev/null")
+    answer = run("record", "-o", "/dev/null", "--", "true")
     if answer.returncode != 0 and ("BPF" in answer.stderr or "BTF" in answer.stderr):
         return answer.stderr.strip()
     return None

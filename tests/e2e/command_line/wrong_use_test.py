@@ -1,5 +1,6 @@
 """Wrong use that needs no sampling: each ends with 2 and says what to do."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -21,13 +22,60 @@ class WrongUse(Case):
                 self.assert_failed(run("record", flag, value), 2, value)
 
     def test_unknown_ending(self):
-        self.assert_failed(run("record", "-o", "out.xyz"), 2, "out.xyz", ".html")
+        self.assert_failed(run("record", "-o", "out.xyz"), 2, "out.xyz", ".html", "ending .xyz")
+        self.assert_failed(run("record", "-o", "/tmp"), 2, "/tmp is a directory")
+
+    def test_the_name_stands_once_before_a_message(self):
+        for arguments in (["record", "--wrong"], ["agent", "--", "ls"], ["check"], ["convert", "a"]):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(run(*arguments).stderr.split(" (see")[0].count("stackray: "), 1)
+
+    def test_files_that_hold_no_batches(self):
+        files = {"page.html": ("<!DOCTYPE html><html></html>", "HTML"),
+                 "stacks.folded": ("a;b;c 12\n", "folded stacks"),
+                 "batches.json": ('{"resourceProfiles":[]}\n', "JSON"),
+                 "out.pb.gz": (b"\x1f\x8b\x08\x00" + bytes(20), "gzip"),
+                 "empty.otlp": ("", "is empty")}
+        for name, (content, looks) in files.items():
+            path = self.path(name)
+            with open(path, "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
+            kept = self.path("kept.folded")
+            with open(kept, "w", encoding="utf-8") as file:
+                file.write("precious")
+            for arguments in (["check", path], ["convert", path, kept]):
+                with self.subTest(arguments=arguments):
+                    self.assert_failed(run(*arguments), 1, path, looks)
+            with open(kept, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "precious")
+        self.assert_failed(run("check", self.folder), 1, "is a directory")
+        self.assert_failed(run("check", self.path("none")), 1, "No such file")
+
+    def test_standard_input(self):
+        for arguments in (["check", "-"], ["convert", "-", "-"]):
+            answer = subprocess.run([STACKRAY, *arguments], input=b"<html>", capture_output=True,
+                                    check=False)
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn(b"standard input is no .otlp file (it looks like HTML)", answer.stderr)
+
+    def test_json_is_every_line(self):
+        for arguments in (["record", "--log-format=json", "--wrong"],
+                          ["record", "--log-format", "json", "--", "no-such-command-anywhere"],
+                          ["check", "--log-format=json", self.path("none")],
+                          ["agent", "--log-format=json", "--endpoint=ftp://x"]):
+            with self.subTest(arguments=arguments):
+                answer = run(*arguments)
+                self.assertNotEqual(answer.returncode, 0)
+                lines = answer.stderr.splitlines()
+                self.assertTrue(lines)
+                for line in lines:
+                    self.assertEqual(set(json.loads(line)), {"time", "level", "message"})
 
     def test_two_targets(self):
         self.assert_failed(run("record", "-a", "-p", "1"), 2)
 
     def test_help_and_version_work(self):
-        for flags in (["--help"], ["record", "--help"], ["--version"]):
+        for flags in ([], ["--help"], ["record", "--help"], ["--version"], ["-V"], ["version"]):
             with self.subTest(flags=flags):
                 answer = run(*flags)
                 self.assertEqual(answer.returncode, 0, answer.stderr)

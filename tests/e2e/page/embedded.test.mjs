@@ -276,7 +276,9 @@ test("damaged data and an empty recording are told, not drawn", async () => {
   const none = { ...smallProfile(), samples: { node: [], thread: [], bucket: [], count: [] } };
   const wrong = { ...smallProfile(), format: "other" };
   for (const [name, text, expected] of [["cut", cut, /cannot be shown\s*the compressed data/],
-    ["none", embed(html, none), /No samples\s*Nothing used a CPU/],
+    ["none", embed(html, none), /No samples of record of test-host\s*Nothing used a CPU/],
+    ["why", embed(html, { ...none, note: "no process is named <b>x</b>." }),
+      /No samples of record of test-host\s*In this recording no process is named <b>x<\/b>\./],
     ["wrong", embed(html, wrong), /cannot be shown\s*its format is not/]]) {
     const { page, seen, close } = await open(browser, save(`${name}.html`, text));
     await page.locator(".empty h2").waitFor();

@@ -32,6 +32,7 @@ export interface Profile {
   samples: { node: Int32Array; thread: Int32Array; bucket: Int32Array; count: Float64Array };
   sampleCount: number; // sum of samples.count
   summary: Summary;
+  note: string;  // Why there are no samples; "": nothing is said.
 }
 
 const FORMAT = "stackray-page/1";
@@ -193,5 +194,6 @@ export function parseProfile(json: unknown): Profile {
     },
     sampleCount: count.reduce((sum, value) => sum + value, 0),
     summary: parseSummary(document),
+    note: typeof document["note"] === "string" ? document["note"] : "",
   };
 }

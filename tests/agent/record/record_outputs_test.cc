@@ -1,0 +1,82 @@
+#include "agent/record/record_outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/reporter/golden_batch.h"
+#include "tests/temporary_directory.h"
+
+namespace stackray {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class RecordOutputsTest : public testing::Test {
+ protected:
+  RecordOutputs Create(const std::vector<OutputFile>& files) {
+    absl::StatusOr<RecordOutputs> outputs = RecordOutputs::Create(files, std::nullopt, "title");
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    return *std::move(outputs);
+  }
+  const test::TemporaryDirectory directory_;
+  const std::string folded_ = directory_.Write("a.folded", "old");
+  const std::string otlp_ = directory_.Write("b.otlp", "old");
+  const std::string fresh_ = directory_.File("c.folded");
+  const std::vector<OutputFile> files_ = {{folded_, OutputFormat::kFolded},
+                                          {otlp_, OutputFormat::kOtlp},
+                                          {fresh_, OutputFormat::kFolded}};
+};
+
+TEST_F(RecordOutputsTest, ReplaceWhatWasThereWhenTheyAreWhole) {
+  RecordOutputs outputs = Create(files_);
+  ASSERT_TRUE(outputs.Add(GoldenBatch()).ok());
+  EXPECT_EQ(Read(folded_), "old");
+  EXPECT_EQ(Read(otlp_), "old");
+  ASSERT_TRUE(outputs.Finish().ok());
+  EXPECT_THAT(outputs.written(), ElementsAre(folded_, otlp_, fresh_));
+  EXPECT_EQ(Read(folded_), Read(fresh_));
+  EXPECT_GT(Read(otlp_).size(), GoldenBatch().size());
+}
+
+TEST_F(RecordOutputsTest, WithoutAnEndNothingHappens) {
+  {
+    RecordOutputs outputs = Create(files_);
+    ASSERT_TRUE(outputs.Add(GoldenBatch()).ok());
+  }
+  EXPECT_EQ(Read(folded_), "old");
+  EXPECT_EQ(Read(otlp_), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 2);
+}
+
+TEST_F(RecordOutputsTest, OfABrokenInputOnlyNewFilesAreMade) {
+  RecordOutputs outputs = Create(files_);
+  ASSERT_TRUE(outputs.Add(GoldenBatch()).ok());
+  const absl::Status status = outputs.Finish(RecordOutputs::OldFiles::kKept);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(folded_ + " stays as it was"));
+  EXPECT_THAT(outputs.written(), ElementsAre(fresh_));
+  EXPECT_EQ(Read(folded_), "old");
+  EXPECT_EQ(Read(otlp_), "old");
+}
+
+TEST_F(RecordOutputsTest, OneFilesFailureCostsThatFileAlone) {
+  const std::string full = directory_.File("full.html");
+  fs::create_symlink("/dev/full", full);
+  RecordOutputs outputs = Create({{full, OutputFormat::kHtml}, {fresh_, OutputFormat::kFolded}});
+  ASSERT_TRUE(outputs.Add(GoldenBatch()).ok());
+  EXPECT_THAT(std::string(outputs.Finish().message()), HasSubstr(full + ": the disk is full"));
+  EXPECT_THAT(outputs.written(), ElementsAre(fresh_));
+}
+
+}  // namespace
+}  // namespace stackray
