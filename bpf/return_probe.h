@@ -70,11 +70,39 @@ static __always_inline int leave_to_trampoline(struct scratch *s, u32 slot, u64 
 	return 1;
 }
 
-/* The leaf is in the trampoline: its function has returned, and the registers are its caller's. */
+/* Where the kernel has put the real address when its entry is not in the list any more; 0: nowhere. On x86-64 since 6.11 (ff474a78cef5)
+ * the trampoline pushes three registers, makes a system call, pops two of them and returns. The system call
+ * leaves the address in the place of the third. */
+static __always_inline u64 returned_slot(struct scratch *s)
+{
+#ifndef STACKRAY_ARM64
+	u64 sp = s->regs.r[UNWIND_SP], *code = s->node;
+
+	if (env_read(s, code, sizeof(*code), s->regs.pc))
+		return 0;
+	if ((*code & 0xffffff) == 0x595b41) /* pop %r11; pop %rcx */
+		return sp + 16;
+	if ((*code & 0xffff) == 0xc359) /* pop %rcx; ret */
+		return sp + 8;
+	if ((*code & 0xff) == 0xc3)
+		return sp;
+#endif
+	return 0;
+}
+
+#define TRAMPOLINE_STACK_BYTES 24 /* what it pushes */
+
+/* The leaf is in the trampoline: its function has returned, and the registers are its caller's but for the stack pointer. */
 static __always_inline int leave_trampoline(struct scratch *s, u32 slot, u64 innermost)
 {
-	if (!find_instance(slot, innermost, s->regs.r[UNWIND_SP] - RETURN_SLOT_BYTES))
-		return 0;
+	u64 from = s->regs.r[UNWIND_SP] - RETURN_SLOT_BYTES;
+
+	if (!find_instance(slot, innermost, from) || s->probed.at - from > TRAMPOLINE_STACK_BYTES) {
+		s->return_instance = 0;
+		s->probed.at = returned_slot(s);
+		if (!s->probed.at || read_word(s, s->probed.at, &s->probed.address))
+			return 0;
+	}
 	s->regs.pc = s->probed.address;
 	s->regs.r[UNWIND_SP] = s->probed.at + RETURN_SLOT_BYTES;
 	s->regs.exact_pc = 0;

@@ -45,7 +45,7 @@ class LostStacks : public testing::Test {
     return sum;
   }
 
-  // Of the samples that `is_of_case` picks at least 99 in 100 are whole and `is_right`.
+  // Of the samples that `is_of_case` picks at least `least_percent_` are whole and `is_right`.
   void Expect(const std::string& what, const Judge& is_of_case, const Judge& is_right) {
     if (run_ == nullptr) return;
     const int64_t all = Count(is_of_case);
@@ -54,8 +54,8 @@ class LostStacks : public testing::Test {
     Measured(fmt::format("{}: {} of {} samples as expected, {:.2f} % complete; ends: {}", what,
                          right, all, run_->complete_percent(), run_->Ends()));
     EXPECT_GE(all, int64_t{kSamples} / 4) << "too few samples to say anything";
-    EXPECT_GE(100 * right, 99 * all) << Wrong(is_of_case, is_right);
-    EXPECT_GE(run_->complete_percent(), 99);
+    EXPECT_GE(100 * right, least_percent_ * all) << Wrong(is_of_case, is_right);
+    EXPECT_GE(run_->complete_percent(), static_cast<double>(least_percent_));
   }
 
   std::string Wrong(const Judge& is_of_case, const Judge& is_right) const {
@@ -71,6 +71,7 @@ class LostStacks : public testing::Test {
     return lines;
   }
 
+  int64_t least_percent_ = 99;
   std::optional<TargetProgram> program_;
   std::unique_ptr<SampledRun> run_;
 };
@@ -129,13 +130,19 @@ TEST_F(LostStacks, ReturnProbesOfFunctionsThatShareAReturnAddress) {
       });
 }
 
-// Much of its time is the probe's: in the trampoline, in the kernel on the way there and back.
+// Much of its time is the probe's: in the trampoline, in the kernel on the way there and back. There is a moment at the function's entry
+// when its return address is replaced and not in the kernel's list yet: nobody knows the caller then.
 TEST_F(LostStacks, ReturnProbeOfAShortLeaf) {
+  least_percent_ = 96;
   Sample({ProgramPath("return_probes"), "leaf"});
   Expect("return probe, short leaf", HasUser, [](const SeenStack& stack) {
     return stack.marker.empty() && stack.Calls("main", "CallsLeaf") &&
            stack.UserNames().back() == "_start";
   });
+  if (run_ == nullptr) return;
+  EXPECT_EQ(
+      Count([](const SeenStack& stack) { return stack.Has("main") && !stack.Has("CallsLeaf"); }), 0)
+      << "false stacks";
 }
 
 bool IsMoved(const SeenStack& stack) {
