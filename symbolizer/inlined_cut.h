@@ -3,11 +3,8 @@
 #ifndef STACKRAY_SYMBOLIZER_INLINED_CUT_H_
 #define STACKRAY_SYMBOLIZER_INLINED_CUT_H_
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "profile/frame.h"
 
@@ -24,9 +21,9 @@ struct InlinedCut {
 
   size_t count() const { return end - begin; }
   bool Holds(size_t i) const { return i >= begin && i < end; }
-  SourceLine Line() const { return {.function = LineText(fmt::format("{} more", count()))}; }
-  static std::string LineText(std::string_view how_many) {
-    return fmt::format("[cut: {} inlined functions]", how_many);
+  SourceLine Line() const { return {.function = LineText(std::to_string(count()) + " more")}; }
+  static std::string LineText(const std::string& how_many) {
+    return "[cut: " + how_many + " inlined functions]";
   }
 
   const size_t begin, end;

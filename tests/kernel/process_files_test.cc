@@ -92,9 +92,9 @@ TEST_F(ProcessFiles, VeryManyMappingsOfOneFileCostOneLook) {
   constexpr size_t kMappings = 6000;
   void* const room = mmap(nullptr, kMappings * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
-  for (size_t i = 0; i < kMappings; ++i)  // Alternating, so that none is merged with the next.
+  for (size_t i = 0; i < kMappings; ++i)  // All of one page, so that none is merged with the next.
     ASSERT_NE(mmap(static_cast<char*>(room) + i * 4096, 4096, PROT_READ | PROT_EXEC,
-                   MAP_PRIVATE | MAP_FIXED, file.get(), static_cast<off_t>(i % 2 * 4096)),
+                   MAP_PRIVATE | MAP_FIXED, file.get(), 0),
               MAP_FAILED);
   const absl::StatusOr<std::vector<code_range>> ranges =
       ReadExecutableRanges(static_cast<uint32_t>(getpid()));

@@ -97,7 +97,8 @@ def judge_callbacks(names, caller=None):
     def is_whole(frames):
         at = frames.index(outermost)
         # A stripped program has no _start; then the summary says that its start was reached.
-        if frames[1] != "_start" and not frames[1].startswith(f"[{frames[0]}+0x"):
+        if frames[1] != "_start" and not frames[1].startswith(
+                (f"[{frames[0]}+0x", f"[{frames[0]}·fn_")):
             return False
         if caller is not None and frames[at - 1] != caller:
             return False

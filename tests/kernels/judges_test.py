@@ -134,6 +134,7 @@ class Judges(unittest.TestCase):
         whole = start + ";sort;b;c 90\n" + start + ";sort 20\n" + end
         self.good(judge, whole)
         self.good(judge, whole.replace("_start", "[perl+0x732f]"))  # A stripped program.
+        self.good(judge, whole.replace("_start", "[perl·fn_7300]"))
         self.bad(judge, whole, code=1)
         self.bad(judge, whole.replace("_start;", ""))
         self.bad(judge, whole.replace("90", "70"))  # Too few samples.

@@ -27,7 +27,7 @@ SKIPPED = 77
 FREQUENCY_HZ = 499
 WARM_UP_S = 4
 UNKNOWN = re.compile(r"^\[(unknown jit|unmapped code|stale|gone|truncated: .*|.* unsupported)\]$")
-ADDRESS = re.compile(r"^\[(.*)\+0x[0-9a-f]+\](_\[i\])?$")
+ADDRESS = re.compile(r"^\[(.*)(?:\+0x|·fn_)[0-9a-f]+\](_\[i\])?$")
 
 
 class Sum:
