@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <variant>
@@ -22,6 +23,8 @@
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
+#include "reporter/export/probe.h"
+#include "reporter/export/transport.h"
 
 namespace stackray {
 namespace {
@@ -57,9 +60,13 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   options.settings.budgets = BudgetsOf(line->effective);
   const absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(agent);
   if (!plans.ok()) options.settings.error = std::string(plans.status().message());
-  for (const ReceiverStrings& receiver : agent.receivers)
+  constexpr std::chrono::seconds kLongest{3};
+  for (size_t i = 0; plans.ok() && i < plans->size(); ++i) {
+    const ReceiverStrings& strings = agent.receivers[i];
     options.settings.receivers.push_back(
-        fmt::format("{} ({})", receiver.endpoint, receiver.origins.at("endpoint")));
+        {.address = fmt::format("{} ({})", strings.endpoint, strings.origins.at("endpoint")),
+         .problem = Probe(*MakeTransport((*plans)[i].settings), kLongest).message});
+  }
   return options;
 }
 

@@ -71,11 +71,17 @@ Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span) : plan_(std::move(p
   ExportHooks hooks;
   hooks.on_lost = [this](LossReason reason, SampleCount count) { OnLost(reason, count); };
   hooks.on_note = [this](std::string_view text) { OnNote(text); };
+  hooks.on_answer = [this] {
+    LogInfo(fmt::format("receiver {}: it answers", plan_.name), plan_.name);
+  };
   hooks.split = SplitBatch;
-  queue_ = ExportQueue::Start(
-      MakeTransport(plan_.settings),
-      {.max_bytes = plan_.queue_bytes, .attempt_timeout = plan_.settings.timeout}, std::move(hooks),
-      OpenSpool(plan_));
+  hooks.split_by_profile = SplitByProfile;
+  hooks.count_profiles = ProfilesIn;
+  queue_ = ExportQueue::Start(MakeTransport(plan_.settings),
+                              {.max_bytes = plan_.queue_bytes,
+                               .attempt_timeout = plan_.settings.timeout,
+                               .probe = plan_.probe},
+                              std::move(hooks), OpenSpool(plan_));
 }
 
 std::unique_ptr<Receiver> Receiver::Start(ReceiverPlan plan, const TakerSpan& span) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reporter/export/receiver_identity.h"
+#include "reporter/export/response_parser.h"
 
 namespace stackray {
 namespace {
@@ -81,6 +82,24 @@ std::string FilesOf(const ReceiverSettings& settings) {
 
 std::string EndpointOf(const ReceiverPlan& plan) { return ReceiverIdentity(plan.settings); }
 
+std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms) {
+  const ReceiverSettings& settings = plan.settings;
+  const bool grpc = settings.protocol == ExportProtocol::kGrpc;
+  const std::string address = grpc
+                                  ? fmt::format("{}://{}", settings.endpoint.tls ? "https" : "http",
+                                                settings.endpoint.Authority())
+                                  : settings.endpoint.Url();
+  const std::string waits =
+      plan.spool_directory.empty()
+          ? fmt::format("in memory ({} MiB)", plan.queue_bytes >> 20)
+          : fmt::format("on disk ({} MiB, {} min, {})", plan.spool_bytes >> 20,
+                        plan.spool_age_ms / 60'000, plan.spool_directory);
+  return fmt::format(
+      "receiver {}: a batch about every {} s by {} to {}; while it is away, batches wait {}",
+      plan.name, static_cast<double>(seal_interval_ms) / 1000, grpc ? "gRPC" : "HTTP",
+      SafeMessage(address.substr(0, address.find('?'))), waits);
+}
+
 absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& settings) {
   std::vector<ReceiverPlan> plans;
   for (const ReceiverStrings& strings : settings.receivers) {
@@ -94,6 +113,7 @@ absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& set
                       .spool_bytes = settings.spool_bytes,
                       .spool_age_ms = settings.spool_age_ms};
     plan.files = FilesOf(plan.settings);
+    plan.probe = true;
     if (plan.spool_bytes > 0) plan.spool_directory = settings.state_dir + "/spool";
     for (const ReceiverPlan& other : plans) {
       if (EndpointOf(other) == EndpointOf(plan))

@@ -21,12 +21,16 @@ struct ReceiverPlan {
   std::string spool_directory;  // Of all spools; empty: none is wanted.
   uint64_t spool_bytes = 0;
   int64_t spool_age_ms = 0;
+  bool probe = false;  // An empty request tells at the start whether it answers.
 
   friend bool operator==(const ReceiverPlan&, const ReceiverPlan&) = default;
 };
 
 // A name for whoever reads a log or a status: the address, without secrets. Also whose batches a spool holds.
 std::string EndpointOf(const ReceiverPlan& plan);
+
+// "receiver otlp: a batch about every 15 s by gRPC to http://…", and what waits while it is away.
+std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms);
 
 // Opens nothing but certificate files. Errors: InvalidArgument, naming where it was said (flag, variable,
 // FILE:LINE: key), what is wrong, and what to write instead.

@@ -73,6 +73,11 @@ void ReceiverSet::Apply(std::vector<ReceiverPlan> plans, const SessionMark& now,
   receivers_ = std::move(next);
 }
 
+void ReceiverSet::SayWhereTo(int64_t seal_interval_ms) const {
+  for (const std::unique_ptr<Receiver>& receiver : receivers_)
+    LogInfo(DescribePlan(receiver->plan(), seal_interval_ms), receiver->plan().name);
+}
+
 void ReceiverSet::Add(const SealedBatchPtr& batch) {
   for (const std::unique_ptr<Receiver>& receiver : receivers_) receiver->Add(batch);
 }

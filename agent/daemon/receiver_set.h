@@ -22,6 +22,9 @@ class ReceiverSet {
   void Apply(std::vector<ReceiverPlan> plans, const SessionMark& now,
              std::chrono::milliseconds flush_limit);
 
+  // A line in the log for each: where batches go, how often, and what waits while it is away.
+  void SayWhereTo(int64_t seal_interval_ms) const;
+
   void Add(const SealedBatchPtr& batch);
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end = false);
   // Ends those whose time to go has come. Cheap.

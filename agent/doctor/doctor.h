@@ -14,11 +14,16 @@
 
 namespace stackray {
 
+struct ReceiverFact {
+  std::string address;  // "http://collector:4317 (OTEL_EXPORTER_OTLP_ENDPOINT)".
+  std::string problem;  // Why it cannot be reached; empty: it answers.
+};
+
 // What the agent would do with the settings it finds here (file, variables, defaults).
 struct AgentSettingsFacts {
-  std::string error;                   // Why it would not start; empty: it would.
-  std::vector<std::string> receivers;  // "http://collector:4317 (OTEL_EXPORTER_OTLP_ENDPOINT)".
-  std::vector<std::string> warnings;   // What is given and not used.
+  std::string error;  // Why it would not start; empty: it would.
+  std::vector<ReceiverFact> receivers;
+  std::vector<std::string> warnings;  // What is given and not used.
   std::string budgets;  // "memory 256MiB, BPF memory 128MiB, CPU 50%"; empty: not known.
 };
 

@@ -14,8 +14,15 @@ Findings CheckAgentSettings(const AgentSettingsFacts& settings) {
     findings.push_back(
         Warning("settings", warning, "what it says has no effect",
                 "take it away, or mend it; stackray agent --check-config shows what holds"));
-  for (const std::string& receiver : settings.receivers)
-    findings.push_back(Good("receiver", fmt::format("the agent sends to {}", receiver)));
+  for (const ReceiverFact& receiver : settings.receivers) {
+    const std::string where = fmt::format("the agent sends to {}", receiver.address);
+    findings.push_back(
+        receiver.problem.empty()
+            ? Good("receiver", where + ", which answers")
+            : Warning("receiver", fmt::format("{}, which fails: {}", where, receiver.problem),
+                      "batches wait, and are lost when that takes too long",
+                      "see what the message asks for; docs/receivers.md has recipes"));
+  }
   if (!settings.budgets.empty())
     findings.push_back(
         Good("budgets", fmt::format("the agent keeps to {}, and does without before it uses more",

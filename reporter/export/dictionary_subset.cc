@@ -141,47 +141,50 @@ void Walk(IndexMap& map, profiles::KeyValueAndUnit* attribute) {
   if (attribute->has_value()) Walk(map, attribute->mutable_value());
 }
 
-// Users before what they use: what a walk marks is walked after it.
-void WalkUsed(IndexMap& map, profiles::ProfilesDictionary* dictionary) {
+// Users before what they use: what a walk marks is walked after it. Marking leaves every index as
+// it is.
+void MarkUsed(IndexMap& map, profiles::ProfilesDictionary& dictionary) {
   const auto walk = [&map](Table table, auto* entries) {
     for (int i = 0; i < entries->size(); ++i)
       if (map.Uses(table, i)) Walk(map, entries->Mutable(i));
   };
-  walk(kStack, dictionary->mutable_stack_table());
-  walk(kLocation, dictionary->mutable_location_table());
-  walk(kMapping, dictionary->mutable_mapping_table());
-  walk(kFunction, dictionary->mutable_function_table());
-  walk(kAttribute, dictionary->mutable_attribute_table());
+  walk(kStack, dictionary.mutable_stack_table());
+  walk(kLocation, dictionary.mutable_location_table());
+  walk(kMapping, dictionary.mutable_mapping_table());
+  walk(kFunction, dictionary.mutable_function_table());
+  walk(kAttribute, dictionary.mutable_attribute_table());
 }
 
-void Compact(const IndexMap& map, profiles::ProfilesDictionary* dictionary) {
-  const auto compact = [&map](Table table, auto* entries) {
-    int kept = 0;
-    for (int i = 0; i < entries->size(); ++i)
-      if (map.Uses(table, i)) entries->SwapElements(kept++, i);
-    entries->DeleteSubrange(kept, entries->size() - kept);
+// Copies and renumbers the used entries.
+void CopyUsed(IndexMap& map, const profiles::ProfilesDictionary& from,
+              profiles::ProfilesDictionary* to) {
+  const auto copy = [&map](Table table, const auto& entries, auto* kept) {
+    for (int i = 0; i < entries.size(); ++i)
+      if (map.Uses(table, i)) *kept->Add() = entries[i];
   };
-  compact(kMapping, dictionary->mutable_mapping_table());
-  compact(kLocation, dictionary->mutable_location_table());
-  compact(kFunction, dictionary->mutable_function_table());
-  compact(kLink, dictionary->mutable_link_table());
-  compact(kString, dictionary->mutable_string_table());
-  compact(kAttribute, dictionary->mutable_attribute_table());
-  compact(kStack, dictionary->mutable_stack_table());
+  copy(kLink, from.link_table(), to->mutable_link_table());
+  copy(kString, from.string_table(), to->mutable_string_table());
+  const auto copy_and_walk = [&](Table table, const auto& entries, auto* kept) {
+    copy(table, entries, kept);
+    for (auto& entry : *kept) Walk(map, &entry);
+  };
+  copy_and_walk(kStack, from.stack_table(), to->mutable_stack_table());
+  copy_and_walk(kLocation, from.location_table(), to->mutable_location_table());
+  copy_and_walk(kMapping, from.mapping_table(), to->mutable_mapping_table());
+  copy_and_walk(kFunction, from.function_table(), to->mutable_function_table());
+  copy_and_walk(kAttribute, from.attribute_table(), to->mutable_attribute_table());
 }
 
 }  // namespace
 
-absl::Status ReduceDictionary(Request& request) {
-  profiles::ProfilesDictionary* dictionary = request.mutable_dictionary();
-  IndexMap map(*dictionary);
-  Walk(map, &request);
-  WalkUsed(map, dictionary);
+absl::Status CopyDictionary(profiles::ProfilesDictionary& whole, Request& part) {
+  IndexMap map(whole);
+  Walk(map, &part);
+  MarkUsed(map, whole);
   if (map.damaged()) return absl::DataLossError("a batch's index points outside its table");
   map.StartRenumbering();
-  Walk(map, &request);
-  WalkUsed(map, dictionary);
-  Compact(map, dictionary);
+  Walk(map, &part);
+  CopyUsed(map, whole, part.mutable_dictionary());
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// Reduces a batch's dictionary to what its profiles still use, after some of them were taken out.
+// Gives a part of a batch the dictionary it needs.
 #ifndef STACKRAY_REPORTER_EXPORT_DICTIONARY_SUBSET_H_
 #define STACKRAY_REPORTER_EXPORT_DICTIONARY_SUBSET_H_
 
@@ -7,11 +7,14 @@
 
 namespace stackray {
 
-// Entries keep their order, element 0 of every table stays, and all indices are renumbered.
-// Errors: DataLoss (an index out of its table); `request` is then of no more use.
-absl::Status ReduceDictionary(
-    opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest&
-        request);
+// `part` holds some of a batch's profiles, with indices into `whole` and no dictionary. Copies the
+// entries that it uses and renumbers its indices. Entries keep their order, element 0 of every
+// table is kept. `whole` is as before. Costs as much as the part is large, and a bit for each entry
+// of the whole.
+// Errors: DataLoss (an index out of its table); `part` is then of no more use.
+absl::Status CopyDictionary(
+    opentelemetry::proto::profiles::v1development::ProfilesDictionary& whole,
+    opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest& part);
 
 }  // namespace stackray
 

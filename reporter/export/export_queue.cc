@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "reporter/export/probe.h"
+
 namespace stackray {
 
 std::unique_ptr<ExportQueue> ExportQueue::Start(std::unique_ptr<Transport> transport,
@@ -25,7 +27,8 @@ ExportQueue::ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettin
       spool_(std::move(spool)),
       clock_(settings_.clock != nullptr ? settings_.clock : &real_clock_),
       backlog_(settings_.max_bytes, spool_ != nullptr ? spool_->settings().max_bytes : 0),
-      schedule_(settings_.retry, settings_.jitter_seed) {}
+      schedule_(settings_.retry, settings_.jitter_seed),
+      credentials_schedule_(settings_.credentials_retry, settings_.jitter_seed) {}
 
 ExportQueue::~ExportQueue() { Stop(); }
 
@@ -129,8 +132,10 @@ void ExportQueue::CleanUp(Aftermath aftermath) {
 void ExportQueue::Run(const Aftermath& recovered) {
   CleanUp(recovered);
   Lock lock(mutex_);
+  if (settings_.probe) ProbeReceiver(lock);
   while (!stopping_) {
     const ExportClock::Time now = clock_->Now();
+    const ExportClock::Time due = std::max(not_before_, rate_limit_.next());
     Aftermath expired;
     backlog_.Expire(now, expired);
     if (!expired.empty()) {
@@ -139,12 +144,25 @@ void ExportQueue::Run(const Aftermath& recovered) {
       lock.lock();
     } else if (backlog_.empty()) {
       wake_.wait(lock);
-    } else if (now >= not_before_) {
+    } else if (now >= due) {
       SendFront(lock);
-    } else if (!SyncSpool(lock)) {
-      clock_->Wait(wake_, lock, std::min(not_before_, backlog_.NextExpiry()));
+    } else if (now >= not_before_ || !SyncSpool(lock)) {  // Keeping a pace is no outage.
+      clock_->Wait(wake_, lock, std::min(due, backlog_.NextExpiry()));
     }
   }
+}
+
+void ExportQueue::ProbeReceiver(Lock& lock) {
+  constexpr std::chrono::milliseconds kLongest{5'000};
+  lock.unlock();
+  const ProbeResult probe = Probe(*transport_, std::min(settings_.attempt_timeout, kLongest));
+  lock.lock();
+  const bool fails = !probe.answers && !stopping_;
+  lock.unlock();
+  if (fails && hooks_.on_note)
+    hooks_.on_note(fmt::format("the receiver cannot be reached as of now: {}", probe.message));
+  if (probe.answers && hooks_.on_answer) hooks_.on_answer();
+  lock.lock();
 }
 
 // Only what has to wait is worth waiting for the disk: a receiver that is there costs no sync.

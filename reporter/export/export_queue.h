@@ -26,6 +26,7 @@
 #include "reporter/export/backlog.h"
 #include "reporter/export/delivery_counts.h"
 #include "reporter/export/export_clock.h"
+#include "reporter/export/rate_limit.h"
 #include "reporter/export/retry_schedule.h"
 #include "reporter/export/size_limit.h"
 #include "reporter/export/transport.h"
@@ -37,7 +38,11 @@ struct ExportQueueSettings {
   size_t max_bytes = 32 << 20;  // Of sealed batches in memory, the one being sent included.
   std::chrono::milliseconds attempt_timeout{10'000};
   std::chrono::milliseconds max_retry_time{6 * 3'600'000};  // Of one batch, from its first attempt.
+  bool probe = false;  // Ask the receiver at once whether it answers, and tell on_note.
   RetryTimings retry;
+  // After an answer about credentials: nothing changes before somebody has changed them.
+  RetryTimings credentials_retry{
+      .first = std::chrono::seconds(30), .factor = 2, .longest = std::chrono::minutes(5)};
   uint64_t jitter_seed = 0;
   ExportClock* clock = nullptr;  // Outlives the queue; nullptr: the real one.
 };
@@ -51,8 +56,16 @@ struct ExportHooks {
   // A line for the log, when something changed: the receiver fails, fails otherwise, is back,
   // rejects.
   std::function<void(std::string_view text)> on_note;
+  // The receiver has answered the question at the start.
+  std::function<void()> on_answer;
   // Two or more complete batches that together say the same; empty where that cannot be done.
   std::function<std::vector<SealedBatchPtr>(const SealedBatch&)> split;
+  // The like, of at most a few dozen parts, cut between profiles; of so many profiles each, or a
+  // multiple.
+  std::function<std::vector<SealedBatchPtr>(const SealedBatch&, size_t profiles_each)>
+      split_by_profile;
+  // How many profiles a batch holds; 0: nobody knows.
+  std::function<size_t(const SealedBatch&)> count_profiles;
 };
 
 // Threads: all functions from any thread. Starting and adding never wait for the receiver; adding
@@ -93,6 +106,18 @@ class ExportQueue {
     std::vector<OutgoingBatch> batches;  // Empty: it could not be split.
     absl::Status spool_status;
   };
+  // What is to be done with a batch before it is sent.
+  struct Plan {
+    bool halve = false;
+    size_t profiles_each = 0;  // 0: any number.
+  };
+  struct Outcome {
+    Parts parts;  // Instead of the batch, where there are any.
+    bool sent = false;
+    SendResult result;
+    size_t profiles = 0;  // In the batch, after kOverLimit; 0: not known.
+    absl::Status removed;
+  };
   using Lock = std::unique_lock<std::mutex>;
 
   ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettings settings, ExportHooks hooks,
@@ -100,6 +125,7 @@ class ExportQueue {
   // export_queue.cc: the thread, and what comes in.
   Aftermath Recover();
   void Run(const Aftermath& recovered);
+  void ProbeReceiver(Lock& lock);
   bool SyncSpool(Lock& lock);
   bool EndThread();
   void KeepOrLoseRest();
@@ -107,16 +133,26 @@ class ExportQueue {
   // Removes files and calls hooks. Without the lock.
   void CleanUp(Aftermath aftermath);
 
-  // export_attempt.cc: one attempt and what follows from its answer. With the lock, but Split().
+  // export_attempt.cc: one attempt. With the lock, but Try() and Replace().
   void SendFront(Lock& lock);
   bool Load(OutgoingBatch& item, Lock& lock, Aftermath& aftermath);
-  void Settle(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
-  void Retry(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
+  Plan MakePlan(const OutgoingBatch& item);
+  Outcome Try(const OutgoingBatch& item, const Plan& plan) const;
+  size_t CountProfiles(const OutgoingBatch& item) const;
+  bool MayHalve(const OutgoingBatch& item) const;
+  Parts Replace(const OutgoingBatch& item, const std::vector<SealedBatchPtr>& batches,
+                bool sync) const;
+  void PutParts(OutgoingBatch item, Parts parts, Aftermath& aftermath);
+
+  // export_answer.cc: what follows from the answer. With the lock.
+  void Learn(const OutgoingBatch& item, const SendResult& result);
+  void Settle(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath);
+  void Retry(OutgoingBatch item, const SendResult& result, RetrySchedule& schedule,
+             Aftermath& aftermath);
+  void PutBackOrGiveUp(OutgoingBatch item, Aftermath& aftermath);
   void Delivered(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
-  bool MaySplit(const OutgoingBatch& item, bool maybe_overloaded) const;
-  Parts Split(const OutgoingBatch& item) const;
-  void PutParts(OutgoingBatch item, Parts parts, bool maybe_overloaded, Aftermath& aftermath);
-  void LearnLimit(const OutgoingBatch& item, const SendResult& result);
+  void CountPartlyRejected(const OutgoingBatch& item, uint64_t profiles);
+  void OverLimit(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath);
   void NoteFailure(const std::string& message, Aftermath& aftermath);
 
   const std::unique_ptr<Transport> transport_;
@@ -131,8 +167,9 @@ class ExportQueue {
   std::condition_variable wake_;  // The exporter: work, or the end.
   std::condition_variable idle_;  // Flush(): nothing in flight, or the end.
   Backlog backlog_;
-  RetrySchedule schedule_;
+  RetrySchedule schedule_, credentials_schedule_;
   SizeLimit size_limit_;
+  RateLimit rate_limit_;
   ExportClock::Time not_before_{};  // Of the next attempt.
   bool receiver_asked_ = false;     // not_before_ is the receiver's wish.
   bool stopping_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/size_errors.h"
 
@@ -48,25 +49,18 @@ bool SpeaksOfEncoding(const std::string& text) {
   return Has(text, "ompress") || Has(text, "grpc-encoding");
 }
 
-// A hint for the two TLS mistakes that everybody makes once.
-std::string TlsHint(const std::string& text) {
-  if (Has(text, "CERTIFICATE_VERIFY_FAILED") || Has(text, "certificate verify failed"))
-    return " (the receiver's certificate is not signed by a known authority: check "
-           "OTEL_EXPORTER_OTLP_CERTIFICATE)";
-  if (Has(text, "WRONG_VERSION_NUMBER") || Has(text, "wrong version number"))
-    return " (the receiver speaks no TLS there: write the endpoint with http://)";
-  return "";
-}
-
-bool IsRetryable(grpc::StatusCode code) {
+// Of a code that needs no look at the text.
+Kind KindOf(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::ABORTED:
     case grpc::StatusCode::OUT_OF_RANGE:
     case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DATA_LOSS: return true;
-    default: return false;
+    case grpc::StatusCode::DATA_LOSS: return Kind::kRetry;
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::PERMISSION_DENIED: return Kind::kNoEntry;
+    default: return Kind::kRejected;
   }
 }
 
@@ -76,8 +70,7 @@ GrpcOutcome JudgeGrpcStatus(const grpc::Status& status) {
   GrpcOutcome outcome;
   SendResult& result = outcome.result;
   const std::string& text = status.error_message();
-  result.message =
-      fmt::format("gRPC {}: {}{}", CodeName(status.error_code()), SafeMessage(text), TlsHint(text));
+  result.message = fmt::format("gRPC {}: {}", CodeName(status.error_code()), SafeMessage(text));
   const std::optional<RpcStatus> details = ParseRpcStatus(status.error_details());
   const bool has_retry_info = details && details->retry_delay;
   if (has_retry_info && details->retry_delay->count() > 0)
@@ -88,16 +81,15 @@ GrpcOutcome JudgeGrpcStatus(const grpc::Status& status) {
     result.kind = outcome.encoding_refused ? Kind::kRejected : Kind::kWrongProtocol;
   } else if (IsOtherServer(status)) {
     result.kind = Kind::kWrongProtocol;
-  } else if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && has_retry_info) {
-    result.kind = Kind::kRetry;
   } else if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
     // Our own limit on answers has the same code; the request was read by then.
     const bool own_limit = Has(text, fmt::format("vs. {}", kMaxGrpcResponseBytes).c_str());
-    result.kind = own_limit ? Kind::kRejected : Kind::kTooLarge;
-    result.size_limit = own_limit ? 0 : SizeLimitIn(text);
-    result.maybe_overloaded = !own_limit && !SpeaksOfSize(text);
+    const bool size = !has_retry_info && SpeaksOfRequestSize(text);
+    result.kind = own_limit ? Kind::kRejected : size ? Kind::kTooLarge : Kind::kOverLimit;
+    result.size_limit = result.kind == Kind::kTooLarge ? SizeLimitIn(text) : 0;
   } else {
-    result.kind = IsRetryable(status.error_code()) ? Kind::kRetry : Kind::kRejected;
+    result.kind = KindOf(status.error_code());
+    if (result.kind == Kind::kNoEntry) result.message += kCredentialsHint;
   }
   return outcome;
 }

@@ -1,14 +1,17 @@
 #include "reporter/export/grpc_transport.h"
 
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "reporter/export/grpc_status.h"
+#include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/tls_files.h"
 
@@ -65,11 +68,22 @@ grpc::ChannelArguments MakeArguments(const ReceiverSettings& settings) {
   return arguments;
 }
 
+// gRPC's core writes lines of its own to standard error. What they tell is in a call's status, and
+// goes with it into our log; who wants them sets GRPC_VERBOSITY.
+void SilenceGrpcLog() {
+  static const bool once = [] {
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+    return true;
+  }();
+  (void)once;
+}
+
 }  // namespace
 
 GrpcTransport::GrpcTransport(ReceiverSettings settings)
-    : settings_(std::move(settings)),
-      compress_(settings_.compression != ExportCompression::kNone) {}
+    : settings_(std::move(settings)), compress_(settings_.compression != ExportCompression::kNone) {
+  SilenceGrpcLog();
+}
 
 GrpcTransport::~GrpcTransport() = default;
 
@@ -130,8 +144,14 @@ SendResult GrpcTransport::Attempt(const SealedBatchPtr& batch, std::chrono::mill
   std::string response;
   const grpc::Status status = Call(batch, timeout, response);
   if (!status.ok()) {
-    const GrpcOutcome outcome = JudgeGrpcStatus(status);
+    GrpcOutcome outcome = JudgeGrpcStatus(status);
     encoding_refused = outcome.encoding_refused;
+    std::string& message = outcome.result.message;
+    if (outcome.result.kind == SendResult::Kind::kRetry)
+      message += LinkHint(settings_, status.error_message());
+    if (outcome.result.kind == SendResult::Kind::kRetry ||
+        outcome.result.kind == SendResult::Kind::kWrongProtocol)
+      message = fmt::format("{}: {}", settings_.endpoint.Authority(), message);
     return outcome.result;
   }
   SendResult result{.kind = SendResult::Kind::kDelivered, .answered = true};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/size_errors.h"
 
@@ -22,6 +23,12 @@ bool IsProtobuf(const HttpReply& reply) {
 
 SendResult JudgeSuccess(const HttpReply& reply) {
   SendResult result{.kind = Kind::kDelivered};
+  if (IsHtml(reply.content_type, reply.body)) {
+    result.kind = Kind::kWrongProtocol;
+    result.message = fmt::format("HTTP {}: a web page, which is no answer of OTLP{}", reply.status,
+                                 kNoProfilesHint);
+    return result;
+  }
   if (!IsProtobuf(reply) || reply.body_cut) return result;
   if (const std::optional<PartialSuccess> partial = ParsePartialSuccess(reply.body)) {
     if (partial->rejected_profiles > 0) result.kind = Kind::kPartlyRejected;
@@ -37,17 +44,23 @@ std::string ErrorText(const HttpReply& reply, std::optional<RpcStatus>& details)
     details = ParseRpcStatus(reply.body);
     return details ? details->message : "";
   }
+  if (IsHtml(reply.content_type, reply.body)) return "a web page, which is no answer of OTLP";
   return SafeMessage(std::string_view(reply.body).substr(0, 200));
 }
 
 Kind JudgeError(long status, const std::string& text) {
   switch (status) {
-    case 429:
     case 502:
     case 503:
     case 504: return Kind::kRetry;
+    case 429: return Kind::kOverLimit;
+    case 401:
+    case 403: return Kind::kNoEntry;
     case 413: return Kind::kTooLarge;
-    case 400: return SpeaksOfSize(text) ? Kind::kTooLarge : Kind::kRejected;
+    case 400:
+      return SpeaksOfRequestSize(text)   ? Kind::kTooLarge
+             : SpeaksOfProfileSize(text) ? Kind::kOverLimit
+                                         : Kind::kRejected;
     case 404:
     case 405:
     case 426:
@@ -60,11 +73,10 @@ std::string Hint(const HttpReply& reply) {
   if (reply.status / 100 == 3)
     return fmt::format(" (redirects are not followed; the receiver points to {})",
                        SafeMessage(reply.location));
-  if (reply.status == 404)
-    return " (nothing takes profiles at this URL; a Collector needs "
-           "--feature-gates=service.profilesSupport)";
-  if (reply.status == 401 || reply.status == 403)
-    return " (the receiver refuses the credentials: check OTEL_EXPORTER_OTLP_HEADERS)";
+  if (reply.status == 404 || reply.status == 405) return std::string(kNoProfilesHint);
+  if (reply.status == 400 && reply.body.find("HTTPS") != std::string::npos)
+    return " (the receiver wants TLS: write the endpoint with https://)";
+  if (reply.status == 401 || reply.status == 403) return std::string(kCredentialsHint);
   return "";
 }
 
@@ -84,7 +96,7 @@ std::optional<std::chrono::milliseconds> ParseRetryAfter(std::string_view value,
 }
 
 HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now) {
-  HttpOutcome outcome;
+  HttpOutcome outcome{.result = {}, .status = reply.status};
   if (reply.status / 100 == 2) {
     outcome.result = JudgeSuccess(reply);
     outcome.result.answered = true;
@@ -100,7 +112,8 @@ HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now) {
   outcome.encoding_refused =
       reply.status == 415 || (reply.status == 400 && text.find("ncoding") != std::string::npos);
   if (result.kind == Kind::kTooLarge) result.size_limit = SizeLimitIn(text);
-  if (result.kind == Kind::kRetry) {
+  if (result.kind == Kind::kRetry || result.kind == Kind::kOverLimit ||
+      result.kind == Kind::kNoEntry) {
     result.retry_after = ParseRetryAfter(reply.retry_after, now);
     if (!result.retry_after && details && details->retry_delay && details->retry_delay->count() > 0)
       result.retry_after = details->retry_delay;

@@ -23,6 +23,7 @@ struct HttpReply {
 
 struct HttpOutcome {
   SendResult result;
+  long status = 0;                // 0: no answer came.
   bool encoding_refused = false;  // The receiver cannot read the compression that was used.
 };
 

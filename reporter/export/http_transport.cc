@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "reporter/export/receiver_hints.h"
 #include "reporter/export/request_compression.h"
 #include "reporter/export/response_parser.h"
 
@@ -46,11 +47,21 @@ std::string HeaderOf(CURL* easy, const char* name) {
   return std::string(header->value).substr(0, 1024);
 }
 
+bool IsTaken(const SendResult& result) {
+  return result.kind == SendResult::Kind::kDelivered ||
+         result.kind == SendResult::Kind::kPartlyRejected;
+}
+
+bool MayComeAgain(const SendResult& result) {
+  return result.kind == SendResult::Kind::kRetry || result.kind == SendResult::Kind::kOverLimit ||
+         result.kind == SendResult::Kind::kNoEntry;
+}
+
 const char* EncodingName(ExportCompression compression) {
   return compression == ExportCompression::kZstd ? "zstd" : "gzip";
 }
 
-std::string LinkHint(CURLcode code) {
+std::string HintFor(CURLcode code, const ReceiverSettings& settings, const std::string& text) {
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
       return " (the receiver's certificate is not signed by a known authority: check "
@@ -58,21 +69,27 @@ std::string LinkHint(CURLcode code) {
     case CURLE_SSL_CACERT_BADFILE: return " (check OTEL_EXPORTER_OTLP_CERTIFICATE)";
     case CURLE_SSL_CERTPROBLEM:
       return " (check OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY)";
-    case CURLE_SSL_CONNECT_ERROR:
-      return " (is this an endpoint without TLS? Then write it with http://)";
-    default: return "";
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY:
+      return " (what answers there speaks no HTTP: 4317 is gRPC's usual port, 4318 is HTTP's)";
+    case CURLE_SSL_CONNECT_ERROR: {
+      const std::string hint = LinkHint(settings, text);
+      return hint.empty() ? " (is this an endpoint without TLS? Then write it with http://)" : hint;
+    }
+    default: return LinkHint(settings, text);
   }
 }
 
 // The link broke before an answer came. What is no HTTP at all is another protocol; all else may
 // heal.
-SendResult JudgeLink(CURLcode code, const char* details, const std::string& url) {
+SendResult JudgeLink(CURLcode code, const char* details, const ReceiverSettings& settings) {
   SendResult result;
   const bool other_protocol =
       code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
   result.kind = other_protocol ? SendResult::Kind::kWrongProtocol : SendResult::Kind::kRetry;
   const std::string text = *details != '\0' ? details : curl_easy_strerror(code);
-  result.message = fmt::format("{}: {}{}", url, SafeMessage(text), LinkHint(code));
+  result.message = fmt::format("{}: {}{}", settings.endpoint.Url(), SafeMessage(text),
+                               HintFor(code, settings, text));
   return result;
 }
 
@@ -169,7 +186,8 @@ HttpOutcome HttpTransport::Attempt(const SealedBatchPtr& batch, std::chrono::mil
   Append(headers, "OTLP-Profiles-Development-Version: 1");
   Append(headers, "Expect:");  // A batch is not worth a second of waiting for "100 Continue".
   std::string_view body = batch->bytes;
-  if (compression_ != ExportCompression::kNone) {
+  // An empty request (probe.h) is not worth it, and says nothing about encodings.
+  if (compression_ != ExportCompression::kNone && batch->samples != 0) {
     if (const absl::Status status = Compress(batch); !status.ok())
       return {.result = {.kind = SendResult::Kind::kRejected,
                          .message = std::string(status.message())}};
@@ -192,12 +210,24 @@ HttpOutcome HttpTransport::Attempt(const SealedBatchPtr& batch, std::chrono::mil
   const bool answered =
       code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer.received > kMaxBodyBytes);
   if (!answered || reply.status < 200)
-    return {.result =
-                JudgeLink(static_cast<CURLcode>(code), curl_->error, settings_.endpoint.Url())};
+    return {.result = JudgeLink(static_cast<CURLcode>(code), curl_->error, settings_)};
   reply.retry_after = HeaderOf(easy, "Retry-After");
   reply.location = HeaderOf(easy, "Location");
   reply.content_type = HeaderOf(easy, "Content-Type");
-  return JudgeHttpReply(reply, std::time(nullptr));
+  HttpOutcome outcome = JudgeHttpReply(reply, std::time(nullptr));
+  if (outcome.result.kind == SendResult::Kind::kWrongProtocol)
+    outcome.result.message =
+        fmt::format("{}: {}", settings_.endpoint.Url(), outcome.result.message);
+  return outcome;
+}
+
+// A receiver without zstd may take its bytes for a damaged batch (Pyroscope 2), so before the first
+// that was taken any 400 may mean that.
+bool HttpTransport::MustStepDown(const HttpOutcome& outcome) const {
+  if (compression_ == ExportCompression::kNone) return false;
+  const bool maybe = compression_ == ExportCompression::kZstd && !encoding_taken_ &&
+                     outcome.status == 400 && outcome.result.kind == SendResult::Kind::kRejected;
+  return outcome.encoding_refused || maybe;
 }
 
 SendResult HttpTransport::Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) {
@@ -205,14 +235,20 @@ SendResult HttpTransport::Send(const SealedBatchPtr& batch, std::chrono::millise
     return {.kind = SendResult::Kind::kRetry,
             .message = cancelled_ ? "stopped" : "libcurl cannot start"};
   HttpOutcome outcome = Attempt(batch, timeout);
-  if (outcome.encoding_refused && compression_ != ExportCompression::kNone) {
+  if (batch->samples != 0 && MustStepDown(outcome)) {
     // zstd steps down to gzip, which OTLP demands of every receiver; gzip to plain bytes.
+    const char* before = EncodingName(compression_);
     compression_ = compression_ == ExportCompression::kZstd ? ExportCompression::kGzip
                                                             : ExportCompression::kNone;
     compressed_.clear();
+    const std::string refusal = std::move(outcome.result.message);
     outcome = Attempt(batch, timeout);
+    outcome.result.note =
+        fmt::format("the receiver does not read {}, so requests go out {} from now on: {}", before,
+                    compression_ == ExportCompression::kGzip ? "as gzip" : "uncompressed", refusal);
   }
-  if (outcome.result.kind != SendResult::Kind::kRetry) {
+  if (IsTaken(outcome.result) && batch->samples != 0) encoding_taken_ = true;
+  if (!MayComeAgain(outcome.result)) {
     compressed_ = std::string();
     compressed_batch_.reset();
   }

@@ -26,6 +26,7 @@ class HttpTransport : public Transport {
   struct Curl;  // The handles, which no includer needs to know.
 
   HttpOutcome Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout);
+  bool MustStepDown(const HttpOutcome& outcome) const;
   absl::Status Compress(const SealedBatchPtr& batch);
   void SetOptions();
   void SetTlsOptions();
@@ -34,6 +35,7 @@ class HttpTransport : public Transport {
 
   const ReceiverSettings settings_;
   ExportCompression compression_;
+  bool encoding_taken_ = false;  // The receiver has taken a request in that encoding.
   std::unique_ptr<Curl> curl_;
   std::atomic<bool> cancelled_ = false;
   std::weak_ptr<const SealedBatch> compressed_batch_;  // Whose bytes `compressed_` holds.

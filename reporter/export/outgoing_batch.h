@@ -21,10 +21,8 @@ struct OutgoingBatch {
   size_t bytes = 0;                                      // Of the request.
   bool synced = false;                                   // The file would survive a power cut.
   ExportClock::Time expires = ExportClock::Time::max();  // Of what is on disk.
-  int splits = 0;  // How often it was halved before it got this small.
-  size_t refused_bytes =
-      0;  // It is a part of a batch of so many bytes whose refusal may have meant
-          // its size; 0: it is not.
+  int splits = 0;    // How often it was split before it got this small.
+  int refusals = 0;  // By a limit of rate, while it held one profile.
   bool attempted = false;
   ExportClock::Time first_attempt{};
 

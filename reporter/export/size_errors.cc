@@ -1,19 +1,41 @@
 #include "reporter/export/size_errors.h"
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <string>
 #include <system_error>
 
 namespace stackray {
+namespace {
+
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(
+      words, [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
 
 bool SpeaksOfSize(std::string_view message) {
+  return HasAny(message, {"too large", "larger than", "too big", "size limit", "exceeds the limit",
+                          "maximum size", "max size", "size exceed", "exceeds max"});
+}
+
+std::string Lower(std::string_view message) {
   std::string lower(message);
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  for (const char* words :
-       {"too large", "larger than", "too big", "size limit", "exceeds the limit", "maximum size",
-        "max size", "size exceed", "exceeds max"})
-    if (lower.find(words) != std::string::npos) return true;
-  return false;
+  return lower;
+}
+
+}  // namespace
+
+bool SpeaksOfRequestSize(std::string_view message) {
+  const std::string text = Lower(message);
+  return SpeaksOfSize(text) && !SpeaksOfProfileSize(text);
+}
+
+// Pyroscope 2: "push series … failed: the profile with labels '{…}' exceeds the size limit (…)".
+bool SpeaksOfProfileSize(std::string_view message) {
+  const std::string text = Lower(message);
+  return SpeaksOfSize(text) && HasAny(text, {"profile with labels", "push series"});
 }
 
 size_t SizeLimitIn(std::string_view message) {

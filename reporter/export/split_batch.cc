@@ -1,9 +1,13 @@
 #include "reporter/export/split_batch.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "reporter/attribute_names.h"
 #include "reporter/export/dictionary_subset.h"
@@ -12,6 +16,7 @@ namespace stackray {
 namespace {
 
 namespace profiles = opentelemetry::proto::profiles::v1development;
+using google::protobuf::internal::WireFormatLite;
 using Request =
     opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 
@@ -30,37 +35,47 @@ int64_t SamplesIn(const Request& request) {
   return total;
 }
 
-void KeepSamples(profiles::Profile& profile, const Range& range, int64_t first) {
-  const int64_t size = profile.samples_size();
+// The whole profile, or those of its samples that are in the range. `first`: the number of its
+// first one.
+void CopyProfile(const profiles::Profile& whole, const Range& range, int64_t first,
+                 profiles::Profile* part) {
+  const int64_t size = whole.samples_size();
   const int begin = static_cast<int>(std::clamp<int64_t>(range.begin - first, 0, size));
   const int end = static_cast<int>(std::clamp<int64_t>(range.end - first, 0, size));
-  profile.mutable_samples()->DeleteSubrange(end, static_cast<int>(size) - end);
-  profile.mutable_samples()->DeleteSubrange(0, begin);
-  if (profile.samples_size() != size) profile.clear_profile_id();  // It named the whole one.
+  *part = whole;
+  if (end - begin == size) return;
+  part->mutable_samples()->DeleteSubrange(end, static_cast<int>(size) - end);
+  part->mutable_samples()->DeleteSubrange(0, begin);
+  part->clear_profile_id();  // It named the whole one.
 }
 
-template <typename Entries, typename IsEmpty>
-void EraseEmpty(Entries* entries, const IsEmpty& is_empty) {
-  entries->erase(std::remove_if(entries->begin(), entries->end(), is_empty), entries->end());
-}
-
-void KeepRange(Request& request, const Range& range) {
+// The profiles that have samples in the range, with resource and scope, without a dictionary.
+Request CopyRange(const Request& whole, const Range& range) {
+  Request part;
   int64_t next = 0;
-  for (profiles::ResourceProfiles& resource : *request.mutable_resource_profiles()) {
-    for (profiles::ScopeProfiles& scope : *resource.mutable_scope_profiles()) {
-      for (profiles::Profile& profile : *scope.mutable_profiles()) {
-        const int64_t size = profile.samples_size();
-        KeepSamples(profile, range, next);
-        next += size;
+  for (const profiles::ResourceProfiles& resource : whole.resource_profiles()) {
+    profiles::ResourceProfiles* resource_copy = nullptr;
+    for (const profiles::ScopeProfiles& scope : resource.scope_profiles()) {
+      profiles::ScopeProfiles* scope_copy = nullptr;
+      for (const profiles::Profile& profile : scope.profiles()) {
+        const int64_t first = next;
+        next += profile.samples_size();
+        if (next <= range.begin || first >= range.end) continue;
+        if (resource_copy == nullptr) {
+          resource_copy = part.add_resource_profiles();
+          if (resource.has_resource()) *resource_copy->mutable_resource() = resource.resource();
+          resource_copy->set_schema_url(resource.schema_url());
+        }
+        if (scope_copy == nullptr) {
+          scope_copy = resource_copy->add_scope_profiles();
+          if (scope.has_scope()) *scope_copy->mutable_scope() = scope.scope();
+          scope_copy->set_schema_url(scope.schema_url());
+        }
+        CopyProfile(profile, range, first, scope_copy->add_profiles());
       }
-      EraseEmpty(scope.mutable_profiles(),
-                 [](const auto& profile) { return profile.samples_size() == 0; });
     }
-    EraseEmpty(resource.mutable_scope_profiles(),
-               [](const auto& scope) { return scope.profiles_size() == 0; });
   }
-  EraseEmpty(request.mutable_resource_profiles(),
-             [](const auto& resource) { return resource.scope_profiles_size() == 0; });
+  return part;
 }
 
 uint64_t CountOf(const profiles::Sample& sample) {
@@ -102,15 +117,60 @@ void CountSamples(const Request& request, SealedBatch& batch) {
         }
 }
 
-SealedBatchPtr MakePart(const SealedBatch& whole, Request request, const Range& range) {
-  KeepRange(request, range);
-  if (!ReduceDictionary(request).ok()) return nullptr;
+SealedBatchPtr MakePart(const SealedBatch& whole, Request& request, const Range& range) {
+  Request copy = CopyRange(request, range);
+  if (!CopyDictionary(*request.mutable_dictionary(), copy).ok()) return nullptr;
   auto part = std::make_shared<SealedBatch>();
-  CountSamples(request, *part);
-  if (!request.SerializeToString(&part->bytes)) return nullptr;
+  CountSamples(copy, *part);
+  if (!copy.SerializeToString(&part->bytes)) return nullptr;
   part->start_unix_ns = whole.start_unix_ns;
   part->duration_ns = whole.duration_ns;
   return part;
+}
+
+// Empty where there is only one, or one of them cannot be made.
+std::vector<SealedBatchPtr> MakeParts(const SealedBatch& whole, Request& request,
+                                      const std::vector<Range>& ranges) {
+  std::vector<SealedBatchPtr> parts;
+  for (const Range& range : ranges) {
+    parts.push_back(MakePart(whole, request, range));
+    if (parts.back() == nullptr) return {};
+  }
+  return parts.size() < 2 ? std::vector<SealedBatchPtr>() : parts;
+}
+
+// The numbers of the samples of each profile that has any.
+std::vector<Range> RangesOfProfiles(const Request& request) {
+  std::vector<Range> ranges;
+  int64_t next = 0;
+  for (const profiles::ResourceProfiles& resource : request.resource_profiles())
+    for (const profiles::ScopeProfiles& scope : resource.scope_profiles())
+      for (const profiles::Profile& profile : scope.profiles()) {
+        if (profile.samples_size() == 0) continue;
+        ranges.push_back({next, next + profile.samples_size()});
+        next = ranges.back().end;
+      }
+  return ranges;
+}
+
+// Calls `found` with the bytes of each message-like field `number` of a message; false where it is
+// damaged.
+template <typename Found>
+bool ForEachField(std::string_view message, int number, const Found& found) {
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(message.data()),
+                                                static_cast<int>(message.size()));
+  while (const uint32_t tag = stream.ReadTag()) {
+    if (tag != WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
+      if (!WireFormatLite::SkipField(&stream, tag)) return false;
+      continue;
+    }
+    uint32_t size = 0;
+    if (!stream.ReadVarint32(&size)) return false;
+    const auto start = static_cast<size_t>(stream.CurrentPosition());
+    if (size > message.size() - start) return false;
+    if (!found(message.substr(start, size)) || !stream.Skip(static_cast<int>(size))) return false;
+  }
+  return stream.ConsumedEntireMessage();
 }
 
 }  // namespace
@@ -120,11 +180,28 @@ std::vector<SealedBatchPtr> SplitBatch(const SealedBatch& batch) {
   if (!request.ParseFromString(batch.bytes)) return {};
   const int64_t total = SamplesIn(request);
   if (total < 2) return {};
-  const int64_t middle = total / 2;
-  SealedBatchPtr first = MakePart(batch, request, {0, middle});
-  SealedBatchPtr second = MakePart(batch, std::move(request), {middle, total});
-  if (first == nullptr || second == nullptr) return {};
-  return {std::move(first), std::move(second)};
+  return MakeParts(batch, request, {{0, total / 2}, {total / 2, total}});
+}
+
+std::vector<SealedBatchPtr> SplitByProfile(const SealedBatch& batch, size_t profiles_each) {
+  Request request;
+  if (!request.ParseFromString(batch.bytes)) return {};
+  const std::vector<Range> each = RangesOfProfiles(request);
+  const size_t least = std::max<size_t>(profiles_each, 1);
+  const size_t times = (each.size() + least * kMaxPieces - 1) / (least * kMaxPieces);
+  const size_t step = least * std::max<size_t>(times, 1);
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < each.size(); i += step)
+    ranges.push_back({each[i].begin, each[std::min(i + step, each.size()) - 1].end});
+  return MakeParts(batch, request, ranges);
+}
+
+size_t ProfilesIn(const SealedBatch& batch) {
+  size_t count = 0;
+  const auto profile = [&count](std::string_view) { return ++count > 0; };
+  const auto scope = [&](std::string_view bytes) { return ForEachField(bytes, 2, profile); };
+  const auto resource = [&](std::string_view bytes) { return ForEachField(bytes, 2, scope); };
+  return ForEachField(batch.bytes, 1, resource) ? count : 0;
 }
 
 }  // namespace stackray

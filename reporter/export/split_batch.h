@@ -1,18 +1,29 @@
-// Makes two batches of one, for a receiver that refuses its size.
+// Makes smaller batches of one, for a receiver that refuses its size or its rate.
 #ifndef STACKRAY_REPORTER_EXPORT_SPLIT_BATCH_H_
 #define STACKRAY_REPORTER_EXPORT_SPLIT_BATCH_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "reporter/batch.h"
 
 namespace stackray {
 
-// Two valid batches, each complete alone, that together hold every sample of `batch` exactly once:
-// the samples are cut in the middle, resource by resource, and each half keeps of the dictionary
-// what it uses. Equal input gives equal output. Empty when there is only one sample, or the bytes
-// are damaged. Memory: for the call, a few times the size of the batch.
+// All give valid batches, each complete alone, that together hold every sample of `batch` exactly
+// once; each keeps of the dictionary what it uses. Equal input gives equal output. Empty when there
+// is nothing to split, or the bytes are damaged. Memory: for the call, a few times the size of the
+// batch.
+
+// Two: the samples are cut in the middle, resource by resource.
 std::vector<SealedBatchPtr> SplitBatch(const SealedBatch& batch);
+
+// At most kMaxPieces, cut between profiles: of `profiles_each` profiles each or, where those would
+// be too many, of a multiple. A profile is one process's samples of one type.
+inline constexpr size_t kMaxPieces = 32;
+std::vector<SealedBatchPtr> SplitByProfile(const SealedBatch& batch, size_t profiles_each);
+
+// 0 where the bytes are damaged. Looks at lengths alone.
+size_t ProfilesIn(const SealedBatch& batch);
 
 }  // namespace stackray
 

@@ -18,17 +18,20 @@ struct SendResult {
     kDelivered,
     kPartlyRejected,  // Taken, except for at most `rejected_profiles` profiles. Never sent again.
     kRetry,           // Nothing is known to be taken; the same bytes may go out again.
+    kOverLimit,       // A limit of rate was met: some of its profiles may be stored, others not.
+    kNoEntry,         // The receiver does not accept the credentials, as of now.
     kRejected,        // The receiver does not want these bytes, now or later.
-    kTooLarge,        // Smaller ones may do; `size_limit` where the receiver told it.
-    kWrongProtocol,   // The other side speaks, but not this protocol or not this service.
+    kTooLarge,  // Refused unread; smaller ones may do. `size_limit` where the receiver told it.
+    kWrongProtocol,  // The other side speaks, but not this protocol or not this service.
   };
   Kind kind = Kind::kRetry;
   std::string message;  // What the receiver or the link said; for kDelivered mostly empty.
   int64_t rejected_profiles = 0;
-  std::optional<std::chrono::milliseconds> retry_after;  // The receiver's wish, with kRetry.
-  bool answered = false;          // The other side itself said this, not the link to it.
-  size_t size_limit = 0;          // Bytes of an uncompressed request; 0: not told.
-  bool maybe_overloaded = false;  // kTooLarge by a code alone that also means "not now".
+  // The receiver's wish, with kRetry, kOverLimit and kNoEntry.
+  std::optional<std::chrono::milliseconds> retry_after;
+  bool answered = false;  // The other side itself said this, not the link to it.
+  size_t size_limit = 0;  // Bytes of an uncompressed request; 0: not told.
+  std::string note;       // What the transport does otherwise from now on; for the log.
 };
 
 // Threads: Send() from one thread at a time; Cancel() from any other.

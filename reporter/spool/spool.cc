@@ -129,8 +129,9 @@ absl::StatusOr<SpoolEntry> Spool::Write(const SealedBatch& batch) {
   return entry;
 }
 
-absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(
-    const SpoolEntry& whole, const std::vector<SealedBatchPtr>& parts) {
+absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(const SpoolEntry& whole,
+                                                          const std::vector<SealedBatchPtr>& parts,
+                                                          bool sync) {
   std::vector<SpoolEntry> entries;
   absl::Status status;
   if (parts.size() > SpoolEntry::kMaxParts || whole.part.size() >= SpoolEntry::kMaxPartDigits)
@@ -143,14 +144,15 @@ absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(
     status = WriteFile(entry, *parts[i]);
     if (status.ok()) entries.push_back(std::move(entry));
   }
-  if (status.ok()) status = Sync(entries);
+  if (status.ok() && sync) status = Sync(entries);
   if (status.ok()) status = Remove(whole);
   if (!status.ok()) {
     for (const SpoolEntry& entry : entries) static_cast<void>(Remove(entry));
     return status;
   }
   // Its removal must not be undone once a part has been delivered and removed.
-  if (fsync(directory_.get()) != 0) return SpoolError("cannot sync", settings_.receiver, errno);
+  if (sync && fsync(directory_.get()) != 0)
+    return SpoolError("cannot sync", settings_.receiver, errno);
   return entries;
 }
 

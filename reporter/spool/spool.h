@@ -58,9 +58,11 @@ class Spool {
   // A new file, after all others in order. Does not wait for the disk. On an error nothing is left.
   absl::StatusOr<SpoolEntry> Write(const SealedBatch& batch);
   // Replaces `whole` by its parts, at one moment: whenever this is interrupted, Open() finds either
-  // the whole or all parts. Waits for the disk. On an error the whole is as before.
+  // the whole or all parts. With `sync` also by a power cut, and then waits for the disk. On an
+  // error the whole is as before.
   absl::StatusOr<std::vector<SpoolEntry>> WriteParts(const SpoolEntry& whole,
-                                                     const std::vector<SealedBatchPtr>& parts);
+                                                     const std::vector<SealedBatchPtr>& parts,
+                                                     bool sync = true);
   // Errors: also DataLoss where the content disagrees with the entry.
   absl::StatusOr<SealedBatchPtr> Read(const SpoolEntry& entry) const;
   // One that is gone already is no error.

@@ -51,6 +51,20 @@ TEST(ReceiverPlan, ErrorsNameTheFlagTheVariableOrTheFilesKey) {
               StartsWith("--headers: "));
 }
 
+TEST(ReceiverPlan, SaysWhereBatchesGoAndHowOften) {
+  const auto plans = Plan({"agent", "--endpoint", "http://collector:4317", "--state-dir", "/s"});
+  ASSERT_TRUE(plans.ok()) << plans.status();
+  EXPECT_EQ(DescribePlan(plans->at(0), 15'000),
+            "receiver otlp: a batch about every 15 s by gRPC to http://collector:4317; while it is "
+            "away, batches wait on disk (512 MiB, 360 min, /s/spool)");
+  const auto http = Plan({"agent", "--endpoint", "https://c/x?token=t", "--protocol",
+                          "http/protobuf", "--spool-size", "0"});
+  ASSERT_TRUE(http.ok()) << http.status();
+  EXPECT_THAT(DescribePlan(http->at(0), 500),
+              testing::AllOf(HasSubstr("every 0.5 s by HTTP to https://c:4318/x"),
+                             HasSubstr("in memory (32 MiB)"), testing::Not(HasSubstr("token"))));
+}
+
 // A signal's own endpoint is used as it stands, the generic one is a base (otlp.md §4).
 TEST(ReceiverPlan, OtelVariablesKeepTheirMeaning) {
   const Environment http = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},

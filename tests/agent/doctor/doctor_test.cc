@@ -301,5 +301,19 @@ TEST(Doctor, ARefusedOptionalProgramDoesNotBlock) {
   EXPECT_THAT(finding.detail, HasSubstr("back-edge"));
 }
 
+TEST(Doctor, SaysWhetherAReceiverAnswers) {
+  const DoctorOptions options{
+      .settings = {.receivers = {{.address = "http://a:4317 (--endpoint)", .problem = ""},
+                                 {.address = "http://b:4317 (s.yaml:3)", .problem = "refused"}}}};
+  Findings receivers;
+  for (const Finding& finding : Examine(FakeHost(), options))
+    if (finding.id == "receiver") receivers.push_back(finding);
+  ASSERT_EQ(receivers.size(), 2u);
+  EXPECT_EQ(receivers[0].level, FindingLevel::kGood);
+  EXPECT_EQ(receivers[0].what, "the agent sends to http://a:4317 (--endpoint), which answers");
+  EXPECT_EQ(receivers[1].level, FindingLevel::kWarning);
+  EXPECT_THAT(receivers[1].what, HasSubstr("which fails: refused"));
+}
+
 }  // namespace
 }  // namespace stackray

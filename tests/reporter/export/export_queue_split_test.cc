@@ -99,34 +99,6 @@ TEST_F(ExportQueueSplitTest, OnlyASampleThatIsTooLargeByItselfIsLost) {
   EXPECT_EQ(queue_->Counts().delivered.samples, 999u);
 }
 
-// RESOURCE_EXHAUSTED without a word of size may mean a quota: halve once at once, then with waits,
-// and never give a sample up before its time.
-TEST_F(ExportQueueSplitTest, AnOverloadThatLooksLikeALimitLosesNothing) {
-  const ExportClock::Time end = clock_.Now() + std::chrono::seconds(12);
-  std::string taken;
-  receiver_->judge = [&](const SealedBatch& batch) -> SendResult {
-    if (clock_.Now() < end)
-      return {.kind = Kind::kTooLarge, .message = "quota", .maybe_overloaded = true};
-    taken += batch.bytes;
-    return {.kind = Kind::kDelivered};
-  };
-  Start(Halve);
-  AddAndFlush(100);
-  EXPECT_EQ(queue_->Counts().delivered.samples, 100u);
-  EXPECT_EQ(queue_->Counts().LostInAll(), SampleCount{});
-  EXPECT_LE(queue_->Counts().attempts, 7u);
-  EXPECT_EQ(taken, std::string(100, 'x'));
-}
-
-TEST_F(ExportQueueSplitTest, AnOverloadThatNeverEndsIsGivenUpInTime) {
-  receiver_->judge = [](const SealedBatch&) -> SendResult {
-    return {.kind = Kind::kTooLarge, .message = "quota", .maybe_overloaded = true};
-  };
-  Start(Halve);
-  AddAndFlush(100);
-  EXPECT_EQ(queue_->Counts().lost[static_cast<size_t>(LossReason::kRetryTime)].samples, 100u);
-}
-
 TEST_F(ExportQueueSplitTest, ALimitThatTheReceiverNamesIsKeptFromThenOn) {
   Limit(30, true);
   Start(Halve);

@@ -184,6 +184,22 @@ TEST_F(ExportQueueTest, NotesComeOnChangeOnly) {
   EXPECT_THAT(notes_, ElementsAre(testing::HasSubstr("busy"), testing::HasSubstr("again")));
 }
 
+TEST_F(ExportQueueTest, AProbeTellsAtTheStartAndCountsNothing) {
+  receiver_->script = {{.kind = Kind::kRetry, .message = "nobody there"}};
+  auto queue = Start({.probe = true});
+  ASSERT_TRUE(Eventually([&] {
+    const std::lock_guard lock(mutex_);
+    return notes_.size() == 1;
+  }));
+  EXPECT_EQ(queue->Counts().attempts, 0u);
+  EXPECT_EQ(queue->Counts().failing_with, "");
+  EXPECT_EQ(queue->Counts().produced, SampleCount{});
+  queue->Add(MakeBatch("batch", 1));
+  ASSERT_TRUE(queue->Flush(kLong));
+  queue->Stop();
+  EXPECT_THAT(notes_, ElementsAre(testing::HasSubstr("nobody there")));
+}
+
 TEST_F(ExportQueueTest, FlushCutsABackoffShort) {
   receiver_->script = {Retry()};
   const auto queue =

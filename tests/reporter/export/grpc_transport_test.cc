@@ -80,9 +80,9 @@ TEST(GrpcTransport, DetailsOfResourceExhaustedTravel) {
   });
   GrpcTransport transport(LocalSettings(ExportProtocol::kGrpc, receiver.port()));
   const SendResult with = transport.Send(MakeBatch("x", 1), kLongTimeout);
-  EXPECT_EQ(with.kind, Kind::kRetry);
+  EXPECT_EQ(with.kind, Kind::kOverLimit);
   EXPECT_EQ(with.retry_after, milliseconds(2500));
-  EXPECT_EQ(transport.Send(MakeBatch("x", 1), kLongTimeout).kind, Kind::kTooLarge);
+  EXPECT_EQ(transport.Send(MakeBatch("x", 1), kLongTimeout).retry_after, std::nullopt);
 }
 
 TEST(GrpcTransport, LearnsTheServersSizeLimit) {

@@ -90,10 +90,43 @@ TEST(HttpTransport, ZstdStepsDownToGzipAndGzipToPlain) {
   EXPECT_THAT(tried, testing::ElementsAre("zstd", "zstd", "gzip", "gzip", "none"));
 }
 
+// A receiver that takes zstd for a damaged batch says so with 400, and loses nothing by it.
+TEST(HttpTransport, A400BeforeZstdWasEverTakenIsTriedAsGzip) {
+  std::vector<std::string> tried;
+  HttpReceiver receiver([&](const HttpRequest& request, httplib::Response& response) {
+    tried.push_back(HeaderOf(request, "Content-Encoding"));
+    response.status = tried.back() == "gzip" ? 200 : 400;
+    response.body = "failed to parse protobuf request";
+  });
+  ReceiverSettings settings = Settings(receiver.port());
+  settings.compression = ExportCompression::kZstd;
+  HttpTransport transport(settings);
+  const SendResult first = transport.Send(MakeBatch(std::string(500, 'x'), 1), kLongTimeout);
+  EXPECT_EQ(first.kind, Kind::kDelivered);
+  EXPECT_THAT(first.note, testing::AllOf(HasSubstr("zstd"), HasSubstr("as gzip")));
+  EXPECT_EQ(transport.Send(MakeBatch(std::string(500, 'y'), 1), kLongTimeout).note, "");
+  EXPECT_THAT(tried, testing::ElementsAre("zstd", "gzip", "gzip"));
+}
+
+TEST(HttpTransport, A400AfterZstdWasTakenIsAboutTheBatch) {
+  int requests = 0;
+  HttpReceiver receiver([&](const HttpRequest&, httplib::Response& response) {
+    response.status = ++requests == 1 ? 200 : 400;
+  });
+  ReceiverSettings settings = Settings(receiver.port());
+  settings.compression = ExportCompression::kZstd;
+  HttpTransport transport(settings);
+  EXPECT_EQ(transport.Send(MakeBatch(std::string(500, 'x'), 1), kLongTimeout).kind,
+            Kind::kDelivered);
+  EXPECT_EQ(transport.Send(MakeBatch(std::string(500, 'y'), 1), kLongTimeout).kind,
+            Kind::kRejected);
+  EXPECT_EQ(requests, 2);
+}
+
 TEST(HttpTransport, StatusCodes) {
   EXPECT_EQ(SendTo(HttpReceiver(Always(400, "cannot parse"))).kind, Kind::kRejected);
   EXPECT_EQ(SendTo(HttpReceiver(Always(413))).kind, Kind::kTooLarge);
-  EXPECT_EQ(SendTo(HttpReceiver(Always(429))).kind, Kind::kRetry);
+  EXPECT_EQ(SendTo(HttpReceiver(Always(429))).kind, Kind::kOverLimit);
   const SendResult missing = SendTo(HttpReceiver(Always(404)));
   EXPECT_EQ(missing.kind, Kind::kWrongProtocol);
   EXPECT_THAT(missing.message, HasSubstr("service.profilesSupport"));

@@ -91,6 +91,7 @@ std::string StatusWithRetryInfo() {
   return std::string("\x08\x08") + field(0x12, "slow down") + field(0x1a, any);
 }
 
+// The first batch that met the limit is in doubt and not sent again.
 TEST(RetryRules, ResourceExhaustedWithRetryInfoWaitsForIt) {
   int requests = 0;
   GrpcReceiver receiver([&](const GrpcRequest&) {
@@ -99,20 +100,43 @@ TEST(RetryRules, ResourceExhaustedWithRetryInfoWaitsForIt) {
   });
   Waiting waiting(ExportProtocol::kGrpc, receiver.port());
   waiting.DeliverFive();
-  EXPECT_EQ(requests, 6);
-  EXPECT_EQ(waiting.queue->Counts().splits, 0u);
-  EXPECT_THAT(waiting.clock.waits(), ElementsAre(milliseconds(33'000)));
+  EXPECT_EQ(requests, 5);
+  EXPECT_EQ(waiting.queue->Counts().partly_rejected_batches, 1u);
+  EXPECT_EQ(waiting.clock.waits().front(), milliseconds(33'000));
 }
 
-TEST(RetryRules, ResourceExhaustedWithoutRetryInfoLosesNothing) {
+TEST(RetryRules, Http429WaitsForItsRetryAfter) {
   int requests = 0;
-  GrpcReceiver receiver([&](const GrpcRequest&) {
-    if (++requests > 4) return GrpcAnswer();
-    return GrpcAnswer{.status = {grpc::RESOURCE_EXHAUSTED, "quota of this tenant"}};
+  HttpReceiver receiver([&](const HttpRequest&, httplib::Response& response) {
+    if (++requests > 1) return;
+    response.status = 429;
+    response.set_header("Retry-After", "42");
   });
-  Waiting waiting(ExportProtocol::kGrpc, receiver.port());
+  Waiting waiting(ExportProtocol::kHttpProtobuf, receiver.port());
   waiting.DeliverFive();
-  EXPECT_EQ(waiting.clock.waits().size(), 4u);  // Nothing can be split here.
+  EXPECT_EQ(requests, 5);
+  EXPECT_EQ(waiting.queue->Counts().partly_rejected_batches, 1u);
+  EXPECT_EQ(waiting.clock.waits().front(), milliseconds(42'000));
+}
+
+TEST(RetryRules, CredentialsThatAreRefusedLoseNothing) {
+  for (const ExportProtocol protocol : {ExportProtocol::kGrpc, ExportProtocol::kHttpProtobuf}) {
+    int requests = 0;
+    std::optional<GrpcReceiver> grpc;
+    std::optional<HttpReceiver> http;
+    if (protocol == ExportProtocol::kGrpc)
+      grpc.emplace([&](const GrpcRequest&) {
+        return ++requests > 3 ? GrpcAnswer() : GrpcAnswer{.status = {grpc::UNAUTHENTICATED, "no"}};
+      });
+    else
+      http.emplace([&](const HttpRequest&, httplib::Response& response) {
+        response.status = ++requests > 3 ? 200 : 403;
+      });
+    Waiting waiting(protocol, grpc ? grpc->port() : http->port());
+    waiting.DeliverFive();
+    EXPECT_EQ(requests, 8);
+    EXPECT_THAT(waiting.clock.waits(), testing::Each(Ge(seconds(24))));
+  }
 }
 
 TEST(RetryRules, APartialSuccessIsNotSentAgain) {

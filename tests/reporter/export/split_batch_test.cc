@@ -83,6 +83,29 @@ TEST_P(SplitBatchTest, DownToSingleSamples) {
   EXPECT_EQ(single, expected);
 }
 
+TEST_P(SplitBatchTest, PiecesByProfileSayWhatTheWholeSaid) {
+  for (const size_t each : {1, 2, 7}) {
+    const SealedBatchPtr whole = RandomBatch(9, GetParam(), 400);
+    const size_t profiles = ProfilesIn(*whole);
+    ASSERT_GT(profiles, 20u);
+    const std::vector<SealedBatchPtr> pieces = SplitByProfile(*whole, each);
+    ASSERT_THAT(pieces, SizeIs((profiles + each - 1) / each));
+    std::vector<std::string> joined;
+    uint64_t samples = 0, markers = 0;
+    for (const SealedBatchPtr& piece : pieces) {
+      ExpectValid(*piece);
+      EXPECT_LE(ProfilesIn(*piece), each);
+      samples += piece->samples;
+      markers += piece->lost_samples;
+      for (const std::string& line : Lines(*piece)) joined.push_back(line);
+    }
+    EXPECT_EQ(joined, Lines(*whole));
+    EXPECT_EQ(samples, whole->samples);
+    EXPECT_EQ(markers, whole->lost_samples);
+    EXPECT_THAT(SplitByProfile(*pieces.front(), each), IsEmpty());
+  }
+}
+
 TEST_P(SplitBatchTest, EqualInputGivesEqualOutput) {
   const SealedBatchPtr whole = RandomBatch(3, GetParam(), 300);
   const std::vector<SealedBatchPtr> once = SplitBatch(*whole), again = SplitBatch(*whole);
@@ -102,6 +125,9 @@ TEST_P(SplitBatchTest, DamagedBytesGiveNothingOrReadableHalves) {
     if (i % 10 == 0) damaged.bytes.resize(random() % damaged.bytes.size());
     const std::vector<SealedBatchPtr> halves = SplitBatch(damaged);
     refused += halves.empty();
+    (void)ProfilesIn(damaged);
+    for (const SealedBatchPtr& piece : SplitByProfile(damaged, 1))
+      EXPECT_TRUE(SampleLines(piece->bytes).ok());
     for (const SealedBatchPtr& half : halves) EXPECT_TRUE(SampleLines(half->bytes).ok());
   }
   EXPECT_GT(refused, 100);

@@ -41,8 +41,8 @@ TEST(GrpcVerdict, RetriesExactlyTheCodesOfOtlp) {
                                                      {grpc::DEADLINE_EXCEEDED, Kind::kRetry},
                                                      {grpc::NOT_FOUND, Kind::kRejected},
                                                      {grpc::ALREADY_EXISTS, Kind::kRejected},
-                                                     {grpc::PERMISSION_DENIED, Kind::kRejected},
-                                                     {grpc::RESOURCE_EXHAUSTED, Kind::kTooLarge},
+                                                     {grpc::PERMISSION_DENIED, Kind::kNoEntry},
+                                                     {grpc::RESOURCE_EXHAUSTED, Kind::kOverLimit},
                                                      {grpc::FAILED_PRECONDITION, Kind::kRejected},
                                                      {grpc::ABORTED, Kind::kRetry},
                                                      {grpc::OUT_OF_RANGE, Kind::kRetry},
@@ -50,22 +50,26 @@ TEST(GrpcVerdict, RetriesExactlyTheCodesOfOtlp) {
                                                      {grpc::INTERNAL, Kind::kRejected},
                                                      {grpc::UNAVAILABLE, Kind::kRetry},
                                                      {grpc::DATA_LOSS, Kind::kRetry},
-                                                     {grpc::UNAUTHENTICATED, Kind::kRejected}};
+                                                     {grpc::UNAUTHENTICATED, Kind::kNoEntry}};
   ASSERT_EQ(expected.size(), 16u);
   for (const auto& [code, kind] : expected) EXPECT_EQ(JudgeGrpc(code, "text").kind, kind) << code;
 }
 
-TEST(GrpcVerdict, ResourceExhaustedWithRetryInfoIsRetriedAfterIt) {
+TEST(GrpcVerdict, ResourceExhaustedTellsItsWaitAndIsALimitOfRateUnlessItSpeaksOfTheRequestsSize) {
   const SendResult result = JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "slow", StatusWithRetryInfo(7));
-  EXPECT_EQ(result.kind, Kind::kRetry);
+  EXPECT_EQ(result.kind, Kind::kOverLimit);
   EXPECT_EQ(result.retry_after, seconds(7));
+  for (const char* rate : {"quota of tenant", "push rate limit (4 MiB) exceeded while adding 9 KiB",
+                           "push series with index 3 failed: the profile exceeds the size limit"})
+    EXPECT_EQ(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, rate).kind, Kind::kOverLimit) << rate;
+  for (const char* size : {"message too large", "larger than max (5 vs. 4)"})
+    EXPECT_EQ(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, size).kind, Kind::kTooLarge) << size;
 }
 
-TEST(GrpcVerdict, ResourceExhaustedWithoutRetryInfoMayBeAnOverloadUnlessItSpeaksOfSize) {
-  EXPECT_TRUE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "quota of tenant").maybe_overloaded);
-  EXPECT_FALSE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "message too large").maybe_overloaded);
-  EXPECT_FALSE(JudgeGrpc(grpc::RESOURCE_EXHAUSTED, "larger than max (5 vs. 4)").maybe_overloaded);
-  EXPECT_FALSE(JudgeGrpc(grpc::UNAVAILABLE, "quota of tenant").maybe_overloaded);
+// Both protocols say the same of credentials.
+TEST(GrpcVerdict, RefusedCredentialsWaitWithAHint) {
+  for (const grpc::StatusCode code : {grpc::UNAUTHENTICATED, grpc::PERMISSION_DENIED})
+    EXPECT_THAT(JudgeGrpc(code, "no").message, testing::HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
 }
 
 TEST(GrpcVerdict, LearnsTheLimitFromGosAndCppsServers) {
@@ -91,21 +95,23 @@ TEST(GrpcVerdict, AnEncodingThatIsUnknownThereIsNoLackOfService) {
       JudgeGrpcStatus(grpc::Status(grpc::UNIMPLEMENTED, "unknown service")).encoding_refused);
 }
 
-TEST(GrpcVerdict, ExplainsTlsMistakes) {
-  EXPECT_THAT(JudgeGrpc(grpc::UNAVAILABLE, "SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED").message,
-              testing::HasSubstr("OTEL_EXPORTER_OTLP_CERTIFICATE"));
-}
-
 SendResult JudgeHttp(HttpReply reply) { return JudgeHttpReply(reply, 1'000'000'000).result; }
 
 TEST(HttpVerdict, RetriesExactlyTheCodesOfOtlp) {
-  for (const long status : {429, 502, 503, 504})
+  for (const long status : {502, 503, 504})
     EXPECT_EQ(JudgeHttp({.status = status}).kind, Kind::kRetry);
-  for (const long status : {300, 301, 307, 400, 401, 403, 408, 409, 422, 500, 501, 507})
+  for (const long status : {300, 301, 307, 400, 408, 409, 422, 500, 501, 507})
     EXPECT_EQ(JudgeHttp({.status = status}).kind, Kind::kRejected) << status;
   for (const long status : {200, 202, 204})
     EXPECT_EQ(JudgeHttp({.status = status}).kind, Kind::kDelivered);
   EXPECT_EQ(JudgeHttp({.status = 413}).kind, Kind::kTooLarge);
+  EXPECT_EQ(JudgeHttp({.status = 429}).kind, Kind::kOverLimit);
+  EXPECT_EQ(JudgeHttp({.status = 429, .retry_after = "17"}).retry_after, seconds(17));
+  for (const long status : {401, 403}) {
+    EXPECT_EQ(JudgeHttp({.status = status}).kind, Kind::kNoEntry);
+    EXPECT_THAT(JudgeHttp({.status = status}).message,
+                testing::HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
+  }
   EXPECT_EQ(JudgeHttp({.status = 404}).kind, Kind::kWrongProtocol);
 }
 
@@ -113,6 +119,13 @@ TEST(HttpVerdict, A400ThatSpeaksOfSizeIsTooLarge) {
   EXPECT_EQ(JudgeHttp({.status = 400, .body = "http: request body too large"}).kind,
             Kind::kTooLarge);
   EXPECT_EQ(JudgeHttp({.status = 400, .body = "cannot parse"}).kind, Kind::kRejected);
+  // Pyroscope 2, of one profile of a request whose others it has stored.
+  EXPECT_EQ(
+      JudgeHttp({.status = 400,
+                 .body = "the profile with labels '{service_name=\"request body\"}' exceeds the "
+                         "size limit (max_profile_size_byte, actual: 2, limit: 1)"})
+          .kind,
+      Kind::kOverLimit);
 }
 
 TEST(HttpVerdict, ReadsTheStatusMessageOfAProtobufBody) {
