@@ -128,6 +128,7 @@ absl::Status Agent::Start() {
   TakeSnapshot();
   SayWhereThePageIs();
   if (absl::Status status = StartSession(std::move(session_)); !status.ok()) return status;
+  receivers_.SayWhereTo(settings_.sampling.seal_interval_ms);
   state_->Beat(samples_in_memory_);
   return absl::OkStatus();
 }
@@ -188,6 +189,7 @@ absl::Status Agent::Reload(AgentSettings next) {
   } else {
     envelope_.Configure(settings_, *session_, history_);
   }
+  receivers_.SayWhereTo(settings_.sampling.seal_interval_ms);
   TakeSnapshot();
   if (page_moved || settings_.page != old.page) SayWhereThePageIs();
   return absl::OkStatus();
@@ -230,7 +232,7 @@ SessionTotals Agent::Totals() {
   return ended_sessions_.With(session_->Counts(), session_->sampler().ProgramCosts());
 }
 
-void Agent::TakeSnapshot() {
+void Agent::TakeSnapshot(bool at_the_end) {
   auto snapshot = std::make_shared<AgentSnapshot>();
   snapshot->sequence = ++sequence_;
   snapshot->time_unix_ms = SystemNowMs();
@@ -261,6 +263,8 @@ void Agent::TakeSnapshot() {
   snapshot->target = DescribeTarget(settings_.target);
   snapshot->frequency_hz = settings_.sampling.frequency_hz;
   snapshot->settings = std::make_shared<const std::vector<EffectiveSetting>>(settings_.effective);
+  for (const LossLog::Line& line : loss_log_.Look(*snapshot, at_the_end))
+    LogWarning(line.text, line.kind);
   board_.Put(std::move(snapshot));
 }
 
@@ -290,7 +294,7 @@ void Agent::Finish() {
   SendLosses(true);
   TakeSnapshot();
   receivers_.Finish(FlushLimit(settings_));
-  TakeSnapshot();
+  TakeSnapshot(true);
   LogTotals();
   LogAllHeldBack();
   if (servers_.local != nullptr) servers_.local->Stop();

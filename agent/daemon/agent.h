@@ -19,6 +19,7 @@
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/envelope_keeper.h"
 #include "agent/daemon/local_history.h"
+#include "agent/daemon/loss_log.h"
 #include "agent/daemon/page_source.h"
 #include "agent/daemon/receiver_set.h"
 #include "agent/daemon/session_totals.h"
@@ -66,7 +67,7 @@ class Agent {
   void SendLosses(bool at_the_end);
   void SweepSpools();
   SessionTotals Totals();
-  void TakeSnapshot();
+  void TakeSnapshot(bool at_the_end = false);
   void LogTotals();
 
   AgentSettings settings_;
@@ -82,6 +83,7 @@ class Agent {
   ReceiverSet receivers_;
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
+  LossLog loss_log_;
   BatchSettings loss_batches_;  // As the session's.
   uint64_t sequence_ = 0;
   uint64_t samples_in_memory_ = 0;  // As of the last snapshot: what a SIGKILL would take along.
