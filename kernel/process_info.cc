@@ -1,11 +1,13 @@
 #include "kernel/process_info.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <climits>
+#include <cstring>
 #include <vector>
 
 #include "kernel/text.h"
@@ -86,6 +88,26 @@ bool HasEmptyEnvironment(uint32_t pid) {
   const std::string stat = ReadStat(pid);
   const std::optional<uint64_t> start = StatField(stat, 50), end = StatField(stat, 51);
   return StatField(stat, 27).value_or(0) != 0 && start && end && *end != 0 && *start == *end;
+}
+
+std::string NameAsCalled(const ProcessId& id) {
+  const std::string vector = ReadSmallFile(fmt::format("/proc/{}/auxv", id.pid));
+  const UniqueFd memory(open(fmt::format("/proc/{}/mem", id.pid).c_str(), O_RDONLY | O_CLOEXEC));
+  for (size_t at = 0; at + 2 * sizeof(uint64_t) <= vector.size(); at += 2 * sizeof(uint64_t)) {
+    uint64_t entry[2];
+    std::memcpy(entry, vector.data() + at, sizeof(entry));
+    if (entry[0] != AT_EXECFN) continue;
+    char bytes[PATH_MAX];
+    const ssize_t n = pread(memory.get(), bytes, sizeof(bytes), static_cast<off_t>(entry[1]));
+    if (n <= 0) return {};
+    std::string_view path(bytes, static_cast<size_t>(n));
+    const size_t end = path.find('\0');
+    if (end == std::string_view::npos || !IsSameProcess(id)) return {};
+    path = path.substr(0, end);
+    path.remove_prefix(path.rfind('/') + 1);
+    return std::string(path.size() <= NAME_MAX ? path : std::string_view());
+  }
+  return {};
 }
 
 std::optional<ProcProcess> ReadProcProcess(const ProcessId& id) {

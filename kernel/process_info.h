@@ -39,6 +39,11 @@ bool IsSameProcess(const ProcessId& id);
 // Has it an address space? False for kernel threads, zombies and what does not exist.
 bool HasExecutable(uint32_t pid);
 
+// The last part of the path that was given to exec(), as a symbolic link or a script is called:
+// AT_EXECFN of the auxiliary vector. It lies in the process's memory, which may have changed it.
+// Empty: not known, or a 32-bit process. At most 255 bytes.
+std::string NameAsCalled(const ProcessId& id);
+
 // Was its program started without a single variable? False too while exec() has not laid them out
 // yet, when /proc/PID/environ is empty: Linux 6.18's load_elf_binary() renames the process first,
 // makes env_start = env_end, moves env_end along, and sets end_code last (proc(5), fields 50, 51, 27).

@@ -47,6 +47,25 @@ bool IsUsable(const MappingInfo& info) {
   return range && !(info.gnu_build_id.empty() && info.go_build_id.empty() && info.htlhash.empty());
 }
 
+bool AnyNamed(const std::vector<SourceLine>& lines) {
+  return std::ranges::any_of(lines, [](const SourceLine& line) {
+    return !line.function.empty() || !line.system_name.empty();
+  });
+}
+
+// "FILE·fn_START" by where the function begins, else "FILE+0xADDRESS".
+std::string PlaceOf(const FrameSymbols& symbols, const MappingInfo* info) {
+  const std::string_view path = info == nullptr ? std::string_view() : info->path;
+  const std::string_view file = path.substr(path.rfind('/') + 1).substr(0, 255);
+  return fmt::format("{}{}{:x}", file.empty() ? "unknown" : file,
+                     symbols.function_start ? "·fn_" : "+0x",
+                     symbols.function_start.value_or(symbols.address));
+}
+
+bool Keeps(const BatchSettings& settings, std::string_view key) {
+  return std::ranges::find(settings.left_out, key) == settings.left_out.end();
+}
+
 // A mapping of unknown range (both ends 0) holds every address.
 bool Holds(const MappingInfo& info, uint64_t address) {
   return info.limit == 0 || (address >= info.start && address < info.limit);
@@ -57,7 +76,10 @@ bool Holds(const MappingInfo& info, uint64_t address) {
 class BatchBuilder::Impl {
  public:
   explicit Impl(BatchSettings settings)
-      : settings_(std::move(settings)), samples_(EncodeScope(settings_)) {
+      : settings_(std::move(settings)),
+        thread_id_(settings_.thread_attributes && Keeps(settings_, kThreadIdAttribute)),
+        thread_name_(settings_.thread_attributes && Keeps(settings_, kThreadNameAttribute)),
+        samples_(EncodeScope(settings_)) {
     Mark();
   }
 
@@ -97,12 +119,14 @@ class BatchBuilder::Impl {
 
   const MappingInfo* UsableMapping(const FrameSymbols& symbols) const;
   int32_t UseMapping(MappingKey key);
+  std::vector<SourceLine> NameByPlace(const FrameSymbols& symbols) const;
   int32_t InternFrame(const FrameSymbols& symbols);
   int32_t ProfileOf(const SampleView& sample);
   std::array<int32_t, 3> AttributesOf(const SampleView& sample);
   bool IsLost(const SampleView& sample) const;
 
   const BatchSettings settings_;
+  const bool thread_id_, thread_name_;
   Dictionary dictionary_;
   SampleTable samples_;
   absl::flat_hash_map<FrameKey, int32_t> frames_;
@@ -136,25 +160,29 @@ const MappingInfo* BatchBuilder::Impl::UsableMapping(const FrameSymbols& symbols
   return IsUsable(info) && Holds(info, symbols.address) ? &info : nullptr;
 }
 
+// Empty: it has a name, or needs none, or has none of a file.
+std::vector<SourceLine> BatchBuilder::Impl::NameByPlace(const FrameSymbols& symbols) const {
+  if (!settings_.name_unnamed || AnyNamed(symbols.lines)) return {};
+  const MappingInfo* const info = UsableMapping(symbols);
+  if (info == nullptr) return {};
+  SourceLine line;
+  line.function = PlaceOf(symbols, info);
+  return {line};
+}
+
 int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
   const auto found = symbols.mapping == 0 ? mappings_.end() : mappings_.find(symbols.mapping);
   const MappingInfo* const info = found == mappings_.end() ? nullptr : &found->second.info;
   if (UsableMapping(symbols) != nullptr) {
+    const std::vector<SourceLine> placed = NameByPlace(symbols);
     return dictionary_.InternLocation(symbols.type, UseMapping(symbols.mapping), symbols.address,
-                                      symbols.lines, symbols.function_start);
+                                      placed.empty() ? symbols.lines : placed,
+                                      symbols.function_start);
   }
-  const auto named = [](const SourceLine& line) {
-    return !line.function.empty() || !line.system_name.empty();
-  };
-  if (std::any_of(symbols.lines.begin(), symbols.lines.end(), named))
-    return dictionary_.InternLocation(symbols.type, 0, 0, symbols.lines);
+  if (AnyNamed(symbols.lines)) return dictionary_.InternLocation(symbols.type, 0, 0, symbols.lines);
   // Without a mapping its address says nothing to a receiver, so it becomes the frame's name.
-  const std::string_view path = info == nullptr ? std::string_view() : info->path;
-  const std::string_view file = path.substr(path.rfind('/') + 1);
   SourceLine line;
-  line.function = fmt::format("[{}{}{:x}]", file.empty() ? "unknown" : file.substr(0, 255),
-                              symbols.function_start ? "·fn_" : "+0x",
-                              symbols.function_start.value_or(symbols.address));
+  line.function = "[" + PlaceOf(symbols, info) + "]";
   return dictionary_.InternLocation(symbols.type, 0, 0, {&line, 1});
 }
 
@@ -179,8 +207,11 @@ int32_t BatchBuilder::Impl::DeferFrame(const FrameKey& key, const FrameSymbols& 
   entry->second =
       dictionary_.InternLateLocation(symbols.type, UseMapping(symbols.mapping), symbols.address);
   new_frames_.push_back(key);
-  if (entry->second >= before)
-    deferred_.Add(entry->second, {symbols.lines, symbols.function_start});
+  if (entry->second >= before) {
+    const std::vector<SourceLine> placed = NameByPlace(symbols);
+    deferred_.Add(entry->second,
+                  {placed.empty() ? symbols.lines : placed, symbols.function_start});
+  }
   return entry->second;
 }
 
@@ -189,7 +220,8 @@ bool BatchBuilder::Impl::CompleteFrame(int32_t location, const std::vector<Sourc
   if (!deferred_.Awaits(location)) return true;
   const DeferredFrames::Own& own = deferred_.Take(location);
   const Dictionary::Extent before = dictionary_.extent();
-  dictionary_.SetLines(location, lines, own.function_start);
+  const bool keeps_place = settings_.name_unnamed && !AnyNamed(lines);
+  dictionary_.SetLines(location, keeps_place ? own.lines : lines, own.function_start);
   if (encoded_bytes() <= limit_bytes) return true;
   dictionary_.ClearLines(location);
   dictionary_.Truncate(before);
@@ -228,9 +260,9 @@ int32_t BatchBuilder::Impl::ProfileOf(const SampleView& sample) {
 std::array<int32_t, 3> BatchBuilder::Impl::AttributesOf(const SampleView& sample) {
   std::array<int32_t, 3> attributes{};
   size_t used = 0;
-  if (settings_.thread_attributes && sample.tid != 0)
+  if (thread_id_ && sample.tid != 0)
     attributes[used++] = dictionary_.InternAttribute(kThreadIdAttribute, int64_t{sample.tid});
-  if (settings_.thread_attributes && !sample.thread_name.empty())
+  if (thread_name_ && !sample.thread_name.empty())
     attributes[used++] = dictionary_.InternAttribute(kThreadNameAttribute, sample.thread_name);
   if (settings_.cpu_attribute && sample.cpu >= 0)
     attributes[used++] = dictionary_.InternAttribute(kCpuAttribute, int64_t{sample.cpu});

@@ -38,11 +38,17 @@ struct BatchSettings {
   bool keep_timestamps = false;   // True: one timestamp a sample. False: counts, aggregated.
   bool thread_attributes = true;  // thread.id and thread.name.
   bool cpu_attribute = false;     // cpu.logical_number.
+  // A frame without a name gets one by its place, for receivers that show no others:
+  // `FILE+0xADDRESS`.
+  bool name_unnamed = false;
   std::string host_name, host_id, host_arch;  // Resource attributes; empty: left out.
   std::string os_type = "linux", os_version;
   // More of them, of the host: `host.…` and `os.…` instead of the fields above, the others where a process does
   // not say otherwise itself.
   std::vector<std::pair<std::string, std::string>> resource_attributes;
+  // Keys of attributes, of samples and resources, that are left out whoever says them. Processes
+  // whose resources are alike then have one in common.
+  std::vector<std::string> left_out;
   std::string agent_version;  // InstrumentationScope "stackray".
 };
 

@@ -34,6 +34,8 @@ std::string IsoTime(int64_t unix_ns) {
 // Appends KeyValues {1 key, 2 value}, each key once.
 class AttributeWriter {
  public:
+  explicit AttributeWriter(const std::vector<std::string>& left_out) : left_out_(left_out) {}
+
   void AddText(std::string_view key, std::string_view text) {
     if (text.empty()) return;
     value_.clear();
@@ -65,7 +67,8 @@ class AttributeWriter {
  private:
   void AddEncoded(std::string_view key) {
     const std::string valid_key(ValidText(key, &text_));
-    if (valid_key.empty() || std::find(keys_.begin(), keys_.end(), valid_key) != keys_.end())
+    if (valid_key.empty() || std::ranges::find(keys_, valid_key) != keys_.end() ||
+        std::ranges::find(left_out_, valid_key) != left_out_.end())
       return;
     key_value_.clear();
     wire::AppendBytes(1, valid_key, &key_value_);
@@ -74,6 +77,7 @@ class AttributeWriter {
     keys_.push_back(valid_key);
   }
 
+  const std::vector<std::string>& left_out_;
   std::string resource_, key_value_, value_, text_;
   std::vector<std::string> keys_;
 };
@@ -83,7 +87,7 @@ bool IsOfHost(std::string_view key) { return key.starts_with("host.") || key.sta
 }  // namespace
 
 std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings) {
-  AttributeWriter writer;
+  AttributeWriter writer(settings.left_out);
   writer.AddNumber("process.pid", info.pid);
   writer.AddText("process.command", info.command);
   writer.AddText("process.executable.path", info.executable_path);

@@ -39,11 +39,14 @@ int32_t SampleTable::FindProcess(const ProcessId& id) const {
 }
 
 int32_t SampleTable::DefineProcess(const ProcessId& id, std::string resource) {
-  const auto index = static_cast<int32_t>(processes_.size());
+  const auto next = static_cast<int32_t>(processes_.size());
+  const auto [entry, is_new] = resource_index_.try_emplace(resource, next);
+  const int32_t index = entry->second;
+  if (is_new) processes_.push_back({std::move(resource), {}, 0});
   const bool inserted = process_index_.try_emplace(id, index).second;
   assert(inserted);
   static_cast<void>(inserted);
-  processes_.push_back({id, std::move(resource), {}, 0});
+  ids_.push_back(id);
   return index;
 }
 
@@ -144,8 +147,13 @@ bool SampleTable::TimeRange(int64_t* first_unix_ns, int64_t* last_unix_ns) const
 }
 
 void SampleTable::Mark() {
-  mark_ = {processes_.size(), profiles_.size(), samples_.size(),
-           times_.size(),     first_time_,      last_time_};
+  mark_ = {.processes = processes_.size(),
+           .ids = ids_.size(),
+           .profiles = profiles_.size(),
+           .samples = samples_.size(),
+           .times = times_.size(),
+           .first_time = first_time_,
+           .last_time = last_time_};
   undo_.clear();
 }
 
@@ -162,8 +170,9 @@ void SampleTable::Rollback() {
   }
   for (; profiles_.size() > mark_.profiles; profiles_.pop_back())
     processes_[Slot(profiles_.back().process)].profiles.pop_back();
+  for (; ids_.size() > mark_.ids; ids_.pop_back()) process_index_.erase(ids_.back());
   for (; processes_.size() > mark_.processes; processes_.pop_back())
-    process_index_.erase(processes_.back().id);
+    resource_index_.erase(processes_.back().resource);
   times_.resize(mark_.times);
   first_time_ = mark_.first_time;
   last_time_ = mark_.last_time;

@@ -52,7 +52,8 @@ class SampleTable {
   explicit SampleTable(std::string scope) : scope_(std::move(scope)) {}
 
   int32_t FindProcess(const ProcessId& id) const;  // kNone: not defined.
-  // `resource` is the body of its Resource message. The process must not be defined yet.
+  // `resource` is the body of its Resource message. The process must not be defined yet. Processes
+  // with equal resources are one, whose index it returns.
   int32_t DefineProcess(const ProcessId& id, std::string resource);
 
   int32_t FindProfile(int32_t process, SampleOrigin origin, bool timestamps) const;
@@ -77,7 +78,6 @@ class SampleTable {
 
  private:
   struct Process {
-    ProcessId id;
     std::string resource;
     std::vector<int32_t> profiles;  // Of profiles_.
     size_t profiles_bytes = 0;      // Of their fields.
@@ -104,7 +104,7 @@ class SampleTable {
     Sample before;
   };
   struct Sizes {
-    size_t processes = 0, profiles = 0, samples = 0, times = 0;
+    size_t processes = 0, ids = 0, profiles = 0, samples = 0, times = 0;
     int64_t first_time = 0, last_time = 0;
   };
 
@@ -126,7 +126,9 @@ class SampleTable {
   std::vector<Profile> profiles_;
   std::vector<Sample> samples_;
   std::vector<Time> times_;
+  std::vector<ProcessId> ids_;  // In the order in which they were defined.
   absl::flat_hash_map<ProcessId, int32_t> process_index_;
+  absl::flat_hash_map<std::string, int32_t> resource_index_;
   absl::flat_hash_map<SampleIdentity, int32_t> sample_index_;
   size_t encoded_bytes_ = 0;
   int64_t first_time_ = 0, last_time_ = 0;  // Valid when times_ has any.

@@ -141,10 +141,13 @@ void ProcessTable::Take(const ProcessEvent& event) {
   const ProcessId id = IdOf(event.record->process);
   switch (event.record->header.type) {
     case RECORD_FORK: TakeFork(event); break;
-    case RECORD_EXEC:
-      TakeImage(event).since_ns = now_ns_;
+    case RECORD_EXEC: {
+      Entry& entry = TakeImage(event);
+      entry.since_ns = now_ns_;
+      entry.image->command = CommandText(event.record->leader_command);
       End(ImageBefore(id));
       break;
+    }
     case RECORD_EXISTING: TakeImage(event).listed = list_; break;
     case RECORD_MOVED:
       if (Entry* entry = Find(id)) entry->cgroup = CgroupOf(event);
@@ -172,17 +175,35 @@ void ProcessTable::ReadEnvironment(Entry& entry) {
   if (read.ok()) image.environment = *std::move(read);
 }
 
-// The context first, then the environment, then the cgroup; of equal keys the first counts.
+// The name as of the exec: a leader may have another one by now (node calls its own "MainThread").
+// Where that exec was not seen, or its name was cut, the process's memory still has it.
+std::string ProcessTable::CommandOf(Entry& entry) {
+  if (entry.is_kernel_thread) return "kernel";
+  constexpr size_t kCutBytes = COMMAND_BYTES - 1;
+  Image& image = *entry.image;
+  const bool is_known = !image.command.empty() && image.command.size() < kCutBytes;
+  if (!is_known && !image.called_asked && entry.ended_ns == 0) {
+    image.called = NameAsCalled(entry.id);
+    image.called_asked = true;
+  }
+  std::string_view command = image.command;
+  if (command.empty() && image.called.empty()) command = described_.command;
+  return CommandName(command, image.called, image.path);
+}
+
+// Attributes: the context's first, then the environment's; of equal keys the first counts.
 void ProcessTable::TakeServiceFacts(Entry& entry) {
   const ServiceEnvironment& environment = entry.image->environment;
-  described_.service_name = environment.service_name;
-  if (const ProcessContext* context = entry.context.context.get()) {
-    if (!context->service_name.empty()) described_.service_name = context->service_name;
-    described_.extra = context->attributes;
-  }
+  const ProcessContext* context = entry.context.context.get();
+  if (context != nullptr) described_.extra = context->attributes;
   for (const auto& [key, value] : environment.attributes) described_.extra.emplace_back(key, value);
-  if (described_.service_name.empty() && entry.cgroup != nullptr)
-    described_.service_name = entry.cgroup->service;
+  described_.service_name = ChooseServiceName(
+      service_names_,
+      {.context = context != nullptr ? std::string_view(context->service_name) : "",
+       .environment = environment.service_name,
+       .unit = entry.cgroup != nullptr ? std::string_view(entry.cgroup->service) : "",
+       .info = described_,
+       .command = [&] { return CommandOf(entry); }});
 }
 
 const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,

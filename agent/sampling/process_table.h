@@ -21,10 +21,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "agent/sampling/context_reader.h"
+#include "agent/sampling/service_name.h"
 #include "kernel/cgroup_path.h"
 #include "kernel/raw_sample.h"
 #include "kernel/service_environment.h"
@@ -35,7 +37,9 @@ namespace stackray {
 
 class ProcessTable {
  public:
-  explicit ProcessTable(size_t max_processes) : max_processes_(max_processes) {}
+  explicit ProcessTable(size_t max_processes,
+                        ServiceNameOrder service_names = DefaultServiceNameOrder())
+      : max_processes_(max_processes), service_names_(std::move(service_names)) {}
 
   // The time of the record that is looked at: what ended long before it is dropped.
   void Advance(uint64_t record_time_ns);
@@ -67,6 +71,9 @@ class ProcessTable {
     ServiceEnvironment environment;  // Until it was read: the one of the image before.
     bool environment_read = false;
     bool path_asked = false;  // /proc was tried.
+    std::string command;      // The leader's, right after the exec; empty: the exec was not seen.
+    std::string called;       // As exec() was told; empty: not asked for, or not known.
+    bool called_asked = false;
   };
   struct Entry {
     ProcessId id;
@@ -91,10 +98,12 @@ class ProcessTable {
   void End(const ProcessId& id);
   void ReadEnvironment(Entry& entry);
   void TakeServiceFacts(Entry& entry);
+  std::string CommandOf(Entry& entry);
   std::shared_ptr<const CgroupFacts> CgroupOf(const ProcessEvent& event);
   std::shared_ptr<const CgroupFacts> InternCgroup(const std::string& key, auto read);
 
   const size_t max_processes_;
+  const ServiceNameOrder service_names_;
   Entries entries_;
   absl::flat_hash_map<ProcessId, Entries::iterator> by_id_;
   // By what it was read from: the names in an event, or the text in /proc.

@@ -17,7 +17,7 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnS
     : settings_(std::move(settings)),
       resolver_(resolver),
       on_sealed_(std::move(on_sealed)),
-      processes_(settings_.max_processes),
+      processes_(settings_.max_processes, settings_.service_names),
       batch_settings_(settings_.batch),
       batch_(batch_settings_),
       max_batch_bytes_(settings_.max_batch_bytes) {

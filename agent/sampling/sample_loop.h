@@ -34,6 +34,7 @@ struct SampleLoopSettings {
   BatchSettings batch;
   size_t max_batch_bytes = 3'670'016;  // 3.5 MiB: receivers take 4 MiB.
   size_t max_processes = 16'384;
+  ServiceNameOrder service_names = DefaultServiceNameOrder();
   LoopClock clock;
 };
 

@@ -51,12 +51,18 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
                          .keep_timestamps = sampling.timestamps,
                          .thread_attributes = sampling.thread_attributes,
                          .cpu_attribute = sampling.cpu_attribute,
+                         .name_unnamed = sampling.name_unnamed,
                          .host_name = host.name,
                          .host_id = host.id,
                          .host_arch = host.arch,
                          .os_version = host.kernel,
                          .resource_attributes = sampling.resource_attributes,
+                         .left_out = sampling.left_out_attributes,
                          .agent_version = kAgentVersion};
+  settings.loop.service_names.clear();
+  for (const std::string& word : sampling.service_name_from)
+    if (const auto source = ServiceNameSourceOf(word))
+      settings.loop.service_names.push_back(*source);
   return settings;
 }
 

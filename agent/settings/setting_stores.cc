@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "agent/settings/attribute_choice.h"
 #include "agent/settings/resource_attribute_list.h"
 #include "agent/settings/value_parsers.h"
 
@@ -13,6 +15,10 @@ namespace stackray {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
+
+std::vector<std::string> SplitWords(Texts texts) {
+  return absl::StrSplit(fmt::format("{}", fmt::join(texts, ",")), ',');
+}
 
 }  // namespace
 
@@ -133,6 +139,23 @@ bool StoreResourceAttributes(SettingValues& values, Texts texts) {
   if (!attributes.ok()) return false;
   values.resource_attributes = *std::move(attributes);
   return true;
+}
+
+bool StoreAttributes(SettingValues& values, Texts texts) {
+  return StoreParsed(LeftOutAttributes(SplitWords(texts)), values.left_out_attributes.emplace());
+}
+
+bool StoreServiceNameFrom(SettingValues& values, Texts texts) {
+  const std::vector<std::string> defaults = SamplingSettings().service_name_from;
+  std::vector<std::string> words = SplitWords(texts);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (std::ranges::find(defaults, words[i]) == defaults.end()) return false;
+    if (std::find(words.begin(), words.begin() + static_cast<ptrdiff_t>(i), words[i]) !=
+        words.begin() + static_cast<ptrdiff_t>(i))
+      return false;
+  }
+  values.service_name_from = std::move(words);
+  return !values.service_name_from->empty();
 }
 
 }  // namespace stackray

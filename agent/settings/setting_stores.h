@@ -46,6 +46,8 @@ bool StoreLogLevel(SettingValues& values, Texts texts);
 bool StoreLogFormat(SettingValues& values, Texts texts);
 bool StoreHeaders(SettingValues& values, Texts texts);
 bool StoreResourceAttributes(SettingValues& values, Texts texts);
+bool StoreAttributes(SettingValues& values, Texts texts);
+bool StoreServiceNameFrom(SettingValues& values, Texts texts);
 
 // The rows of both table files, in the order of --help.
 std::span<const SettingRow> TargetRows();

@@ -98,6 +98,13 @@ constexpr SettingRow kSamplingRows[] = {
     {"cpu-attribute", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
      "keep the CPU's number (adds 30-170 % to the samples' size)", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.sampling.cpu_attribute); }},
+    {"attributes", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling, "WHICH",
+     "what tells processes and threads apart: full, standard (no thread ids, creation times, "
+     "cgroups), "
+     "low (no pids and thread names either), or the keys to keep",
+     "standard with a receiver, else full; record: full",
+     "full, standard, low, or keys of docs/receivers.md with commas between them",
+     &StoreAttributes},
     {"interpreter-loops", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HOW",
      "native frames that run an interpreter's frames: hidden, folded (a second line of the "
      "innermost "
@@ -119,6 +126,9 @@ constexpr SettingRow kSamplingRows[] = {
     {"symbols", 0, kSamplingVerbs | kExplainVerb, ValueKind::kText, HelpSection::kSampling, "WHAT",
      "names of native code: off, symtab (symbol tables) or full (inlined functions, lines)", "full",
      "off, symtab or full", &StoreSymbols},
+    {"name-unnamed", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
+     "name frames without a name by file and function start, for receivers that show no others",
+     "false", kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.sampling.name_unnamed); }},
     {"debuginfod", 0, kSamplingVerbs | kExplainVerb, ValueKind::kText, HelpSection::kSampling,
      "WHOM",
      "servers asked for debug files by build id: off, on (those of DEBUGINFOD_URLS) or URLs", "off",
@@ -137,6 +147,11 @@ constexpr SettingRow kSamplingRows[] = {
      "a name of at most 255 bytes",
      [](V& v, Texts t) { return t[0].size() <= 255 && StoreText(t[0], v.service_name); },
      "OTEL_SERVICE_NAME"},
+    {"service-name-from", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling, "SOURCE[,…]",
+     "where a process's service.name comes from, the strongest first",
+     "context,environment,kubernetes,systemd,container,command",
+     "different ones of context, environment, kubernetes, systemd, container and command",
+     &StoreServiceNameFrom},
 };
 
 constexpr SettingRow kRecordingRows[] = {

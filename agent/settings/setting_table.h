@@ -34,6 +34,8 @@ struct SettingValues {
   SamplingSettings sampling;
   std::optional<uint32_t> frequency_hz;
   std::optional<bool> timestamps;
+  std::optional<std::vector<std::string>> left_out_attributes;
+  std::optional<std::vector<std::string>> service_name_from;
   std::optional<int64_t> seal_interval_ms;
   std::optional<bool> page;
   ReceiverStrings receiver;  // The one that flags and variables describe.

@@ -46,6 +46,12 @@ struct SamplingSettings {
   bool timestamps = false;     // record: true. One timestamp a sample, or counts.
   bool thread_attributes = true;
   bool cpu_attribute = false;
+  bool name_unnamed = false;
+  std::vector<std::string>
+      left_out_attributes;  // Keys; agent with a receiver: those of "standard".
+  // Words of ServiceNameSourceOf() (agent/sampling/service_name.h), the strongest first.
+  std::vector<std::string> service_name_from = {"context", "environment", "kubernetes",
+                                                "systemd", "container",   "command"};
   std::string interpreter_loops = "hidden";  // Or "folded", "kept": FrameResolver's LoopFrames.
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/settings/attribute_choice.h"
 #include "agent/settings/help_text.h"
 #include "agent/settings/value_parsers.h"
 
@@ -59,6 +60,18 @@ ResourceAttributes AttributesOf(const SettingValues& values) {
   return attributes;
 }
 
+// A name that the user gives to all processes is better than a guess by what their programs are
+// called.
+std::vector<std::string> ServiceNameFrom(const SettingValues& values,
+                                         const ResourceAttributes& attributes) {
+  std::vector<std::string> words =
+      values.service_name_from.value_or(SamplingSettings().service_name_from);
+  const bool is_named = std::ranges::any_of(
+      attributes, [](const auto& attribute) { return attribute.first == "service.name"; });
+  if (is_named && !values.service_name_from) std::erase(words, "command");
+  return words;
+}
+
 // Nothing is asked of anybody but by this setting: DEBUGINFOD_URLS alone, which other tools need, does not do it.
 void ChooseDebuginfod(const Environment& environment, const std::string& directory,
                       SamplingSettings& sampling, std::vector<std::string>& warnings) {
@@ -90,6 +103,9 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
   record.sudo_user = FindSudoUser(environment);
   record.sampling.resource_attributes = AttributesOf(values);
+  record.sampling.left_out_attributes =
+      values.left_out_attributes.value_or(std::vector<std::string>());
+  record.sampling.service_name_from = ServiceNameFrom(values, record.sampling.resource_attributes);
   ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), record.sampling, line.warnings);
   line.verb = std::move(record);
   return absl::OkStatus();
@@ -116,6 +132,9 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   agent.sampling.timestamps = values.timestamps.value_or(false);
   agent.sampling.seal_interval_ms = values.seal_interval_ms.value_or(has_receiver ? 15000 : 2000);
   agent.sampling.resource_attributes = AttributesOf(values);
+  agent.sampling.left_out_attributes = values.left_out_attributes.value_or(
+      has_receiver ? StandardLeftOut() : std::vector<std::string>());
+  agent.sampling.service_name_from = ServiceNameFrom(values, agent.sampling.resource_attributes);
   agent.page = values.page.value_or(!has_receiver);
   if (agent.bpf_memory_budget_bytes != 0 &&
       agent.sampling.unwind_tables_bytes > agent.bpf_memory_budget_bytes)

@@ -28,6 +28,15 @@ NoName WhyMarker(std::string_view name) {
   return NoName::kNamed;  // No frame at all.
 }
 
+// What `name-unnamed` gives a frame: "library.so·fn_1240", "library.so+0x1234".
+bool IsPlace(std::string_view name) {
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
+  const size_t before = name.find_last_not_of(kHexDigits);
+  if (before == std::string_view::npos || before + 1 == name.size()) return false;
+  const std::string_view left = name.substr(0, before + 1);
+  return left.ends_with("·fn_") || left.ends_with("+0x");
+}
+
 // Of code in files: "[inode 12+0x34]", "[pcre2 jit]", "[library.so+0x34]".
 NoName WhyNative(std::string_view name) {
   if (name.starts_with("[inode ")) return NoName::kFileGone;
@@ -45,7 +54,8 @@ std::string Printable(std::string_view command) {
 
 NoName WhyUnnamed(std::string_view type, std::string_view name) {
   if (type == "abort-marker") return WhyMarker(name);
-  const bool is_placeholder = name.empty() || (name.starts_with('[') && name.ends_with(']'));
+  const bool is_placeholder = name.empty() || (name.starts_with('[') && name.ends_with(']')) ||
+                              (type == "native" && IsPlace(name));
   if (!is_placeholder) return NoName::kNamed;
   if (type == "kernel") return NoName::kKernel;
   if (type == "native") return WhyNative(name);

@@ -175,6 +175,85 @@ TEST(BatchBuilder, WritesTheResourceOfAProcess) {
                   Pair("service.version", "2")));
 }
 
+TEST(BatchBuilder, LeavesOutWhatItIsToldAndJoinsWhatIsAlikeThen) {
+  BatchBuilder batch({.left_out = {"process.pid", "thread.id", "service.version"}});
+  const int32_t frame = batch.DefineFrame(Key(1), Python("a"));
+  const std::vector<int32_t> frames = {frame};
+  for (const uint32_t pid : {1u, 2u, 3u}) {
+    const ProcessId id{.pid = pid, .exec_id = 1, .start_time_ns = 7};
+    EXPECT_TRUE(batch.NeedsProcess(id));
+    batch.DefineProcess(id, {.pid = pid,
+                             .command = pid == 3 ? "other" : "same",
+                             .extra = {{"service.version", std::to_string(pid)}}});
+    EXPECT_FALSE(batch.NeedsProcess(id));
+    batch.AddSample({.process = id,
+                     .frames = frames,
+                     .time_unix_ns = kStart,
+                     .count = 1,
+                     .tid = 10 + pid,
+                     .thread_name = "worker"});
+  }
+  const DecodedBatch decoded = SealAndDecode(std::move(batch));
+  ASSERT_EQ(decoded.resources.size(), 2u);
+  EXPECT_EQ(decoded.resources[0].Find("process.command"), "same");
+  EXPECT_EQ(decoded.resources[0].Find("process.pid"), "");
+  EXPECT_EQ(decoded.resources[0].Find("service.version"), "");
+  ASSERT_EQ(decoded.samples.size(), 2u);
+  EXPECT_EQ(decoded.samples[0].count, 2);
+  EXPECT_EQ(decoded.samples[0].tid, 0);
+  EXPECT_EQ(decoded.samples[0].thread_name, "worker");
+}
+
+TEST(BatchBuilder, NamesTheUnnamedOnlyWhereThatIsWanted) {
+  for (const bool wanted : {false, true}) {
+    BatchBuilder batch({.name_unnamed = wanted});
+    batch.DefineMapping(
+        7, {.start = 0x1000, .limit = 0x9000, .path = "/usr/bin/redis-check-rdb", .htlhash = "00"});
+    const FrameKey key = FrameKey::Make(FrameType::kNative, 7, 0x1234);
+    const FrameKey late = FrameKey::Make(FrameType::kNative, 7, 0x5678);
+    const FrameKey begun = FrameKey::Make(FrameType::kNative, 7, 0x3456);
+    const FrameKey named = FrameKey::Make(FrameType::kNative, 7, 0x2000);
+    const std::vector<int32_t> frames = {
+        batch.DefineFrame(key, {FrameType::kNative, 7, 0x1234, {}}),
+        batch.DeferFrame(late, {FrameType::kNative, 7, 0x5678, {}}),
+        batch.DefineFrame(named, {FrameType::kNative, 7, 0x2000, {{.function = "main"}}}),
+        batch.DefineFrame(begun, {FrameType::kNative, 7, 0x3456, {}, 0x3400})};
+    batch.CompleteFrame(frames[1], {}, 1 << 20);
+    AddOne(&batch, frames);
+    const DecodedBatch decoded = SealAndDecode(std::move(batch));
+    const std::vector<int32_t>& stack = decoded.samples.at(0).frames;
+    const auto name = [&](size_t i) {
+      const auto& lines = decoded.frames.at(static_cast<size_t>(stack.at(i))).lines;
+      return lines.empty() ? std::string() : lines[0].function;
+    };
+    EXPECT_EQ(name(0), wanted ? "redis-check-rdb+0x1234" : "");
+    EXPECT_EQ(name(1), wanted ? "redis-check-rdb+0x5678" : "");
+    EXPECT_EQ(name(2), "main");
+    EXPECT_EQ(name(3), wanted ? "redis-check-rdb·fn_3400" : "");
+    EXPECT_EQ(decoded.frames.at(static_cast<size_t>(stack[0])).address, 0x1234u);
+  }
+}
+
+TEST(BatchBuilder, ARollbackTakesAJoinedProcessBack) {
+  const ProcessId one{.pid = 1}, two{.pid = 2};
+  BatchBuilder batch({.left_out = {"process.pid"}});
+  const std::vector<int32_t> frames = {batch.DefineFrame(Key(1), Python("a"))};
+  const auto add = [&](const ProcessId& id) {
+    batch.DefineProcess(id, {.pid = id.pid, .command = "same"});
+    batch.AddSample({.process = id, .frames = frames, .time_unix_ns = kStart, .count = 1});
+  };
+  add(one);
+  batch.Mark();
+  const size_t bytes = batch.encoded_bytes();
+  add(two);
+  batch.Rollback();
+  EXPECT_EQ(batch.encoded_bytes(), bytes);
+  EXPECT_FALSE(batch.NeedsProcess(one));
+  EXPECT_TRUE(batch.NeedsProcess(two));
+  add(two);
+  EXPECT_EQ(SealAndDecode(std::move(batch)).samples.at(0).count, 2);
+}
+
 class EventReplay : public testing::TestWithParam<bool> {};
 
 // A batch ends with its seal, so each length that is sealed is built again from the same events.

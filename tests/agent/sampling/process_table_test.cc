@@ -257,6 +257,39 @@ TEST_F(ProcessTableTest, AContextStandsAboveTheUnitAndOutlivesItsProcess) {
   EXPECT_EQ(table_.Describe(next, "me", 0).service_name, "unit");
 }
 
+// A leader may rename itself after the exec, as node does.
+TEST_F(ProcessTableTest, AServiceWithoutANameIsCalledAsItsProgramWasAtExec) {
+  Take(Id(1), {.type = RECORD_EXEC,
+               .path = "/usr/bin/redis-check-rdb",
+               .cgroup = "/user.slice",
+               .command = "redis-server"});
+  EXPECT_EQ(table_.Describe(Id(1), "MainThread", 0).service_name, "redis-server");
+  Fork(Id(1), Id(2));
+  EXPECT_EQ(table_.Describe(Id(2), "worker", 0).service_name, "redis-server");
+  Take(Id(3), {.type = RECORD_EXISTING, .flags = PROCESS_KERNEL_THREAD, .cgroup = "/"});
+  EXPECT_EQ(table_.Describe(Id(3), "kworker/3:1", 0).service_name, "kernel");
+}
+
+// This test was there before its table, so nobody saw its exec; its memory knows how it was called.
+TEST_F(ProcessTableTest, AProcessThatWasThereBeforeIsCalledAsItsMemorySays) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  const ProcessId self{.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)};
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe");
+  Existing(self, path);
+  EXPECT_EQ(table_.Describe(self, "other", 0).service_name, path.substr(path.rfind('/') + 1));
+}
+
+TEST_F(ProcessTableTest, SourcesOfAServicesNameCanBeChosen) {
+  ProcessTable table(4, {ServiceNameSource::kCommand, ServiceNameSource::kSystemd});
+  const RecordBytes bytes = MakeEvent({.type = RECORD_EXEC,
+                                       .path = "/bin/app",
+                                       .cgroup = "/system.slice/unit.service",
+                                       .command = "app"},
+                                      KeyOf(Id(1)), time_ns_);
+  table.Take(std::get<ProcessEvent>(*DecodeRecord(bytes.bytes())));
+  EXPECT_EQ(table.Describe(Id(1), "x", 0).service_name, "app");
+}
+
 TEST_F(ProcessTableTest, NamesThatWereCutAreNotBelieved) {
   Take(Id(1),
        {.type = RECORD_EXEC, .flags = PROCESS_NAMES_CUT, .path = "/half/path", .cgroup = "/"});

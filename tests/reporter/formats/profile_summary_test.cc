@@ -54,6 +54,10 @@ TEST(ProfileSummary, PlaceholdersAreNoNames) {
   } kFrames[] = {
       {"native", "", NoName::kStripped},
       {"native", "[gzip+0x4330]", NoName::kStripped},
+      {"native", "[gzip·fn_4330]", NoName::kStripped},
+      {"native", "gzip·fn_4330", NoName::kStripped},  // By `name-unnamed`.
+      {"native", "gzip+0x4330", NoName::kStripped},
+      {"native", "fade", NoName::kNamed},
       {"native", "[inode 12+0x34]", NoName::kFileGone},
       {"native", "[pcre2 jit]", NoName::kJit},
       {"native", "main", NoName::kNamed},
