@@ -201,7 +201,10 @@ int RunRecord(const RecordSettings& settings) {
   progress.Clear();
   if (!status.ok()) return Fail(status);
   for (const std::string& warning : made.session->warnings()) SayWarning(warning);
-  if (StopRequested()) return kExitSignal + SeenStopSignals().last;  // Nothing is there to write.
+  if (StopRequested()) {
+    SayError("ended before it began to sample; nothing is written");
+    return kExitSignal + SeenStopSignals().last;
+  }
   if (has_program) {
     if (absl::Status released = made.child->Release(); !released.ok()) {
       SayError(std::string(released.message()));

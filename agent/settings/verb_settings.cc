@@ -167,7 +167,8 @@ absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, Comma
                       output, WhyNoOutput(output), OutputEndings()));
     convert.outputs.push_back({output, *format});
   }
-  if (OnCommandLine(flags, "output"))  // What a file or a variable says is record's.
+  // OUT replaces what a file or a variable says; a flag stands beside it.
+  if (convert.outputs.empty() || OnCommandLine(flags, "output"))
     std::ranges::move(values.record.outputs, std::back_inserter(convert.outputs));
   if (convert.outputs.empty())
     return absl::InvalidArgumentError("convert needs OUT, or -o OUT (see stackray convert --help)");

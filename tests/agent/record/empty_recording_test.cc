@@ -21,6 +21,7 @@ TEST(WhyEmpty, ACommandThatIsShorterThanAPeriod) {
   EXPECT_THAT(WhyEmpty(facts),
               AllOf(HasSubstr("true ended after 4 ms"), HasSubstr("10.1 ms"), HasSubstr("-F 999")));
   facts.frequency_hz = 999;
+  facts.seconds = 0.002;
   EXPECT_THAT(WhyEmpty(facts), AllOf(HasSubstr("every 1 ms"), Not(HasSubstr("-F"))));
   facts.seconds = 60;
   EXPECT_THAT(WhyEmpty(facts), AllOf(HasSubstr("true was not on a CPU"), HasSubstr("60.00 s")));

@@ -31,7 +31,8 @@ std::string MetricsListen(const CommandLine& line) {
 }
 std::string Outputs(const CommandLine& line) {
   std::string text;
-  for (const OutputFile& output : Record(line)->outputs)
+  const auto* convert = std::get_if<ConvertSettings>(&line.verb);
+  for (const OutputFile& output : convert ? convert->outputs : Record(line)->outputs)
     text += fmt::format("{}={} ", output.path, static_cast<int>(output.format));
   return text;
 }

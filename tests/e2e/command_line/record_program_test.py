@@ -109,12 +109,12 @@ class RecordProgram(SamplingCase):
         with self.assertRaises(subprocess.TimeoutExpired):
             process.wait(timeout=1)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
-        self.assertEqual(process.returncode, 130, errors)
+        self.assertEqual(process.wait(timeout=10), 130)
         with open(self.path("started"), encoding="utf-8") as file:
             pid = int(file.read())
+        os.kill(pid, signal.SIGKILL)  # It was left running, with our pipes.
+        _, errors = process.communicate(timeout=10)
         self.assertIn(f"python3 (pid {pid}) still runs\n", errors)
-        os.kill(pid, signal.SIGKILL)  # It was left running.
 
     def test_a_time_that_is_over_before_the_command(self):
         begun = time.monotonic()

@@ -11,6 +11,7 @@ import unittest
 
 STACKRAY = os.environ.get("STACKRAY_BINARY", "build/stackray")
 SPIN = "while :; do :; done"
+EVENT_HOOKS = 4
 
 
 def run(*arguments, prefix=(), timeout=60, **options):
@@ -89,7 +90,7 @@ def end_process(process):
 
 
 def wait_until_sampling(process, seconds=15):
-    """Perf events are open once the clocks run."""
+    """The hooks of fork, exec, exit and cgroups are attached right before the clocks run."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         with contextlib.suppress(OSError):
@@ -98,7 +99,7 @@ def wait_until_sampling(process, seconds=15):
             for link in links:
                 with contextlib.suppress(OSError):
                     names.append(os.readlink(f"/proc/{process.pid}/fd/{link}"))
-            if any("perf_event" in name for name in names):
+            if sum("bpf_link" in name for name in names) >= EVENT_HOOKS:
                 time.sleep(0.3)
                 return
         time.sleep(0.02)
