@@ -181,36 +181,19 @@ absl::Status Start(Made& made) {
   return made.session->Start();
 }
 
-}  // namespace
-
-int RunRecord(const RecordSettings& settings) {
-  const bool has_program = settings.target.kind == TargetKind::kProgram;
-  if (has_program) {
-    if (absl::Status status = CheckProgram(settings.target.program.front()); !status.ok()) {
-      SayError(std::string(status.message()));
-      return ExitCodeOfExec(status);
-    }
-  }
-  Made made;
-  Progress progress(settings);
-  if (absl::Status status = MakeProgram(settings, made); !status.ok()) return Fail(status);
+// All that can fail before the first sample.
+absl::Status Prepare(const RecordSettings& settings, Progress& progress, Made& made) {
+  if (absl::Status status = MakeProgram(settings, made); !status.ok()) return status;
   progress.Loading();
   absl::Status status = MakeSession(settings, made);
   if (status.ok()) status = MakeOutputs(settings, made);
   if (status.ok()) status = Start(made);
   progress.Clear();
-  if (!status.ok()) return Fail(status);
-  for (const std::string& warning : made.session->warnings()) SayWarning(warning);
-  if (StopRequested()) {
-    SayError("ended before it began to sample; nothing is written");
-    return kExitSignal + SeenStopSignals().last;
-  }
-  if (has_program) {
-    if (absl::Status released = made.child->Release(); !released.ok()) {
-      SayError(std::string(released.message()));
-      return ExitCodeOfExec(released);
-    }
-  }
+  return status;
+}
+
+// Samples, writes, and waits for CMD. Returns the exit code.
+int Sample(const RecordSettings& settings, Progress& progress, Made& made) {
   Recording recording(settings, *made.session, made.program.get(), progress);
   const int64_t start_unix_ns = static_cast<int64_t>(BootTimeNs()) + WallOffsetNs();
   recording.Run();
@@ -218,14 +201,41 @@ int RunRecord(const RecordSettings& settings) {
   made.outputs->SetTime(start_unix_ns, start_unix_ns + elapsed_ns);
   if (!made.batch_status.ok())
     SayError("a batch was damaged: " + std::string(made.batch_status.message()));
-  const bool ended = has_program ? made.child->Poll().has_value()
-                                 : AllTargetsEnded(settings.target, made.session->sampler());
+  const bool ended = made.child != nullptr
+                         ? made.child->Poll().has_value()
+                         : AllTargetsEnded(settings.target, made.session->sampler());
   const int written =
       WriteResults(*made.outputs, ReasonOfEmptiness(settings, made.outputs->summary(),
                                                     static_cast<double>(elapsed_ns) / 1e9, ended));
   made.session.reset();
-  const int exit_code = has_program ? made.program->WaitForEnd() : 0;
+  const int exit_code = made.program != nullptr ? made.program->WaitForEnd() : 0;
   return exit_code != 0 ? exit_code : written;
+}
+
+}  // namespace
+
+int RunRecord(const RecordSettings& settings) {
+  if (settings.target.kind == TargetKind::kProgram) {
+    if (absl::Status status = CheckProgram(settings.target.program.front()); !status.ok()) {
+      SayError(std::string(status.message()));
+      return ExitCodeOfExec(status);
+    }
+  }
+  Made made;
+  Progress progress(settings);
+  if (absl::Status status = Prepare(settings, progress, made); !status.ok()) return Fail(status);
+  for (const std::string& warning : made.session->warnings()) SayWarning(warning);
+  if (StopRequested()) {
+    SayError("ended before it began to sample; nothing is written");
+    return kExitSignal + SeenStopSignals().last;
+  }
+  if (made.child != nullptr) {
+    if (absl::Status released = made.child->Release(); !released.ok()) {
+      SayError(std::string(released.message()));
+      return ExitCodeOfExec(released);
+    }
+  }
+  return Sample(settings, progress, made);
 }
 
 }  // namespace stackray
