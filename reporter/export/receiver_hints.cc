@@ -33,12 +33,11 @@ std::string LinkHint(const ReceiverSettings& settings, std::string_view original
            "OTEL_EXPORTER_OTLP_CERTIFICATE)";
   if (HasAny(text, {"wrong_version_number", "wrong version number"}))
     return " (the receiver speaks no TLS there: write the endpoint with http://)";
-  if (HasAny(text, {"connection refused", "couldn't connect", "failed to connect"}) &&
-      !HasAny(text, {"handshake", "reset by peer"}))
-    return " (nothing listens there; OTLP's usual ports are 4317 for gRPC and 4318 for HTTP)";
   const bool is_cut = HasAny(text, {"socket closed", "reset by peer", "broken pipe", "getpeername",
                                     "empty reply", "certificate required", "handshake",
                                     "unexpected eof", "connection closed", "recv failure"});
+  if (!is_cut && HasAny(text, {"connection refused", "couldn't connect", "failed to connect"}))
+    return " (nothing listens there; OTLP's usual ports are 4317 for gRPC and 4318 for HTTP)";
   if (!is_cut) return "";
   if (settings.endpoint.tls)
     return std::string(settings.client_certificate_file.empty() ? kClientCertificateHint
