@@ -69,7 +69,7 @@ TEST(ServiceName, ACommandIsWhatTheProgramWasCalled) {
   EXPECT_EQ(CommandName("gunicorn", "", "/usr/bin/python3.11"), "gunicorn");
   // The kernel keeps 15 bytes.
   EXPECT_EQ(CommandName("a-rather-long-n", "", "/bin/a-rather-long-name"), "a-rather-long-name");
-  EXPECT_EQ(CommandName("a-rather-long-n", "a-rather-long-link", "/bin/x"), "a-rather-long-link");
+  EXPECT_EQ(CommandName("a-rather-long-l", "a-rather-long-link", "/bin/x"), "a-rather-long-link");
   EXPECT_EQ(CommandName("a-rather-long-n", "", "/bin/x"), "a-rather-long-n");
 }
 
