@@ -63,6 +63,24 @@ static __always_inline int read_go_thread(struct scratch *s, const struct unwind
 }
 #endif
 
+/* A call of C by the race detector (or a sanitizer, before Go 1.21) has the caller's stack pointer in a register that C keeps. Frames
+ * without tables lie between, so it is believed only where everything agrees: the called C code began where g0's stack ended, and the
+ * running goroutine's stack holds the caller's frame; or the caller was on this very stack, which was only aligned. */
+static __always_inline int leave_go_detector(struct scratch *s, const struct unwind_rule *rule)
+{
+	u64 sp = s->regs.r[UNWIND_SP], kept = s->regs.r[UNWIND_KEPT_BY_C], m, g, sched_sp, bounds[2];
+
+	if (!(s->regs.known & 1u << UNWIND_KEPT_BY_C) || kept & 7)
+		return END_UNSUPPORTED_RULE;
+	s->go_sp = kept;
+	if (kept - sp < 16)
+		return END_NONE;
+	if (read_go_thread(s, rule, &m) || read_go(s, &g, m + GO_G0) || read_go(s, &sched_sp, g + GO_SCHED_SP) ||
+	    read_go(s, &g, m + (s64)rule->cfa_add) || env_read(s, bounds, sizeof(bounds), g))
+		return END_READ_FAULT;
+	return (sched_sp ^ sp) >> 4 || kept < bounds[0] || kept >= bounds[1] ? END_UNSUPPORTED_RULE : END_NONE;
+}
+
 /* s->go_sp := the stack pointer on the other stack; s->go_g := the goroutine, where it is the goroutine's. */
 static __always_inline int find_go_stack(struct scratch *s)
 {
@@ -71,6 +89,8 @@ static __always_inline int find_go_stack(struct scratch *s)
 
 	if (rule->cfa_kind == CFA_GO_CALL)
 		return leave_go_call(s, rule);
+	if (rule->cfa_kind == CFA_GO_KEPT)
+		return leave_go_detector(s, rule);
 	if (read_go_thread(s, rule, &m))
 		return END_READ_FAULT;
 	if (rule->cfa_kind == CFA_GO_CALLBACK) {

@@ -112,7 +112,7 @@ static __always_inline void mark_exact(struct scratch *s)
 #define KEPT_IN(rule) ((u32)(rule)->rbx_offset)
 #include "bpf/native_arm64.h"
 #else
-#define KEPT_IN(rule) UNWIND_KEPT
+#define KEPT_IN(rule) ((rule)->keeps_r12 ? UNWIND_KEPT_BY_C : UNWIND_KEPT)
 #define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
 #include "bpf/native_x86_64.h"
 #include "bpf/made_code.h"
@@ -154,8 +154,8 @@ static __always_inline int evaluate(struct scratch *s, u32 kind, u32 reg, s32 of
 static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
-	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = s->regs.r[UNWIND_KEPT];
-	u32 rbx_bit = 1u << UNWIND_KEPT, known = 0;
+	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = 0;
+	u32 rbx_bit = rule->keeps_r12 ? 1u << UNWIND_KEPT_BY_C : 1u << UNWIND_KEPT, known = 0;
 	int end;
 
 	if (rule->ra_kind == VALUE_UNDEFINED || (rule->guessed && is_made_by_hand(s)))
@@ -210,7 +210,10 @@ static __always_inline int step_rule(struct scratch *s)
 	}
 #endif
 	enter_caller(s, pc, cfa, rbp);
-	s->regs.r[UNWIND_KEPT] = rbx;
+	if (known & rbx_bit && rule->keeps_r12)
+		s->regs.r[UNWIND_KEPT_BY_C] = rbx;
+	else if (known & rbx_bit)
+		s->regs.r[UNWIND_KEPT] = rbx;
 	s->regs.known |= known;
 	s->regs.exact_pc = rule->signal_frame;
 	if (rule->guessed)

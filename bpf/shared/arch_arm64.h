@@ -13,6 +13,7 @@
 #define RED_ZONE_BYTES 0 /* none: what lies below sp is nobody's (AAPCS64, "The Stack") */
 #define RETURN_SLOT_BYTES 0 /* a call leaves the stack pointer as it is */
 #define UNWIND_KEPT UNWIND_LR /* what a rule may say beside them */
+#define UNWIND_KEPT_BY_C UNWIND_KEPT
 struct unwind_registers {
 	u64 pc;
 	u64 r[UNWIND_REGISTERS];

@@ -14,7 +14,8 @@
  * compilers leave a register's place in the table when they have taken it from there. */
 #define RED_ZONE_BYTES 128
 #define RETURN_SLOT_BYTES 8 /* from where a return address lies to the caller's stack pointer */
-#define UNWIND_KEPT 3 /* rbx: what a rule may say beside them */
+#define UNWIND_KEPT 3 /* rbx: what a rule may say beside them, */
+#define UNWIND_KEPT_BY_C 12 /* or r12 (unwind_rule.keeps_r12) */
 struct unwind_registers {
 	u64 pc;
 	u64 r[UNWIND_REGISTERS];

@@ -95,8 +95,9 @@ enum cfa_kind {
 	CFA_GO_GOROUTINE = 3, /* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: below */
 	CFA_GO_CALLBACK = 4,  /* g.m->g0->sched.sp, or what the last such frame has saved there. g's place: below */
 	CFA_GO_CALL = 5, /* *(rsp + rbx_offset)'s stack.hi - *(rsp + cfa_add); the latter alone where the former is 0 */
+	CFA_GO_KEPT = 6, /* r12, which the called C code keeps; the goroutine's stack has to hold it. cfa_add, g's place: as kind 3 */
 };
-/* Where a thread's g is, of the first two: cfa_register. */
+/* Where a thread's g is, of kinds 3, 4 and 6: cfa_register. */
 enum go_thread_kind {
 	GO_THREAD_FIXED = 0, /* at the thread pointer + rbx_offset */
 	GO_THREAD_SLOT = 1,  /* at the thread pointer + *(where the mapped file's byte rbx_offset would be) */
@@ -126,7 +127,8 @@ struct unwind_rule {
 	s32 rbx_offset;
 	u8 guessed;      /* 1: from instructions, no compiler says so (SAMPLE_GUESSED) */
 	u8 cfa_index;    /* of CFA_DEREF: a register's number + 1 (OpenSSL's bn_mul_mont has rsp saved above a number of words), 0: none */
-	u16 reserved;    /* zero */
+	u8 keeps_r12;    /* x86-64: rbx_kind and rbx_offset are of r12, which Go's race detector is called with */
+	u8 reserved;     /* zero */
 };
 static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
 

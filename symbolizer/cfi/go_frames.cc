@@ -15,6 +15,8 @@ constexpr int64_t kPageBudget = 1 << 20;
 constexpr size_t kMaxDepths = 1 << 14;
 constexpr uint64_t kMaxSpecialBytes = 4096;  // Of a function whose instructions are looked at.
 constexpr size_t kMaxNameBytes = 64;
+constexpr std::string_view kDetectorName = "runtime.racecallbackthunk";
+constexpr uint64_t kScannedAtOnce = 64 << 10;
 constexpr uint64_t kNeighbours = 160;  // Around systemstack all of asm_amd64.s, on either side.
 constexpr int32_t kMaxDepth = 1 << 30;
 constexpr uint8_t kReturnOfVfork = 12;
@@ -275,7 +277,7 @@ void GoFrames::AppendFunction(uint64_t number, const Function& function, const P
                                  .begins_program = holds_entry,
                                  .program_begins_in_go = program_entry_ != 0};
   const std::optional<GoRuntime> runtime =
-      NeedsGoRuntime(name) ? RuntimeNear(number, piece) : std::nullopt;
+      NeedsGoRuntime(described) ? RuntimeNear(number, piece) : std::nullopt;
   const uint64_t size = function.end - function.entry;
   const GoRuntime* known_runtime = runtime ? &*runtime : nullptr;
   const std::vector<GoOverride> overrides =
@@ -320,6 +322,24 @@ absl::Status GoFrames::AppendRows(const Piece& piece, RuleEncoder* encoder, Page
   for (const Overwrite& overwrite : overwrites_)
     rows->Overwrite(overwrite.begin, overwrite.end, overwrite.code);
   return ReadStatus();
+}
+
+bool GoFrames::HasRaceDetector() {
+  if (has_race_detector_) return *has_race_detector_;
+  has_race_detector_ = false;
+  const uint64_t begin = std::min(layout_.names.offset, source_.size_bytes());
+  const uint64_t size = std::min(layout_.names.size_bytes, source_.size_bytes() - begin);
+  std::vector<uint8_t> bytes;
+  for (uint64_t at = 0; at < size; at += kScannedAtOnce) {
+    // A name may lie across two pieces.
+    bytes.resize(std::min(size - at, kScannedAtOnce + kDetectorName.size()));
+    if (!source_.ReadAt(begin + at, bytes).ok()) break;
+    const std::string_view names(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (names.find(kDetectorName) == std::string_view::npos) continue;
+    has_race_detector_ = true;
+    break;
+  }
+  return *has_race_detector_;
 }
 
 absl::Status GoFrames::ReadStatus() const {

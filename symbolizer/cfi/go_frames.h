@@ -43,6 +43,10 @@ class GoFrames {
   // stack sizes have none. Errors: Unavailable, OutOfRange (the file cannot be read any more).
   absl::Status AppendRows(const Piece& piece, RuleEncoder* encoder, PageRows* rows);
 
+  // Was the program built with the race detector, whose C code is called with the caller's stack pointer in r12? Reads all names at
+  // the first call, so it is asked where there is C code. False where they cannot be read.
+  bool HasRaceDetector();
+
   size_t memory_bytes() const;
 
  private:
@@ -74,6 +78,7 @@ class GoFrames {
   ByteWindows functions_, values_, names_;
   const uint64_t program_entry_;  // 0: it is not in Go's code.
   std::optional<GoRuntime> runtime_;
+  std::optional<bool> has_race_detector_;
   struct Overwrite {
     uint32_t begin, end;
     u16 code;

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "symbolizer/cfi/go_override_finder.h"
+#include "symbolizer/cfi/instruction_look.h"
 #include "symbolizer/cfi/machine.h"
+#include "symbolizer/cfi/x86_64_gaps.h"
 #include "symbolizer/cfi/x86_instruction.h"
 
 namespace stackray::cfi {
@@ -149,6 +151,10 @@ unwind_rule ReturnBelow(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offs
   return rule;
 }
 
+bool IsDetectorsCall(std::string_view name) {
+  return name == "racecall" || name == "msancall" || name == "asancall";
+}
+
 // The overrides of one function.
 class Finder : private GoOverrideFinder {
  public:
@@ -181,8 +187,12 @@ class Finder : private GoOverrideFinder {
       CallsC();
     else if (name == "gogo" || name == "runtime.gogo")
       Resumes();
+    else if (name == "runtime.racecallbackthunk")
+      CalledByDetector();
     else if (function_.writes_sp && function_.saves_rbp)
       ByFramePointer();
+    else if (function_.writes_sp && IsDetectorsCall(name))
+      CallsDetector();
     return std::move(found_);
   }
 
@@ -313,6 +323,37 @@ class Finder : private GoOverrideFinder {
     Rule(loaded_at, size(), rule);
   }
 
+  // Calls C without cgo's care: rsp is in r12 meanwhile, and its own frame, if there is one, is not on the new stack. From Go 1.21 on
+  // those without NOFRAME have a frame record, and are left by that.
+  void CallsDetector() {
+    if (writes_.size() < 2) return;
+    const auto copy = std::ranges::find_if(steps_, [](const Step& step) {
+      return step.move && step.move->opcode == kStore && !step.move->is_memory &&
+             step.move->reg == kRsp && step.move->base == kRegisterR12;
+    });
+    const Step& back = *writes_.back();
+    if (copy == steps_.end() || copy->at >= writes_[0]->at || back.move->is_memory ||
+        back.move->reg != kRegisterR12)
+      return Special(writes_[0]->end, size(), SPECIAL_UNSUPPORTED);
+    unwind_rule rule = ReturnBelow(CFA_GO_KEPT, 0, Offset(copy->at), false);
+    if (!SetThread(&rule)) return Special(writes_[0]->end, back.end, SPECIAL_UNSUPPORTED);
+    rule.cfa_add = runtime_->curg_offset;
+    Rule(writes_[0]->end, back.end, rule);
+  }
+
+  // Follows C's conventions: it saves rbp and r12, which the detector's call needs.
+  void CalledByDetector() {
+    const std::vector<LookedRow> rows =
+        LookAtInstructions(function_.bytes, function_.address, {.follows_r12 = true});
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const uint64_t begin = rows[i].address - function_.address;
+      const uint64_t end = i + 1 < rows.size() ? rows[i + 1].address - function_.address : size();
+      const LookedFrame::Kind kind = rows[i].frame.kind;
+      if (kind == LookedFrame::Kind::kRsp || kind == LookedFrame::Kind::kRbp)
+        Rule(begin, end, RuleOf(rows[i].frame, /*keeps_r12=*/true));
+    }
+  }
+
   // A change of rsp that the depths do not have.
   bool IsUnknownChange(const Step& step) const {
     if (WritesSp(step) || step.instruction.stack == StackEffect::kLoseRsp) return true;
@@ -368,9 +409,10 @@ std::optional<GoRuntime> ReadGoRuntime(std::span<const uint8_t> systemstack, uin
   return runtime;
 }
 
-bool NeedsGoRuntime(std::string_view name) {
+bool NeedsGoRuntime(const GoFunctionText& function) {
+  const std::string_view name = function.name;
   return name == "runtime.systemstack" || name == "runtime.morestack" ||
-         name == "runtime.cgocallback";
+         name == "runtime.cgocallback" || (function.writes_sp && IsDetectorsCall(name));
 }
 
 std::vector<GoOverride> FindGoOverrides(const GoFunctionText& function, const GoRuntime* runtime,

@@ -54,7 +54,7 @@ struct GoOverride {
 std::optional<GoRuntime> ReadGoRuntime(std::span<const uint8_t> systemstack, uint64_t address);
 
 // Whether overrides of this function need a GoRuntime.
-bool NeedsGoRuntime(std::string_view name);
+bool NeedsGoRuntime(const GoFunctionText& function);
 
 // `runtime`: nullptr where it is not needed or not known, and then such functions keep what the depths say.
 // `slot_base`: the ELF address of the file's byte 0, as far as the text's segment goes.

@@ -335,8 +335,11 @@ class Look {
       else if (const size_t way_out = WayOutBytes(i); way_out > 0)
         append_special(address, way_out, LookedFrame::Kind::kOutermost);
       LookedFrame frame = step.reached ? FrameOf(step.state) : LookedFrame{};
-      if (next_ahead != ahead.cend() && next_ahead->address == address)
+      if (!hints_.follows_r12) frame.r12_words_below_cfa = 0;
+      if (next_ahead != ahead.cend() && next_ahead->address == address) {
         frame = (next_ahead++)->frame;
+        if (hints_.follows_r12) frame.r12_words_below_cfa = LookedFrame::kUnknownR12;
+      }
       if (address >= special_end) append(address, frame);
       if (!ChangesStacks(step)) continue;
       const size_t behind = step.at + step.instruction.length;

@@ -27,9 +27,12 @@ struct LookedFrame {
   int32_t cfa_offset = 0;
   int32_t rbp_below_cfa = 0;  // The caller's rbp is at CFA - this; 0: in rbp.
   int32_t slot_offset = 0;
+  uint16_t r12_words_below_cfa =
+      0;            // As rbp_below_cfa; kUnknownR12. Only where LookHints::follows_r12 asks for it.
   uint8_t reg = 0;  // As instructions number them (rax 0, rcx 1, rdx 2, …).
   bool exact =
       false;  // The caller goes on at a first instruction perhaps, which no call stands before.
+  static constexpr uint16_t kUnknownR12 = 0xffff;
   bool operator==(const LookedFrame&) const = default;
 };
 
@@ -44,6 +47,7 @@ struct LookHints {
   uint64_t entry = 0;  // Where the program begins, which nobody called; 0: not in this file.
   // Where tables end, ascending: behind a return or a call the code there is another function, aligned or not.
   std::span<const uint64_t> table_ends;
+  bool follows_r12 = false;
 };
 
 // Rows of all of `code`, which begins at `address`; ascending, neighbours differ.

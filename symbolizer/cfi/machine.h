@@ -14,6 +14,7 @@ namespace stackray::cfi {
 constexpr uint8_t kRegisterRbx = 3;
 constexpr uint8_t kRegisterRbp = 6;
 constexpr uint8_t kRegisterRsp = 7;
+constexpr uint8_t kRegisterR12 = 12;
 constexpr uint8_t kRegisterRa = 16;
 constexpr uint8_t kRegisterX29 = 29;
 constexpr uint8_t kRegisterX30 = 30;
@@ -23,7 +24,7 @@ constexpr uint8_t kRegisterArm64Sp = 31;
 enum TrackedSlot : uint8_t {
   kSlotRbp,  // arm64: x29.
   kSlotRa,   // arm64: x30.
-  kSlotRbx,  // arm64: none.
+  kSlotRbx,  // arm64: none. In a Go program with the race detector: r12.
   kSlotRsp,  // arm64: sp.
   kTrackedSlots,
   kUntracked = 255
@@ -66,6 +67,8 @@ constexpr std::array<TrackedSlot, Machine::kMaxRegisters> Slots(uint8_t rbp, uin
 
 inline constexpr Machine kX86_64 = {
     .slots = machine_internal::Slots(kRegisterRbp, kRegisterRa, kRegisterRbx, kRegisterRsp)};
+inline constexpr Machine kX86_64KeepsR12 = {
+    .slots = machine_internal::Slots(kRegisterRbp, kRegisterRa, kRegisterR12, kRegisterRsp)};
 inline constexpr Machine kArm64 = {
     .elf_machine = EM_AARCH64,
     .general_registers = 32,

@@ -66,6 +66,12 @@ UnwindTables::Builder::Builder(const ByteSource& source, const cfi::FrameSection
       functions_(std::move(functions)),
       encoder_(*section.region.machine) {}
 
+void UnwindTables::Builder::KeepR12() {
+  section_.region.machine = &cfi::kX86_64KeepsR12;
+  encoder_.KeepR12();
+  if (more_ != nullptr) more_->KeepR12();
+}
+
 PageRange UnwindTables::Builder::pages() const {
   uint64_t last = 0;
   for (const Code& code : code_) last = std::max(last, (code.file_end - 1) >> PAGE_TEXT_SHIFT);
@@ -83,6 +89,8 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
     cfi::PageRows rows;
     if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
     if (IsFull(rows, page)) return cfi::EncodePage(rows.rows(), encoder_.rules());
+    if (!section_.region.machine->is_arm64() && !encoder_.keeps_r12() && go_->HasRaceDetector())
+      KeepR12();
   }
   if (absl::Status status = CollectRows(page); !status.ok()) return status;
   const absl::StatusOr<bool> filled = FillGaps(page, effort);

@@ -36,6 +36,7 @@ class UnwindTables::Builder {
   Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code,
           std::optional<cfi::Arm64Stubs> stubs, std::vector<uint64_t> functions);
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
+  void KeepR12();                         // The same, before entries are read.
 
   // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
   void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
@@ -93,7 +94,7 @@ class UnwindTables::Builder {
   Result Failure() const;
 
   const ByteSource& source_;
-  const cfi::FrameSection section_;
+  cfi::FrameSection section_;
   const std::vector<Code> code_;
   const std::optional<cfi::Arm64Stubs> stubs_;
   const std::vector<uint64_t> functions_;

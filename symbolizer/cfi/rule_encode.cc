@@ -243,6 +243,7 @@ u16 RuleEncoder::EncodeGeneral(const CfaState& state, bool signal_frame) {
   unwind_rule rule{};
   if (!MakeRule(state, machine_, signal_frame, keep_rbx_, &rule))
     return CODE_SPECIAL(SPECIAL_UNSUPPORTED);
+  if (keeps_r12_ && rule.rbx_kind != VALUE_SAME) rule.keeps_r12 = 1;
   if (signal_frame && !machine_.is_arm64() && IsKernelSignalFrame(rule))
     return CODE_SPECIAL(SPECIAL_SIGNAL);
   return CodeOfRule(rule);

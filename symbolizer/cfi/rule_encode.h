@@ -66,6 +66,9 @@ class RuleEncoder {
   // Every row becomes a rule that says where rbx is, so that a caller whose CFA is in rbx can be
   // left. 32 bytes for each distinct one: for files that are known to need it. x86-64 only.
   void KeepRbx() { keep_rbx_ = true; }
+  // The same with r12 in rbx's place. The machine that the rows are read for is kX86_64KeepsR12 then.
+  void KeepR12() { keep_rbx_ = keeps_r12_ = true; }
+  bool keeps_r12() const { return keeps_r12_; }
 
   // The code of a rule that is there already, or is added: SPECIAL_UNSUPPORTED once the page has
   // PAGE_MAX_RULES.
@@ -88,7 +91,7 @@ class RuleEncoder {
     bool operator()(const unwind_rule& a, const unwind_rule& b) const;
   };
   const Machine& machine_;
-  bool keep_rbx_ = false;
+  bool keep_rbx_ = false, keeps_r12_ = false;
   std::vector<unwind_rule> rules_;
   absl::flat_hash_map<unwind_rule, u16, RuleHash, RuleEqual> index_of_rule_;
 };

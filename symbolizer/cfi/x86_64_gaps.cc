@@ -90,13 +90,7 @@ u16 CodeOf(const LookedFrame& frame, RuleEncoder* encoder) {
     case LookedFrame::Kind::kReg:
     case LookedFrame::Kind::kSlot: break;
   }
-  unwind_rule rule{};
-  SetCfa(frame, &rule);
-  rule.rbp_kind = frame.rbp_below_cfa == 0 ? VALUE_SAME : VALUE_AT_CFA;
-  rule.rbp_offset = -frame.rbp_below_cfa;
-  rule.ra_kind = VALUE_AT_CFA;
-  rule.ra_offset = -8;
-  rule.signal_frame = frame.exact ? 1 : 0;
+  unwind_rule rule = RuleOf(frame, encoder->keeps_r12());
   rule.guessed = 1;
   return encoder->CodeOfRule(rule);
 }
@@ -115,6 +109,21 @@ void AppendGap(const Gap& gap, const GapPiece& piece, std::span<const LookedRow>
 }
 
 }  // namespace
+
+unwind_rule RuleOf(const LookedFrame& frame, bool keeps_r12) {
+  unwind_rule rule{};
+  SetCfa(frame, &rule);
+  rule.rbp_kind = frame.rbp_below_cfa == 0 ? VALUE_SAME : VALUE_AT_CFA;
+  rule.rbp_offset = -frame.rbp_below_cfa;
+  rule.ra_kind = VALUE_AT_CFA;
+  rule.ra_offset = -8;
+  rule.signal_frame = frame.exact ? 1 : 0;
+  if (!keeps_r12 || frame.r12_words_below_cfa == LookedFrame::kUnknownR12) return rule;
+  rule.keeps_r12 = 1;
+  rule.rbx_kind = frame.r12_words_below_cfa == 0 ? VALUE_REGISTER : VALUE_AT_CFA;
+  rule.rbx_offset = -8 * int32_t{frame.r12_words_below_cfa};
+  return rule;
+}
 
 absl::StatusOr<bool> FillX86Gaps(const ByteSource& source, const GapPiece& piece, GapEffort effort,
                                  RuleEncoder* encoder, PageRows* rows) {
@@ -138,9 +147,9 @@ absl::StatusOr<bool> FillX86Gaps(const ByteSource& source, const GapPiece& piece
   const absl::StatusOr<std::vector<uint8_t>> code = Read(source, begin, end);
   if (!code.ok()) return code.status();
   const std::vector<uint64_t> table_ends = TableEnds(gaps, piece);
-  const std::vector<LookedRow> looked =
-      LookAtInstructions(*code, piece.address - (piece.file_offset - begin),
-                         {.entry = piece.entry, .table_ends = table_ends});
+  const std::vector<LookedRow> looked = LookAtInstructions(
+      *code, piece.address - (piece.file_offset - begin),
+      {.entry = piece.entry, .table_ends = table_ends, .follows_r12 = encoder->keeps_r12()});
   PageRows found;
   for (const Gap& gap : gaps) AppendGap(gap, piece, looked, encoder, &found);
   rows->FillFrom(found.rows());

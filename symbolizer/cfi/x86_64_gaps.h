@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "symbolizer/byte_source.h"
+#include "symbolizer/cfi/instruction_look.h"
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
 
@@ -26,6 +27,9 @@ struct GapPiece {
 
 // kLargeOnly: less than 1 KiB of such code is not worth the look.
 enum class GapEffort { kAll, kLargeOnly };
+
+// The rule of a frame that has a CFA (kRsp, kRbp, kReg, kSlot), with r12's place where it is asked for. Not marked as a guess.
+unwind_rule RuleOf(const LookedFrame& frame, bool keeps_r12);
 
 // Gives rows to such code where `rows` has none. False: it is not worth it, nothing was done. Errors: Unavailable, OutOfRange
 // (the file cannot be read any more).

@@ -98,10 +98,37 @@ void Apply(const X86Instruction& instruction, X86FrameState* state) {
   }
 }
 
+constexpr uint8_t kR12 = 12;
+
+// Where r12 is saved now, if the instruction saves it, else 0. `state` is what the instruction has left.
+int64_t SavesR12At(const X86Instruction& instruction, const X86FrameState& state) {
+  if (instruction.reg != kR12 || !state.rsp_known) return 0;
+  if (instruction.stack == StackEffect::kMoveRsp && instruction.value < 0) return state.rsp;
+  if (instruction.stack == StackEffect::kStoreReg) return state.rsp - instruction.value;
+  return 0;
+}
+
+// A function saves r12 before it writes it, and loads it from there before it returns.
+void FollowR12(const X86Instruction& instruction, int32_t rsp_before, X86FrameState* state) {
+  if (const int64_t at = SavesR12At(instruction, *state); at > 0 && state->r12_saved == 0)
+    state->r12_saved = at % 8 == 0 && at / 8 < kLostR12 ? static_cast<uint16_t>(at / 8) : kLostR12;
+  if (instruction.written != kR12) return;
+  const bool is_pop = instruction.stack == StackEffect::kMoveRsp;
+  const int64_t from = rsp_before - (is_pop ? 0 : instruction.value);
+  const bool is_load = is_pop || instruction.stack == StackEffect::kLoadReg;
+  if (is_load && state->r12_saved != 0 && from == int64_t{state->r12_saved} * 8)
+    state->r12_saved = 0;
+  else if (state->r12_saved == 0)
+    state->r12_saved = kLostR12;
+}
+
 }  // namespace
 
 void Follow(const X86Instruction& instruction, X86FrameState* state) {
+  const int32_t rsp_before = state->rsp;
   Apply(instruction, state);
+  if (instruction.reg == kR12 || instruction.written == kR12)
+    FollowR12(instruction, rsp_before, state);
   const bool is_copy = instruction.stack == StackEffect::kCopyRsp;
   if (instruction.written == state->copy && !is_copy) state->copy = X86Instruction::kNoReg;
 }
@@ -117,6 +144,7 @@ LookedFrame FrameOf(const X86FrameState& state) {
     frame.kind = state.stored ? LookedFrame::Kind::kSlot : LookedFrame::Kind::kReg;
     frame.cfa_offset = static_cast<int32_t>(state.copy_rsp);
     frame.rbp_below_cfa = static_cast<int32_t>(state.rbp_saved);
+    frame.r12_words_below_cfa = state.r12_saved;
     if (state.stored)
       frame.slot_offset = static_cast<int32_t>(state.below - state.slot);
     else
@@ -130,6 +158,7 @@ LookedFrame FrameOf(const X86FrameState& state) {
   frame.kind = by_rbp ? LookedFrame::Kind::kRbp : LookedFrame::Kind::kRsp;
   frame.cfa_offset = static_cast<int32_t>(by_rbp ? state.rbp : state.rsp);
   frame.rbp_below_cfa = static_cast<int32_t>(state.rbp_saved);
+  frame.r12_words_below_cfa = state.r12_saved;
   return frame;
 }
 

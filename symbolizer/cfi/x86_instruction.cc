@@ -343,7 +343,7 @@ class Decoder {
 
   void Push(uint8_t reg) {
     if (reg == kRbp) return Stack(StackEffect::kPushRbp);
-    Stack(StackEffect::kMoveRsp, -8);
+    StackReg(StackEffect::kMoveRsp, reg, -8);
   }
   void Pop(uint8_t reg) {
     if (reg == kRbp) return Stack(StackEffect::kPopRbp);

@@ -11,7 +11,7 @@ namespace stackray::cfi {
 
 enum class StackEffect : uint8_t {
   kNone,        // Neither rsp nor rbp changes.
-  kMoveRsp,     // rsp += value.
+  kMoveRsp,     // rsp += value; a push of a register stores `reg` there.
   kPushRbp,     // rsp -= 8, rbp is there.
   kPopRbp,      // rbp is from there, rsp += 8.
   kStoreRbp,    // rbp is at rsp + value.

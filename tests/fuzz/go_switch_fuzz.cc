@@ -13,10 +13,20 @@ namespace {
 
 constexpr uint64_t kAddress = 0x401000;
 constexpr uint8_t kDepthUnit = 8;
-constexpr std::string_view kNames[] = {
-    "runtime.systemstack",  "runtime.morestack", "runtime.cgocallback", "runtime.asmcgocall",
-    "runtime.mcall",        "runtime.clone",     "runtime.gogo",        "runtime.goexit",
-    "runtime.asyncPreempt", "runtime.sigreturn", "runtime.rt0_go",      "runtime.nanotime1"};
+constexpr std::string_view kNames[] = {"runtime.systemstack",
+                                       "runtime.morestack",
+                                       "runtime.cgocallback",
+                                       "runtime.asmcgocall",
+                                       "runtime.mcall",
+                                       "runtime.clone",
+                                       "runtime.gogo",
+                                       "runtime.goexit",
+                                       "runtime.asyncPreempt",
+                                       "runtime.sigreturn",
+                                       "runtime.rt0_go",
+                                       "runtime.nanotime1",
+                                       "racecall",
+                                       "runtime.racecallbackthunk"};
 
 void Check(const std::vector<stackray::cfi::GoOverride>& overrides, uint64_t size) {
   for (const stackray::cfi::GoOverride& override : overrides)

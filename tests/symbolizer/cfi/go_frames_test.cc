@@ -90,6 +90,69 @@ TEST(GoFrames, CountAsDebugFrameOnArm64) {
   CompareWithDebugFrame(STACKRAY_BINARY_DIR "/tests/symbolizer/cfi/go_arm64", EM_AARCH64);
 }
 
+// As Go's assembler writes racecall: rsp into r12, g0's stack from m (r13), and back behind the call.
+constexpr uint8_t kDetectorsCall[] = {0x4d, 0x8b, 0x6e, 0x30,  // mov 0x30(%r14), %r13
+                                      0x49, 0x89, 0xe4,        // mov %rsp, %r12
+                                      0x4d, 0x8b, 0x55, 0x00,  // mov 0(%r13), %r10
+                                      0x4d, 0x39, 0xf2,        // cmp %r14, %r10
+                                      0x74, 0x04,              // je: it is on g0's stack already
+                                      0x49, 0x8b, 0x62, 0x38,  // mov 0x38(%r10), %rsp
+                                      0x48, 0x83, 0xe4, 0xf0,  // and $-16, %rsp
+                                      0xff, 0xd0,              // call *%rax
+                                      0x4c, 0x89, 0xe4,        // mov %r12, %rsp
+                                      0xc3};
+constexpr uint64_t kSwitched = 20, kBack = 29;
+
+TEST(GoFrames, TheDetectorsCallerIsInR12) {
+  const std::vector<cfi::GoDepth> depths = {{0, 0}};
+  const cfi::GoRuntime runtime{.curg_offset = 0xb8, .thread_place = ~uint64_t{7}};
+  std::vector<uint8_t> text(std::begin(kDetectorsCall), std::end(kDetectorsCall));
+  cfi::GoFunctionText function{
+      .name = "racecall", .address = 0x401000, .bytes = text, .depths = depths, .writes_sp = true};
+  ASSERT_TRUE(cfi::NeedsGoRuntime(function));
+  const std::vector<cfi::GoOverride> found = cfi::FindGoOverrides(function, &runtime, 0);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].begin, kSwitched);
+  EXPECT_EQ(found[0].end, kBack);
+  EXPECT_EQ(found[0].rule.cfa_kind, CFA_GO_KEPT);
+  EXPECT_EQ(found[0].rule.cfa_offset, 8);
+  EXPECT_EQ(found[0].rule.cfa_add, 0xb8);
+  EXPECT_EQ(found[0].rule.ra_offset, -8);
+
+  const auto is_cut = [](const std::vector<cfi::GoOverride>& overrides) {
+    return overrides.size() == 1 && overrides[0].is_special &&
+           overrides[0].special == SPECIAL_UNSUPPORTED && overrides[0].begin == kSwitched;
+  };
+  EXPECT_TRUE(is_cut(cfi::FindGoOverrides(function, nullptr, 0)));
+  text[27] = 0x89, text[28] = 0xdc;  // From another register.
+  function.bytes = text;
+  EXPECT_TRUE(is_cut(cfi::FindGoOverrides(function, &runtime, 0)));
+}
+
+TEST(GoFrames, TheDetectorsCallbackSavesR12) {
+  constexpr uint8_t kThunk[] = {0x75, 0x01,                          // jne: the short way
+                                0xc3,                                // ret
+                                0x48, 0x83, 0xec, 0x30,              // sub $0x30, %rsp
+                                0x48, 0x89, 0x6c, 0x24, 0x28,        // mov %rbp, 0x28(%rsp)
+                                0x4c, 0x89, 0x64, 0x24, 0x08,        // mov %r12, 8(%rsp)
+                                0x49, 0xc7, 0xc4, 0,    0,    0, 0,  // mov $0, %r12
+                                0x90};
+  const cfi::GoFunctionText function{
+      .name = "runtime.racecallbackthunk", .address = 0x401000, .bytes = kThunk};
+  const std::vector<cfi::GoOverride> found = cfi::FindGoOverrides(function, nullptr, 0);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front().begin, 0u);
+  EXPECT_EQ(found.front().rule.cfa_offset, 8);
+  EXPECT_EQ(found.front().rule.rbx_kind, VALUE_REGISTER);
+  const unwind_rule& last = found.back().rule;
+  EXPECT_EQ(found.back().end, std::size(kThunk));
+  EXPECT_EQ(last.cfa_offset, 0x38);
+  EXPECT_EQ(last.rbp_offset, -0x10);
+  EXPECT_EQ(last.keeps_r12, 1);
+  EXPECT_EQ(last.rbx_kind, VALUE_AT_CFA);
+  EXPECT_EQ(last.rbx_offset, -0x30);
+}
+
 // Any bytes at all: no override reaches over the function's end.
 TEST(GoFrames, OverridesStayInTheFunction) {
   uint32_t state = 1;
@@ -109,7 +172,8 @@ TEST(GoFrames, OverridesStayInTheFunction) {
     for (const char* name :
          {"runtime.systemstack", "runtime.morestack", "runtime.mcall", "gogo", "runtime.asmcgocall",
           "runtime.cgocallback", "runtime.rt0_go", "runtime.sigpanic", "runtime.goexit",
-          "runtime.clone", "runtime.morestack_noctxt", "other"}) {
+          "runtime.clone", "runtime.morestack_noctxt", "racecall", "runtime.racecallbackthunk",
+          "other"}) {
       const cfi::GoRuntime runtime{.curg_offset = 0xb8, .thread_place = ~uint64_t{7}};
       const cfi::GoFunctionText function{.name = name,
                                          .address = 0x401000,
