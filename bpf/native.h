@@ -103,6 +103,15 @@ static __always_inline void mark_exact(struct scratch *s)
 		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
 }
 
+/* The return address that was appended last was put on the stack by hand, as the outermost one of a coroutine's: nobody called from there,
+ * so there is no such frame. */
+static __always_inline int end_before_frame(struct scratch *s)
+{
+	if (s->word_count > s->first_user_word + 1)
+		s->word_count--;
+	return END_UNDEFINED_RA;
+}
+
 /* Hand-written functions without tables call each other by agreements of their own: the caller of one may keep the stack's
  * former place in a register that any compiler takes for lost. */
 #define AGREED_FRAME_BYTES (1ULL << 20)
@@ -150,16 +159,32 @@ static __always_inline int evaluate(struct scratch *s, u32 kind, u32 reg, s32 of
 	return END_UNSUPPORTED_RULE;
 }
 
+/* Does the stack end here, by the rule in full that s->rule is? END_NONE: it does not. */
+static __always_inline int find_outermost(struct scratch *s, int *in_doubt)
+{
+	int end;
+
+	if (s->rule.ra_kind == VALUE_UNDEFINED)
+		return END_UNDEFINED_RA;
+	if (s->rule.guessed && is_made_by_hand(s))
+		return end_before_frame(s);
+	if (!s->rule.last_call || s->regs.exact_pc)
+		return END_NONE;
+	end = follow_last_call(s, in_doubt);
+	return end == END_UNDEFINED_RA ? end_before_frame(s) : end;
+}
+
 /* A rule in full. */
 static __always_inline int step_rule(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;
 	u64 cfa, pc = 0, rbp = s->regs.r[UNWIND_FP], rbx = 0;
 	u32 rbx_bit = rule->keeps_r12 ? 1u << UNWIND_KEPT_BY_C : 1u << UNWIND_KEPT, known = 0;
-	int end;
+	int end, in_doubt = 0;
 
-	if (rule->ra_kind == VALUE_UNDEFINED || (rule->guessed && is_made_by_hand(s)))
-		return END_UNDEFINED_RA;
+	end = find_outermost(s, &in_doubt);
+	if (end)
+		return end;
 	if (rule->cfa_kind >= CFA_GO_GOROUTINE) {
 		end = env_find_go_stack(s);
 		cfa = s->go_sp;
@@ -193,6 +218,8 @@ static __always_inline int step_rule(struct scratch *s)
 	end = evaluate(s, rule->ra_kind, rule->ra_register, rule->ra_offset, cfa, &pc);
 	if (end)
 		return end;
+	if (in_doubt && !is_behind_call(s, pc))
+		return end_before_frame(s);
 	if (rule->rbx_kind == VALUE_REGISTER) {
 		if (!read_register(s, KEPT_IN(rule), &rbx))
 			known |= rbx_bit;
@@ -218,12 +245,17 @@ static __always_inline int step_rule(struct scratch *s)
 	s->regs.exact_pc = rule->signal_frame;
 	if (rule->guessed)
 		s->flags |= SAMPLE_GUESSED;
+	if (in_doubt)
+		mark_guess(s);
 	return END_NONE;
 }
 
 static __always_inline int step_special(struct scratch *s, u32 special)
 {
+	if (special == SPECIAL_START && !s->regs.exact_pc && !is_signal_return(s))
+		return end_before_frame(s);
 	switch (special) {
+	case SPECIAL_START:
 	case SPECIAL_NONE:
 		return step_without_rules(s);
 	case SPECIAL_END:

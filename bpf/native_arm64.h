@@ -15,6 +15,20 @@ static __always_inline int is_made_by_hand(const struct scratch *s)
 	return 0;
 }
 
+static __always_inline int is_behind_call(const struct scratch *s, u64 pc)
+{
+	(void)s;
+	(void)pc;
+	return 1;
+}
+
+static __always_inline int follow_last_call(const struct scratch *s, int *in_doubt)
+{
+	(void)s;
+	(void)in_doubt;
+	return END_BAD_TABLE; /* x86-64's only */
+}
+
 static __always_inline int is_compact(u32 base)
 {
 	return base <= ARM64_BASE_FP || base == ARM64_BASE_LR_ALONE || base == ARM64_BASE_GO;
@@ -126,11 +140,16 @@ static __always_inline int step_signal(struct scratch *s)
 
 /* musl's way out of a signal handler is in a file without any rules; the vDSO's has a row
  * (symbolizer/cfi/arm64_gaps.h), because user space cannot read code when it finishes a walk. */
-static __always_inline int step_without_rules(struct scratch *s)
+static __always_inline int is_signal_return(struct scratch *s)
 {
 	u64 code = 0;
 
-	if (!env_read(s, &code, sizeof(code), s->regs.pc) && code == SIGNAL_RETURN_CODE) {
+	return !env_read(s, &code, sizeof(code), s->regs.pc) && code == SIGNAL_RETURN_CODE;
+}
+
+static __always_inline int step_without_rules(struct scratch *s)
+{
+	if (is_signal_return(s)) {
 		mark_exact(s);
 		return step_signal(s);
 	}

@@ -153,6 +153,31 @@ static __always_inline int is_made_by_hand(struct scratch *s)
 	       s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc);
 }
 
+/* The current frame's return address is a function's first byte, behind a call that ends the function before. Has that call led to the
+ * callee's frame? END_NONE: it has. *in_doubt: only to its file, perhaps to another part of the function; or the table does not have
+ * that function's size. END_UNDEFINED_RA: it has not, so the address was put there by hand. */
+static __always_inline int follow_last_call(struct scratch *s, int *in_doubt)
+{
+	u64 target = s->regs.pc + (s64)s->rule.cfa_add, word, callee;
+	u32 at = s->word_count - 2, i;
+
+	if (at < s->first_user_word || at >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS)
+		return END_UNDEFINED_RA;
+	word = s->body[at];
+	if ((word >> FRAME_KIND_SHIFT & ~(u64)FRAME_OF_RUNTIME) > FRAME_EXACT)
+		return END_UNDEFINED_RA; /* not native, or in no mapping */
+	i = word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK;
+	if (i >= SAMPLE_MAX_RANGES)
+		return END_UNDEFINED_RA;
+	if (s->rule.last_call == LAST_CALL_POINTER && env_read(s, &target, sizeof(target), target))
+		return END_UNSUPPORTED_RULE;
+	callee = s->ranges[i].start + ((word & FRAME_OFFSET_MASK) - s->ranges[i].file_offset);
+	if (s->rule.last_call == LAST_CALL_DIRECT && callee - target <= (u32)s->rule.rbx_offset)
+		return END_NONE;
+	*in_doubt = 1;
+	return target >= s->ranges[i].start && target < s->ranges[i].end ? END_NONE : END_UNDEFINED_RA;
+}
+
 /* Is there a frame record at `fp`, above `from`: an address, and one that a call returns to? */
 static __always_inline int is_frame_record(struct scratch *s, u64 fp, u64 from)
 {
@@ -284,6 +309,12 @@ static __always_inline int step_by_scan(struct scratch *s, int end)
 	return env_scan_word(s, s->scan.first) ? END_NONE : end;
 }
 
+static __always_inline int is_signal_return(const struct scratch *s)
+{
+	(void)s;
+	return 0; /* known by its row */
+}
+
 /* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. */
 static __always_inline int step_without_rules(struct scratch *s)
 {
@@ -294,7 +325,7 @@ static __always_inline int step_without_rules(struct scratch *s)
 		return END_NONE;
 	bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0;
 	if (is_made_by_hand(s))
-		return END_UNDEFINED_RA;
+		return end_before_frame(s);
 	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && begin_scan(s))
 		return END_SCANS_STACK;
 	if (!bytes)

@@ -81,6 +81,7 @@ enum special_code {
 	SPECIAL_SIGNAL = 2, /* Linux rt_sigreturn trampoline: the kernel's frame lies at the stack pointer */
 	SPECIAL_PLT = 3,    /* CFA = rsp + 8 + (((pc & 15) >= 11) << 3), as linkers write for .plt */
 	SPECIAL_UNSUPPORTED = 4, /* rules exist and cannot be expressed here: END_UNSUPPORTED_RULE */
+	SPECIAL_START = 5, /* right before a function's first byte, behind no call: a stack that returns there was begun so by hand */
 };
 #define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
 
@@ -111,6 +112,13 @@ enum value_kind {
 	VALUE_UNDEFINED = 4, /* for the return address: the outermost frame */
 	VALUE_AT_GO = 5,     /* *(CFA_GO_GOROUTINE's goroutine + offset) */
 };
+/* Of a return address that is a function's first byte: the call that ends the function before it. Where the callee's frame is in no
+ * function that it leads to, the address was put on the stack by hand, and the stack ends. x86-64. */
+enum last_call_kind {
+	LAST_CALL_NONE = 0,
+	LAST_CALL_DIRECT = 1,  /* to the return address + cfa_add, a function of rbx_offset bytes */
+	LAST_CALL_POINTER = 2, /* to what the word at the return address + cfa_add says (a stub's, or the call's own) */
+};
 struct unwind_rule {
 	u8 cfa_kind;     /* enum cfa_kind */
 	u8 cfa_register;
@@ -128,7 +136,7 @@ struct unwind_rule {
 	u8 guessed;      /* 1: from instructions, no compiler says so (SAMPLE_GUESSED) */
 	u8 cfa_index;    /* of CFA_DEREF: a register's number + 1 (OpenSSL's bn_mul_mont has rsp saved above a number of words), 0: none */
 	u8 keeps_r12;    /* x86-64: rbx_kind and rbx_offset are of r12, which Go's race detector is called with */
-	u8 reserved;     /* zero */
+	u8 last_call;    /* enum last_call_kind */
 };
 static_assert(sizeof(struct unwind_rule) == 32, "no hidden padding");
 

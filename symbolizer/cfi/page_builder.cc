@@ -96,6 +96,7 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
   const absl::StatusOr<bool> filled = FillGaps(page, effort);
   if (!filled.ok()) return filled.status();
   if (!*filled) return std::vector<uint8_t>();
+  cfi::MarkAlignment(&rows_);
   if (go_ != nullptr) {
     cfi::PageRows rows;  // Again, because the rules' numbers are others now.
     if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
@@ -271,6 +272,7 @@ UnwindTables::Builder::Result UnwindTables::Builder::Failure() const {
 
 UnwindTables::Builder::Result UnwindTables::Builder::CollectPage(uint32_t page) {
   rows_.Clear();
+  starts_.clear();
   encoder_.Clear();
   budget_ = kPageBudget;
   for (const CodeInPage& code : PiecesIn(code_, page)) {
@@ -285,11 +287,13 @@ UnwindTables::Builder::Result UnwindTables::Builder::CollectPiece(const Piece& p
   const std::optional<uint64_t> first = FirstEntryFor(piece.begin);
   if (!first) return Failure();
   uint64_t previous_address = 0;
+  entries_end_ = 0;
   for (uint64_t i = *first; i < index_->size(); ++i) {
     const std::optional<IndexedEntry> indexed = index_->Entry(i);
     if (!indexed) return Failure();
     if (indexed->address < previous_address) return Result::kTableDamaged;
     previous_address = indexed->address;
+    if (indexed->address == piece.end) AddStart(piece.end, piece);
     if (indexed->address >= piece.end) break;
     budget_ -= kEntryCost;
     const Result result = budget_ < 0 ? Result::kBudgetUsed : AddEntry(*indexed, piece);
@@ -319,6 +323,12 @@ std::optional<uint64_t> UnwindTables::Builder::FirstEntryFor(uint64_t address) {
   return first;
 }
 
+void UnwindTables::Builder::AddStart(uint64_t address, const Piece& piece) {
+  if (address <= piece.begin || entries_end_ > address) return;
+  const cfi::FunctionStart start{address, piece.OffsetOf(address - 1)};
+  if (starts_.empty() || starts_.back().page_offset < start.page_offset) starts_.push_back(start);
+}
+
 UnwindTables::Builder::Result UnwindTables::Builder::AddEntry(const IndexedEntry& indexed,
                                                               const Piece& piece) {
   FrameEntry entry;
@@ -333,7 +343,9 @@ UnwindTables::Builder::Result UnwindTables::Builder::AddEntry(const IndexedEntry
     case FrameEntries::ReadResult::kOk: break;
   }
   if (entry.begin != indexed.address) return Result::kTableDamaged;
+  if (entry.begin < entry.end) AddStart(entry.begin, piece);
   if (entry.begin < entry.end && entry.end > piece.begin) AddRows(entry, piece);
+  entries_end_ = std::max(entries_end_, entry.end);
   return budget_ < 0 ? Result::kBudgetUsed : Result::kDone;
 }
 
@@ -354,6 +366,7 @@ void UnwindTables::Builder::AddRows(const FrameEntry& entry, const Piece& piece)
 size_t UnwindTables::Builder::memory_bytes() const {
   size_t bytes = sizeof(*this) + inflated_.capacity() + program_.memory_bytes() +
                  rows_.memory_bytes() + encoder_.memory_bytes() +
+                 starts_.capacity() * sizeof(cfi::FunctionStart) +
                  (code_.capacity() + instructions_.capacity()) * sizeof(Code);
   if (entries_) bytes += entries_->memory_bytes();
   if (more_ != nullptr) bytes += more_->memory_bytes();

@@ -21,11 +21,12 @@
 #include "symbolizer/cfi/page_encode.h"
 #include "symbolizer/cfi/rule_encode.h"
 #include "symbolizer/cfi/sframe.h"
+#include "symbolizer/cfi/start_marks.h"
 #include "symbolizer/cfi/x86_64_gaps.h"
 
 namespace stackray {
 
-class UnwindTables::Builder {
+class UnwindTables::Builder : private cfi::StartContext {
  public:
   // An executable segment's bytes in the file.
   struct Code {
@@ -85,10 +86,13 @@ class UnwindTables::Builder {
   absl::Status FillFromSframe(uint32_t page);
   absl::Status CollectGoRows(uint32_t page, cfi::PageRows* rows);
   bool IsFull(const cfi::PageRows& rows, uint32_t page) const;
+  std::optional<uint64_t> OffsetOf(uint64_t address) const override;
+  std::optional<uint32_t> FunctionBytes(uint64_t address) override;
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
   absl::Status FillArm64Gaps(uint32_t page);
   std::optional<uint64_t> FirstEntryFor(uint64_t address);
+  void AddStart(uint64_t address, const Piece& piece);
   Result AddEntry(const cfi::IndexedEntry& indexed, const Piece& piece);
   void AddRows(const cfi::FrameEntry& entry, const Piece& piece);
   Result Failure() const;
@@ -105,6 +109,9 @@ class UnwindTables::Builder {
   bool index_is_header_ = false;
   cfi::CfaProgram program_;
   cfi::PageRows rows_;
+  std::vector<cfi::FunctionStart>
+      starts_;  // Of the page at hand, ascending; where another's rows end there, or before.
+  uint64_t entries_end_ = 0;  // Of those that were added to the piece at hand.
   cfi::RuleEncoder encoder_;
   std::vector<Code> instructions_;
   uint64_t entry_ = 0;

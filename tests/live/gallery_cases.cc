@@ -76,6 +76,13 @@ bool LosesTheStackOrFiber(const GalleryStop& stop) {
   return LosesTheStack(called);
 }
 
+// The oracle goes on behind a coroutine's first function, where ours end.
+bool TakesTheBase(const GalleryStop& stop) {
+  const size_t same = SameFrames(stop);
+  return same > 0 && same == stop.ours.size() && same < stop.theirs.size() &&
+         IsCompleteEnd(stop.end) && stop.ours.back().name.starts_with("run_");
+}
+
 // An exception is about to be handed to its landing pad: what the unwinding library's frame has saved are that frame's
 // registers already, so both end above it.
 bool InstallsLandingPad(const GalleryStop& stop) {
@@ -125,6 +132,8 @@ constexpr const char* kGoStacks =
 constexpr const char* kLandingPad =
     "the unwinding library's frame holds the landing pad's registers already: both are lost above "
     "it";
+constexpr const char* kTakesTheBase =
+    "it takes the address that the coroutine's maker put on the stack for a caller's";
 constexpr const char* kUnbounded = "a record holds 2,080 words, the oracle has no such bound";
 
 constexpr std::array kErrors = {
@@ -149,6 +158,8 @@ constexpr std::array kErrors = {
         "it looks for a caller of __start_context, which makecontext() put there and nobody called",
         LosesTheStack},
     OracleError{"context_swap", "dwfl", "as gdb", LosesTheStack},
+    OracleError{"context_swap", "libunwind", "it counts __start_context as a caller",
+                LosesTheStack},
     OracleError{"debug_frame_only", "libunwind", kNoTable, LosesTheStack},
     OracleError{"dlopened", "gdb", "it cannot read the deleted file", LosesTheStack},
     OracleError{"dlopened", "libunwind", kNoTable, LosesTheStack},
@@ -180,6 +191,9 @@ constexpr std::array kErrors = {
     OracleError{"go_systemstack", "gdb", kGoStacks, FollowsGo},
     OracleError{"go_systemstack", "dwfl", kGoStacks, FollowsGo},
     OracleError{"go_systemstack", "libunwind", kGoStacks, FollowsGo},
+    OracleError{"hand_made_base", "gdb", kTakesTheBase, TakesTheBase},
+    OracleError{"hand_made_base", "dwfl", kTakesTheBase, TakesTheBase},
+    OracleError{"hand_made_base", "libunwind", kTakesTheBase, TakesTheBase},
     OracleError{"lazy_binding", "dwfl", kLosesRbx, LosesTheStack},
     OracleError{"musl_dynamic", "gdb", kNoRules, LosesTheStack},
     OracleError{"musl_dynamic", "dwfl", kNoRules, LosesTheStack},

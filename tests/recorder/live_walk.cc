@@ -82,6 +82,7 @@ range_table LiveWalk::DescribeTable(const code_range& range) {
 }
 
 bool LiveWalk::Load(const code_range& range, uint64_t file_offset) {
+  loads_.emplace_back(range, file_offset);
   return loader_.LoadPage(static_cast<uint32_t>(thread_.pid()), range, file_offset).ok();
 }
 
@@ -163,16 +164,19 @@ void LiveWalk::KeepFrame(uint64_t word, const code_range& range, uint64_t id, Re
   const uint64_t exact = FrameWordOffset(word);
   const uint64_t offset = exact - (FrameWordKind(word) == FRAME_RETURN);
   walk->names[{id, id == 0 ? 0 : offset}] = NameInRange(range, offset);
+  // A trampoline is looked up a byte before its first, too.
+  for (const uint64_t at : {offset, exact - 1}) KeepPage(range, id, at, walk);
+}
+
+void LiveWalk::KeepPage(const code_range& range, uint64_t id, uint64_t file_offset,
+                        RecordedWalk* walk) {
   const file_entry* entry = store_.FindFile(IdentityOf(range));
   if (range.kind == RANGE_ANON || entry == nullptr) return;
   walk->files[id] = {.name = Open(range)->base_name,
                      .pages = {entry->first_page, entry->page_count}};
-  // A trampoline is looked up a byte before its first, too.
-  for (const uint64_t at : {offset, exact - 1}) {
-    const auto page = static_cast<uint32_t>(at >> PAGE_TEXT_SHIFT);
-    const std::span<uint8_t> blob = FindBlob(rows_, *entry, page);
-    if (!blob.empty()) walk->pages[{id, page}] = {blob.begin(), blob.end()};
-  }
+  const auto page = static_cast<uint32_t>(file_offset >> PAGE_TEXT_SHIFT);
+  const std::span<uint8_t> blob = FindBlob(rows_, *entry, page);
+  if (!blob.empty()) walk->pages[{id, page}] = {blob.begin(), blob.end()};
 }
 
 void LiveWalk::KeepRanges(const WalkResult& result, RecordedWalk* walk) {
@@ -194,6 +198,11 @@ void LiveWalk::KeepRanges(const WalkResult& result, RecordedWalk* walk) {
                         : range.kind == RANGE_VDSO ? kVdsoId
                                                    : 0;
     KeepFrame(word, range, id, walk);
+  }
+  // What was looked up for a return address that is no frame: the base of a stack that was made by hand.
+  for (const auto& [range, offset] : loads_) {
+    const auto id = ids.find(range.file.inode);
+    if (range.kind == RANGE_FILE && id != ids.end()) KeepPage(range, id->second, offset, walk);
   }
 }
 

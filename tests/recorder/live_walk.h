@@ -45,6 +45,7 @@ class LiveWalk : public WalkEnvironment {
   std::optional<uint64_t> FindGoFunction(const code_range& program, const std::string& name);
   std::string NameInRange(const code_range& range, uint64_t file_offset);
   void KeepFrame(uint64_t word, const code_range& range, uint64_t id, RecordedWalk* walk);
+  void KeepPage(const code_range& range, uint64_t id, uint64_t file_offset, RecordedWalk* walk);
   void KeepRanges(const WalkResult& result, RecordedWalk* walk);
 
   const StoppedThread& thread_;
@@ -55,6 +56,7 @@ class LiveWalk : public WalkEnvironment {
   TableLoader loader_;
   std::map<uint64_t, std::unique_ptr<NamedFile>> named_files_;  // By inode.
   std::map<uint64_t, uint64_t>* words_ = nullptr;               // Not null: record them.
+  std::vector<std::pair<code_range, uint64_t>> loads_;          // Ranges and file offsets.
 };
 
 }  // namespace stackray
