@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "symbolizer/cfi/arm64_gaps.h"
+#include "symbolizer/cfi/first_functions.h"
 #include "symbolizer/cfi/frame_section.h"
 #include "symbolizer/cfi/page_builder.h"
 #include "symbolizer/cfi/sframe.h"
@@ -87,6 +88,7 @@ absl::StatusOr<UnwindTables> UnwindTables::Create(const ByteSource& source, cons
       std::make_unique<Builder>(source, section.value_or(none), code, stubs, std::move(functions));
   builder->LookAt(Instructions(elf, code, file_end), elf.entry());
   if (is_x86 && IsLoader(elf)) builder->KeepRbx();
+  builder->EndAt(cfi::FindFirstFunctions(elf, source));
   builder->AskFirst(std::move(go));
   if (section && !section->region.is_debug_frame)
     if (const auto more = cfi::FindDebugFrame(source, elf); more)

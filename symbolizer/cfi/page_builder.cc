@@ -96,6 +96,7 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
   const absl::StatusOr<bool> filled = FillGaps(page, effort);
   if (!filled.ok()) return filled.status();
   if (!*filled) return std::vector<uint8_t>();
+  EndAtFirstFunctions(page);
   cfi::MarkAlignment(&rows_);
   if (go_ != nullptr) {
     cfi::PageRows rows;  // Again, because the rules' numbers are others now.
@@ -140,7 +141,40 @@ absl::Status UnwindTables::Builder::CollectRows(uint32_t page) {
     if (absl::Status status = ScanInstead(); !status.ok()) return status;
     result = CollectPage(page);
   }
-  return result == Result::kReadFailed ? ReadStatus() : absl::OkStatus();
+  if (result == Result::kReadFailed) return ReadStatus();
+  return cfi::MarkStarts(source_, starts_, *section_.region.machine, this, &encoder_, &rows_);
+}
+
+void UnwindTables::Builder::EndAtFirstFunctions(uint32_t page) {
+  if (first_functions_.empty()) return;
+  for (const CodeInPage& code : PiecesIn(code_, page))
+    for (const cfi::AddressRange& function : first_functions_) {
+      const uint64_t begin = std::max(function.begin, code.address);
+      const uint64_t end = std::min(function.end, code.address + code.size());
+      if (begin < end)
+        rows_.Overwrite(code.begin + static_cast<uint32_t>(begin - code.address),
+                        code.begin + static_cast<uint32_t>(end - code.address),
+                        CODE_SPECIAL(SPECIAL_END));
+    }
+}
+
+std::optional<uint64_t> UnwindTables::Builder::OffsetOf(uint64_t address) const {
+  for (const Code& code : code_)
+    if (address - code.address < code.file_end - code.file_begin)
+      return code.file_begin + (address - code.address);
+  return std::nullopt;
+}
+
+std::optional<uint32_t> UnwindTables::Builder::FunctionBytes(uint64_t address) {
+  const std::optional<uint64_t> first = FirstEntryFor(address);
+  const std::optional<IndexedEntry> indexed = first ? index_->Entry(*first) : std::nullopt;
+  FrameEntry entry;
+  if (!indexed || budget_ < 0 ||
+      entries_->Read(indexed->position, &budget_, &entry) != FrameEntries::ReadResult::kOk)
+    return std::nullopt;
+  const uint64_t size = entry.end - entry.begin;
+  if (entry.begin != address || size == 0 || size > INT32_MAX) return std::nullopt;
+  return static_cast<uint32_t>(size);
 }
 
 // What this section does not cover: by the other section, and then by looking at the instructions.

@@ -15,6 +15,7 @@
 #include "symbolizer/cfi/cfa_program.h"
 #include "symbolizer/cfi/cfi_source.h"
 #include "symbolizer/cfi/fde_index.h"
+#include "symbolizer/cfi/first_functions.h"
 #include "symbolizer/cfi/frame_entries.h"
 #include "symbolizer/cfi/frame_section.h"
 #include "symbolizer/cfi/go_frames.h"
@@ -52,6 +53,9 @@ class UnwindTables::Builder : private cfi::StartContext {
     entry_ = entry;
   }
 
+  // Their frames are outermost ones. Before the first BuildPage().
+  void EndAt(std::vector<cfi::AddressRange> functions) { first_functions_ = std::move(functions); }
+
   // A Go program's own table, which is asked first. Before the first BuildPage().
   void AskFirst(std::unique_ptr<cfi::GoFrames> go) { go_ = std::move(go); }
 
@@ -88,6 +92,7 @@ class UnwindTables::Builder : private cfi::StartContext {
   bool IsFull(const cfi::PageRows& rows, uint32_t page) const;
   std::optional<uint64_t> OffsetOf(uint64_t address) const override;
   std::optional<uint32_t> FunctionBytes(uint64_t address) override;
+  void EndAtFirstFunctions(uint32_t page);
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
   absl::Status FillArm64Gaps(uint32_t page);
@@ -114,6 +119,7 @@ class UnwindTables::Builder : private cfi::StartContext {
   uint64_t entries_end_ = 0;  // Of those that were added to the piece at hand.
   cfi::RuleEncoder encoder_;
   std::vector<Code> instructions_;
+  std::vector<cfi::AddressRange> first_functions_;
   uint64_t entry_ = 0;
   std::unique_ptr<cfi::GoFrames> go_;  // Null: not a Go program.
   std::unique_ptr<Builder> more_;      // Null: there is one section only.
