@@ -1,6 +1,6 @@
 // Records on their way from the ring to the sample loop, in their order.
 //
-// Threads: one adds at a time, one takes. Memory: kMaxBytes, and what one read of the ring adds beyond that.
+// Threads: one adds at a time, one takes. Memory: max_bytes, and what one read of the ring adds beyond that.
 #ifndef STACKRAY_AGENT_SAMPLING_RECORD_QUEUE_H_
 #define STACKRAY_AGENT_SAMPLING_RECORD_QUEUE_H_
 
@@ -19,7 +19,9 @@ namespace stackray {
 
 class RecordQueue {
  public:
-  static constexpr size_t kMaxBytes = 4 << 20;
+  static constexpr size_t kMaxBytes = 4 << 20;  // Unless more is asked for.
+
+  explicit RecordQueue(size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
   // Copies the record, without a sample's slice, and its walk.
   void Add(const TakenRecord& record);
@@ -45,13 +47,14 @@ class RecordQueue {
     size_t bytes = 0;
   };
   bool HasRoomLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return waiting_.bytes + taken_bytes_ < kMaxBytes;
+    return waiting_.bytes + taken_bytes_ < max_bytes_;
   }
   bool HasRoomOrIsClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return closed_ || HasRoomLocked();
   }
   bool HasRecord() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !waiting_.entries.empty(); }
 
+  const size_t max_bytes_;
   mutable absl::Mutex mutex_;
   Records waiting_ ABSL_GUARDED_BY(mutex_);
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -3,8 +3,14 @@
 #include <pthread.h>
 
 #include "absl/time/time.h"
+#include "agent/sampling/thread_priority.h"
 
 namespace stackray {
+namespace {
+
+constexpr absl::Duration kLongestReading = absl::Milliseconds(50);
+
+}  // namespace
 
 RingReader::~RingReader() {
   stopping_ = true;
@@ -19,10 +25,27 @@ void RingReader::Start() {
 }
 
 void RingReader::Run() {
+  PreferThisThread();
   while (!stopping_) {
     ring_.WaitForSamples();
+    uint64_t asked;
+    {
+      const absl::MutexLock lock(&asking_);
+      asked = asked_;
+    }
     while (queue_.WaitForRoom() && Read() > 0) continue;
+    const absl::MutexLock lock(&asking_);
+    done_ = asked;
   }
+}
+
+void RingReader::AskForReading() {
+  if (!queue_.HasRoom()) return;
+  const absl::MutexLock lock(&asking_);
+  const uint64_t wanted = ++asked_;
+  ring_.WakeSampleReader();
+  const auto is_done = [&]() ABSL_SHARED_LOCKS_REQUIRED(asking_) { return done_ >= wanted; };
+  asking_.AwaitWithTimeout(absl::Condition(&is_done), kLongestReading);
 }
 
 int RingReader::Read() {
@@ -34,7 +57,11 @@ int RingReader::Read() {
 
 int RingReader::Take(int timeout_ms, const RingIntake::Take& take) {
   if (timeout_ms > 0) queue_.WaitForRecord(absl::Milliseconds(timeout_ms));
-  ReadNow();
+  if (timeout_ms > 0 && thread_.joinable()) {
+    AskForReading();
+  } else {
+    ReadNow();
+  }
   return queue_.TakeAll(take);
 }
 

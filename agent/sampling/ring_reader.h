@@ -1,12 +1,15 @@
 // The thread that empties the ring of samples whenever the kernel asks for it. The ring has room for seconds of samples, but
 // for a few large stacks only (rustc's have 600 KB), and the sample loop may be busy for a tenth of a second: it reads the
-// symbols of programs that begin.
+// symbols of programs that begin. The thread has priority over what is measured (thread_priority.h): on a host with a dozen
+// busy programs for each CPU the ring would else be full before its turn came. For that reason the loop leaves the reading to it.
 //
 // Threads: the loop's calls Take(); the reader's own ends with this object.
 #ifndef STACKRAY_AGENT_SAMPLING_RING_READER_H_
 #define STACKRAY_AGENT_SAMPLING_RING_READER_H_
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -20,7 +23,8 @@ namespace stackray {
 class RingReader {
  public:
   // Both outlive this. Without Start() the ring is read by Take() alone.
-  RingReader(SampleRing& ring, SampleWalk& walk) : ring_(ring), intake_(walk) {}
+  RingReader(SampleRing& ring, SampleWalk& walk, size_t queue_bytes = RecordQueue::kMaxBytes)
+      : ring_(ring), intake_(walk), queue_(queue_bytes) {}
   ~RingReader();
   RingReader(const RingReader&) = delete;
 
@@ -33,6 +37,8 @@ class RingReader {
 
  private:
   void Run();
+  // Has the thread read what is in the ring, and waits for that, but not for long.
+  void AskForReading();
   int Read();  // How many.
 
   SampleRing& ring_;
@@ -40,6 +46,8 @@ class RingReader {
   RingIntake intake_ ABSL_GUARDED_BY(reading_);
   RecordQueue queue_;  // Filled under `reading_`, so that it has the ring's order.
   std::atomic<bool> stopping_{false};
+  absl::Mutex asking_;
+  uint64_t asked_ ABSL_GUARDED_BY(asking_) = 0, done_ ABSL_GUARDED_BY(asking_) = 0;
   std::thread thread_;
 };
 

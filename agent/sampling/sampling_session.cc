@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/sampling/runtime_tables.h"
+#include "agent/sampling/thread_priority.h"
 #include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
 #include "kernel/process_files.h"
@@ -82,7 +83,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, std::move(on_sealed));
-  session->reader_ = std::make_unique<RingReader>(*session->sampler_, *session->walk_);
+  session->reader_ = std::make_unique<RingReader>(
+      *session->sampler_, *session->walk_,
+      std::max<size_t>(RecordQueue::kMaxBytes, s.sampler.sample_ring_bytes));
   return session;
 }
 
@@ -140,8 +143,9 @@ void SamplingSession::LookForLostEvents(const counters& now) {
 
 // The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again. A walk asks for the first page
 // that it misses; the sample that came with it is finished right away, which loads the others, before the next tick asks for
-// one of them.
+// one of them. The reader of the ring may wait for this thread's lock, so this one has its priority.
 void SamplingSession::AnswerMisses() {
+  PreferThisThread();
   int timeout_ms = kNoTimeout;
   while (!stopping_) {
     bool answered = false;

@@ -9,12 +9,15 @@
 namespace stackray {
 namespace {
 
-// A power of two with room for about 4 s of samples of 2 KiB from every CPU, within 4 … 32 MiB. The least is what some
-// large stacks need that are sent along at the first touches of a program (rustc's have 620 KB).
-uint32_t RingBytes(uint32_t frequency_hz) {
-  constexpr uint64_t kSampleBytes = 2048, kSeconds = 4;
+// A power of two with room for about 4 s of samples of 2 KiB from every CPU, and a quarter of a second in which each has a
+// slice of the stack, within 4 … 32 MiB. The least is what some large stacks need that are sent along at the first
+// touches of a program (rustc's have 620 KB).
+uint32_t RingBytes(uint32_t frequency_hz, uint64_t raw_budget_bytes) {
+  constexpr uint64_t kSampleBytes = 2048, kSeconds = 4, kSliceBytes = 64 << 10;
   const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  const uint64_t wanted = kSampleBytes * kSeconds * frequency_hz * cpus;
+  const uint64_t a_second = cpus * frequency_hz;
+  const uint64_t wanted =
+      kSampleBytes * kSeconds * a_second + std::min(raw_budget_bytes, kSliceBytes * a_second / 4);
   uint32_t bytes = 4 << 20;
   while (bytes < wanted && bytes < (32u << 20)) bytes *= 2;
   return bytes;
@@ -35,7 +38,7 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   SessionSettings settings;
   settings.sampler.frequency_hz = sampling.frequency_hz;
   settings.sampler.raw_budget_bytes = sampling.raw_slices_bytes;
-  settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz);
+  settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz, sampling.raw_slices_bytes);
   settings.sampler.filter_pids =
       target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram;
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;

@@ -2,11 +2,15 @@
 #include "agent/sampling/ring_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "agent/sampling/record_queue.h"
+#include "agent/sampling/thread_priority.h"
 #include "kernel/process_files.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/raw_stack.h"
@@ -105,6 +110,7 @@ class RingReaderTest : public testing::Test {
   TestClock clock_;
   LoopBench bench_{clock_, {}, std::nullopt};
   FakeRing ring_;
+  const int own_nice_ = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
 };
 
 TEST_F(RingReaderTest, TheRingIsReadWhileTheLoopIsBusy) {
@@ -123,6 +129,29 @@ TEST_F(RingReaderTest, TheRingIsReadWhileTheLoopIsBusy) {
   while (times.size() < kSamples) reader.Take(10, take);
   for (uint64_t i = 0; i < kSamples; ++i) ASSERT_EQ(times[i], i + 1);
   EXPECT_EQ(reader.Take(0, take), 0);
+}
+
+// Where the process may not do that, the thread goes on as it is.
+TEST_F(RingReaderTest, TheReaderHasPriorityOverWhatIsMeasured) {
+  RingReader reader(ring_, bench_.walk());
+  reader.Start();
+  ring_.Put(SampleAt(1));
+  EXPECT_EQ(reader.Take(1, [](const TakenRecord&) {}),
+            1);  // By the reader, which has begun by then.
+  int readers = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != "stackray-ring") continue;
+    ++readers;
+    const auto tid = static_cast<id_t>(std::stoi(task.path().filename()));
+    const int nice = getpriority(PRIO_PROCESS, tid);
+    if (nice != kPreferredNice && !PreferThisThread())
+      GTEST_SKIP() << "this process may not raise a thread's priority";
+    EXPECT_EQ(nice, kPreferredNice);
+  }
+  EXPECT_EQ(readers, 1);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(getpid())), own_nice_);
 }
 
 TEST_F(RingReaderTest, TakingReadsWhatTheKernelDidNotAskFor) {
