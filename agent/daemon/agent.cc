@@ -225,6 +225,7 @@ void Agent::SweepSpools() {
         "on disk for {}, which is configured no longer: {} samples wait, {} were too old "
         "and are gone",
         swept.receiver, swept.waiting_samples, swept.expired_samples));
+  history_.SendLosses(loss_batches_, WallNs());
   }
 }
 
@@ -263,6 +264,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->target = DescribeTarget(settings_.target);
   snapshot->frequency_hz = settings_.sampling.frequency_hz;
   snapshot->settings = std::make_shared<const std::vector<EffectiveSetting>>(settings_.effective);
+  snapshot->history_failing_with = history_.failing_with();
   for (const LossLog::Line& line : loss_log_.Look(*snapshot, at_the_end))
     LogWarning(line.text, line.kind);
   board_.Put(std::move(snapshot));
@@ -305,7 +307,7 @@ void Agent::Finish() {
 void Agent::LogTotals() {
   const AgentSnapshotPtr last = board_.Latest();
   for (const TakerCounts& taker : last->takers) {
-    if (taker.name == "history") continue;
+    if (taker.name == kHistoryTaker) continue;
     LogInfo(fmt::format(
                 "receiver {}: {} samples produced, {} delivered, {} lost, {} kept on disk for the "
                 "next start",

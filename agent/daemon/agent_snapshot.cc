@@ -43,7 +43,7 @@ TakerCounts ReceiverTaker(std::string name, const SessionCounts& session, const 
 
 TakerCounts HistoryTaker(const SessionCounts& session, const TakerSpan& span,
                          const HistoryStatistics& history) {
-  TakerCounts taker = BeforeTaker("history", session, span);
+  TakerCounts taker = BeforeTaker(std::string(kHistoryTaker), session, span);
   taker.delivered = history.appended_samples - history.appended_markers;
   taker.lost.emplace_back("not stored", history.failed_samples - history.failed_markers);
   return taker;
@@ -77,9 +77,8 @@ void AddOwners(AgentSnapshot* snapshot) {
   snapshot->memory.emplace_back("symbol caches", session.cache_bytes);
   snapshot->memory.emplace_back("queue", queues);
   const bool on_disk = snapshot->history && snapshot->history->on_disk;
-  const uint64_t history_bytes = snapshot->history ? snapshot->history->bytes : 0;
-  snapshot->memory.emplace_back("history", on_disk ? 0 : history_bytes);
-  snapshot->disk = {{"history", on_disk ? history_bytes : 0}, {"spool", spools}};
+  snapshot->memory.emplace_back("history", snapshot->history ? snapshot->history->memory_bytes : 0);
+  snapshot->disk = {{"history", on_disk ? snapshot->history->bytes : 0}, {"spool", spools}};
 }
 
 }  // namespace stackray

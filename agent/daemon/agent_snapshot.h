@@ -34,6 +34,8 @@ struct TakerCounts {
   uint64_t lost_in_all() const;
 };
 
+inline constexpr std::string_view kHistoryTaker = "history";  // No receiver is called so.
+
 TakerCounts ReceiverTaker(std::string name, const SessionCounts& session, const TakerSpan& span,
                           const DeliveryCounts& counts);
 TakerCounts HistoryTaker(const SessionCounts& session, const TakerSpan& span,
@@ -56,6 +58,7 @@ struct AgentSnapshot {
   std::vector<TakerCounts> takers;
   std::vector<ReceiverSnapshot> receivers;
   std::optional<HistoryStatistics> history;
+  std::string history_failing_with;  // Empty: the disk takes what it gets, or there is none.
   OwnedBytes memory;  // By owner; "resident" and "anonymous" are sums, the others their parts.
   OwnedBytes disk;
   EnvelopeStatus envelope;

@@ -1,11 +1,14 @@
 #include "agent/daemon/local_history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "agent/daemon/loss_batch.h"
 #include "agent/log.h"
 
 namespace stackray {
@@ -71,10 +74,36 @@ void LocalHistory::Close() {
 void LocalHistory::Append(const SealedBatchPtr& batch) {
   if (!open()) return;
   const absl::Status status = history_->Append(batch);
-  if (!status.ok() && !failing_)
-    LogError("local history: " + std::string(status.message()), "append");
-  failing_ = !status.ok();
+  if (!status.ok()) {
+    if (not_stored_ == 0)
+      LogError("local history: samples are not stored: " + std::string(status.message()), "append");
+    not_stored_ += batch->samples - batch->lost_samples;
+    untold_not_stored_ += batch->samples - batch->lost_samples;
+    return;
+  }
+  if (const uint64_t lost = std::exchange(not_stored_, 0); lost != 0)
+    LogWarning(fmt::format("local history: stored again; {} samples were not", lost), "again");
+  LogDisk();
 }
+
+void LocalHistory::LogDisk() {
+  const std::string why = history_->failing_with();
+  if (why.empty() == !disk_fails_) return;
+  disk_fails_ = !why.empty();
+  if (disk_fails_) {
+    LogWarning("local history: the newest batches stay in memory: " + why, "disk");
+  } else {
+    LogInfo("local history: all of it is on disk again");
+  }
+}
+
+void LocalHistory::SendLosses(const BatchSettings& settings, int64_t now_unix_ns) {
+  if (!open() || untold_not_stored_ == 0) return;
+  const SealedBatchPtr marker = MakeNotStoredBatch(settings, untold_not_stored_, now_unix_ns);
+  if (history_->Append(marker).ok()) untold_not_stored_ = 0;
+}
+
+std::string LocalHistory::failing_with() const { return open() ? history_->failing_with() : ""; }
 
 uint64_t LocalHistory::memory_bytes() const {
   if (!open() || history_->statistics().on_disk) return 0;

@@ -4,8 +4,10 @@
 #ifndef STACKRAY_AGENT_DAEMON_LOCAL_HISTORY_H_
 #define STACKRAY_AGENT_DAEMON_LOCAL_HISTORY_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "agent/daemon/page_source.h"
@@ -25,8 +27,11 @@ class LocalHistory {
   absl::Status Apply(const AgentSettings& settings, const SessionMark& now);
   void Close();
 
-  // A failure is logged, once.
+  // What the disk or the bounds refuse is logged when it begins and when it ends.
   void Append(const SealedBatchPtr& batch);
+  // Samples that were not stored become a marker of the history.
+  void SendLosses(const BatchSettings& settings, int64_t now_unix_ns);
+  std::string failing_with() const;  // Of the disk; empty: it takes what it gets.
 
   bool open() const { return history_ != nullptr; }
   // What a history in memory may hold by its settings; 0: it is on disk, or there is none.
@@ -37,12 +42,16 @@ class LocalHistory {
   std::optional<HistoryStatistics> statistics() const;
 
  private:
+  void LogDisk();
+
   HistoryPageSource& page_;
   std::shared_ptr<History> history_;
   HistorySettings settings_;
   SessionMark since_;
   HistoryStatistics before_;  // Counts alone.
-  bool failing_ = false;
+  bool disk_fails_ = false;
+  uint64_t not_stored_ = 0;         // Samples since batches are refused; 0: they are not.
+  uint64_t untold_not_stored_ = 0;  // Of all such samples, those without a marker.
 };
 
 }  // namespace stackray

@@ -17,6 +17,10 @@ using LostSamples = std::array<uint64_t, kLossReasons>;  // By LossReason.
 SealedBatchPtr MakeLossBatch(const BatchSettings& settings, const LostSamples& lost,
                              int64_t now_unix_ns);
 
+// `[lost: not stored]`, for the local history alone.
+SealedBatchPtr MakeNotStoredBatch(const BatchSettings& settings, uint64_t samples,
+                                  int64_t now_unix_ns);
+
 }  // namespace stackray
 
 #endif  // STACKRAY_AGENT_DAEMON_LOSS_BATCH_H_

@@ -29,6 +29,13 @@ uint64_t ThreadCpuNs() {
   return static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
 }
 
+// What the history misses, or, without one, what was lost before any taker.
+uint64_t LostToThePage(const AgentSnapshot& now) {
+  for (const TakerCounts& taker : now.takers)
+    if (taker.name == kHistoryTaker) return taker.lost_in_all();
+  return now.session.counts.lost();
+}
+
 }  // namespace
 
 void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
@@ -81,7 +88,7 @@ std::string HistoryPageSource::StatusJson() {
       {"version", kAgentVersion},          {"host", now->host},
       {"frequency_hz", now->frequency_hz}, {"oldest_ms", times.oldest_ms},
       {"newest_ms", times.newest_ms},      {"samples_total", session.loop.samples},
-      {"lost_total", session.lost()}};
+      {"lost_total", LostToThePage(*now)}};
   return status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

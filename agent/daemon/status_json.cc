@@ -49,6 +49,8 @@ Json Takers(const AgentSnapshot& s) {
     Json json = TakerJson(taker);
     for (const ReceiverSnapshot& receiver : s.receivers)
       if (receiver.name == taker.name) AddReceiver(receiver, &json);
+    if (taker.name == kHistoryTaker)
+      json["failing_with"] = s.history_failing_with.empty() ? Json() : Json(s.history_failing_with);
     takers.push_back(std::move(json));
   }
   return takers;

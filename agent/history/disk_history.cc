@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace stackray {
@@ -36,6 +37,7 @@ DiskHistory::DiskHistory(HistorySettings settings, HistoryDirectory directory,
       clock_(settings_),
       segment_bytes_(SegmentBytes(settings_.max_bytes)),
       segment_age_ms_(std::max<int64_t>(settings_.max_age_ms / 24, 1)),
+      most_waiting_bytes_(std::min(settings_.max_bytes, settings_.memory_bytes / 2)),
       directory_(std::move(directory)) {
   counts_.on_disk = true;
   OpenSegments(directory_.names, warnings);
@@ -44,6 +46,10 @@ DiskHistory::DiskHistory(HistorySettings settings, HistoryDirectory directory,
 }
 
 DiskHistory::~DiskHistory() {
+  {
+    const std::lock_guard appending(append_mutex_);
+    WriteWaiting().IgnoreError();
+  }
   if (counts_.appended_batches > 0 && !segments_.empty()) segments_.back()->WaitForDisk();
 }
 
@@ -84,6 +90,7 @@ void DiskHistory::Trim(uint64_t incoming_bytes) {
   while (!segments_.empty() &&
          (bytes_ + incoming_bytes > settings_.max_bytes || segments_.size() > kMaxSegments))
     DropOldest(DropReason::kBytes);
+  waiting_.Trim(oldest_ms, UINT64_MAX, &counts_);
 }
 
 void DiskHistory::DropOldest(DropReason reason) {
@@ -121,7 +128,7 @@ absl::StatusOr<DiskHistory::SegmentPtr> DiskHistory::PrepareSegment(uint64_t fra
   return segment;
 }
 
-absl::Status DiskHistory::AppendOnce(const SealedBatch& batch) {
+absl::Status DiskHistory::WriteOldest(const SealedBatch& batch) {
   const uint64_t frame_bytes = SegmentFile::kLengthBytes + batch.bytes.size();
   absl::StatusOr<SegmentPtr> segment;
   {
@@ -140,56 +147,90 @@ absl::Status DiskHistory::AppendOnce(const SealedBatch& batch) {
     }
     return stored.status();
   }
+  // In one step, so that a query sees it exactly once; a query may have dropped it for its age meanwhile.
+  if (waiting_.empty() || waiting_.oldest().get() != &batch) return absl::OkStatus();
   (*segment)->AddToList(*stored);
-  (*segment)->Stamp(clock_.NowMs());
+  (*segment)->Stamp(waiting_.oldest_time_ms());
+  waiting_.DropOldest();
   const bool still_kept = std::ranges::find(segments_, *segment) != segments_.end();
   if (still_kept) bytes_ += frame_bytes;
-  counts_.appended_batches += 1;
-  counts_.appended_samples += batch.samples;
-  counts_.appended_markers += batch.lost_samples;
   return absl::OkStatus();
+}
+
+// Newer is worth more than older, once memory is half full of newer ones.
+bool DiskHistory::MakeRoom() {
+  const std::lock_guard lock(mutex_);
+  if (segments_.empty() || waiting_.bytes() <= most_waiting_bytes_ / 2) return false;
+  DropOldest(DropReason::kBytes);
+  return true;
+}
+
+absl::Status DiskHistory::WriteWaiting() {
+  bool made_room = false;
+  while (true) {
+    SealedBatchPtr next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return absl::OkStatus();
+      next = waiting_.oldest();
+    }
+    const absl::Status status = WriteOldest(*next);
+    if (status.ok()) continue;
+    if (!absl::IsResourceExhausted(status) || made_room || !MakeRoom()) return status;
+    made_room = true;
+  }
 }
 
 absl::Status DiskHistory::Append(const SealedBatchPtr& batch) {
   const std::lock_guard appending(append_mutex_);
-  absl::Status status = absl::ResourceExhaustedError("the batch is larger than the whole history");
-  if (SegmentFile::kLengthBytes + batch->bytes.size() <= settings_.max_bytes) {
-    status = AppendOnce(*batch);
-    if (absl::IsResourceExhausted(status)) {  // Newer is worth more than older: make room, once.
-      bool dropped = false;
-      {
-        const std::lock_guard lock(mutex_);
-        if ((dropped = !segments_.empty())) DropOldest(DropReason::kBytes);
-      }
-      if (dropped) status = AppendOnce(*batch);
-    }
-  }
-  if (!status.ok()) {
+  const bool fits = SegmentFile::kLengthBytes + batch->bytes.size() <= settings_.max_bytes &&
+                    batch->bytes.size() <= SegmentFile::kMaxBatchBytes;
+  {
     const std::lock_guard lock(mutex_);
-    counts_.failed_batches += 1;
-    counts_.failed_samples += batch->samples;
-    counts_.failed_markers += batch->lost_samples;
+    counts_.appended_batches += fits ? 1 : 0;
+    (fits ? counts_.appended_samples : counts_.failed_samples) += batch->samples;
+    (fits ? counts_.appended_markers : counts_.failed_markers) += batch->lost_samples;
+    counts_.failed_batches += fits ? 0 : 1;
+    if (fits) waiting_.Add(batch, clock_.NowMs());
   }
-  return status;
+  if (!fits) return absl::ResourceExhaustedError("the batch is larger than the whole history");
+  const absl::Status status = WriteWaiting();
+  const std::lock_guard lock(mutex_);
+  failing_with_ = std::string(status.message());
+  waiting_.Trim(clock_.NowMs() - settings_.max_age_ms,
+                std::max<uint64_t>(most_waiting_bytes_, batch->bytes.size()), &counts_);
+  return absl::OkStatus();
+}
+
+std::string DiskHistory::failing_with() const {
+  const std::lock_guard lock(mutex_);
+  return failing_with_;
 }
 
 uint64_t DiskHistory::Query(int64_t from_ms, int64_t to_ms,
                             const std::function<bool(std::string_view)>& visit) {
   std::vector<std::pair<SegmentPtr, StoredBatch>> wanted;
+  std::vector<SealedBatchPtr> waiting;
   {
     const std::lock_guard lock(mutex_);
     Trim(0);
     for (const SegmentPtr& segment : segments_)
       for (const StoredBatch& batch : segment->batches())
         if (Overlaps(batch, from_ms, to_ms)) wanted.emplace_back(segment, batch);
+    waiting_.Find(from_ms, to_ms, &waiting);
   }
   uint64_t visited = 0, failed = 0;
-  for (const auto& [segment, batch] : wanted) {
-    const absl::StatusOr<std::string> bytes = segment->Read(batch);
+  bool goes_on = true;
+  for (size_t i = 0; goes_on && i < wanted.size(); ++i) {
+    const absl::StatusOr<std::string> bytes = wanted[i].first->Read(wanted[i].second);
     failed += bytes.ok() ? 0 : 1;
     if (!bytes.ok()) continue;
     ++visited;
-    if (!visit(*bytes)) break;
+    goes_on = visit(*bytes);
+  }
+  for (size_t i = 0; goes_on && i < waiting.size(); ++i) {
+    ++visited;
+    goes_on = visit(waiting[i]->bytes);
   }
   const std::lock_guard lock(mutex_);
   counts_.read_errors += failed;
@@ -209,6 +250,7 @@ HistoryStatistics DiskHistory::statistics() const {
       now.batches += 1;
     }
   }
+  waiting_.AddTo(&now);
   return now;
 }
 

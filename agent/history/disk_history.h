@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/history/batches_in_memory.h"
 #include "agent/history/history.h"
 #include "agent/history/history_directory.h"
 #include "agent/history/segment_file.h"
@@ -23,6 +24,7 @@ class DiskHistory final : public History {
   ~DiskHistory() override;
 
   absl::Status Append(const SealedBatchPtr& batch) override;
+  std::string failing_with() const override;
   uint64_t Query(int64_t from_ms, int64_t to_ms,
                  const std::function<bool(std::string_view)>& visit) override;
   HistoryStatistics statistics() const override;
@@ -38,19 +40,25 @@ class DiskHistory final : public History {
   bool ActiveTakes(uint64_t frame_bytes) const;
   // The segment to write to, a new one where the last takes no more.
   absl::StatusOr<SegmentPtr> PrepareSegment(uint64_t frame_bytes, int64_t start_unix_ns);
-  absl::Status AppendOnce(const SealedBatch& batch);
+  // Writes what waits in memory, until nothing does or the disk refuses. These expect append_mutex_ to be held.
+  absl::Status WriteWaiting();
+  absl::Status WriteOldest(const SealedBatch& batch);
+  bool MakeRoom();
 
   const HistorySettings settings_;
   const AgeClock clock_;
   const uint64_t segment_bytes_;
   const int64_t segment_age_ms_;
+  const uint64_t most_waiting_bytes_;
   const HistoryDirectory directory_;
   std::mutex append_mutex_;          // Held by Append() while it writes; taken before mutex_.
   mutable std::mutex mutex_;         // Guards all below, and the segments' lists.
   std::deque<SegmentPtr> segments_;  // Oldest first.
   bool active_ = false;              // The last segment takes more.
   uint64_t next_sequence_ = 1;
-  uint64_t bytes_ = 0;  // Of all segments.
+  uint64_t bytes_ = 0;       // Of all segments.
+  BatchesInMemory waiting_;  // For the disk; newer than all segments.
+  std::string failing_with_;
   HistoryStatistics counts_;
 };
 

@@ -10,6 +10,10 @@
 // a batch nor keeps it. Of what an earlier process left, the wall clock of the opening says the age, and a time
 // in the future counts as now. Times of queries are the batches' own, by the wall clock that they were taken under.
 //
+// Where the disk takes no more (full, read-only, failing), the newest batches wait in memory, half of memory_bytes at most,
+// and are written in their order once it does. While more than half of that is used, each Append() gives up the
+// oldest segment of a full disk for them: so the newest stays, whatever else fills the disk.
+//
 // What survives: after SIGKILL every batch whose Append() returned. After a power cut the last
 // seconds may be missing: Append() never waits for the disk (no fsync); a full segment's write-out
 // is started, and the destructor waits for the last one. A torn or damaged tail is cut off when
@@ -60,14 +64,15 @@ class AgeClock {
 
 // Counts since it was opened, except where it says "now".
 struct HistoryStatistics {
-  bool on_disk = false;
-  uint64_t bytes = 0, batches = 0, segments = 0;  // Now.
+  bool on_disk = false;                           // But for memory_bytes.
+  uint64_t bytes = 0, batches = 0, segments = 0;  // Now; those in memory are in batches alone.
+  uint64_t memory_bytes = 0;                      // Now, in memory.
   int64_t oldest_ms = 0, newest_ms = 0;           // Now: first start, last end; 0: empty.
   uint64_t appended_batches = 0, appended_samples = 0;
   uint64_t appended_markers = 0;                    // Of these samples, markers of lost ones.
   uint64_t expired_batches = 0;                     // Dropped for their age.
   uint64_t evicted_batches = 0;                     // Dropped for their bytes.
-  uint64_t failed_batches = 0, failed_samples = 0;  // Could not be stored: disk full, too large, ….
+  uint64_t failed_batches = 0, failed_samples = 0;  // Could not be stored: larger than the bounds.
   uint64_t failed_markers = 0;                      // Of these samples.
   uint64_t damaged_bytes = 0;                       // Cut off when opened.
   uint64_t read_errors = 0;                         // Batches that a query could not read.
@@ -78,10 +83,11 @@ class History {
   virtual ~History() = default;
 
   // Stores one batch (not null), dropping old ones where the bounds ask for it.
-  // Errors: ResourceExhausted (disk full, larger than the bounds), Unavailable (any other write
-  // error). The batch is then counted as failed, the history stays whole, and the next Append() may
-  // succeed.
+  // Errors: ResourceExhausted: larger than the bounds. The batch is then counted as failed, the history stays whole, and
+  // the next Append() may succeed.
   virtual absl::Status Append(const SealedBatchPtr& batch) = 0;
+  // Why the disk did not take the last batch, so that it waits in memory; empty: it did, or all is in memory.
+  virtual std::string failing_with() const { return ""; }
 
   // Visits the bytes of every batch that overlaps [from_ms, to_ms), in the order they were
   // appended, until `visit` returns false. The bytes are lent for the call. Returns how many were

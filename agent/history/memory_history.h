@@ -2,9 +2,9 @@
 #ifndef STACKRAY_AGENT_HISTORY_MEMORY_HISTORY_H_
 #define STACKRAY_AGENT_HISTORY_MEMORY_HISTORY_H_
 
-#include <deque>
 #include <mutex>
 
+#include "agent/history/batches_in_memory.h"
 #include "agent/history/history.h"
 
 namespace stackray {
@@ -22,17 +22,11 @@ class MemoryHistory final : public History {
  private:
   void Trim(uint64_t incoming_bytes);  // Expects mutex_ to be held.
 
-  struct Stored {
-    SealedBatchPtr batch;
-    int64_t time_ms;  // When, by clock_.
-  };
-
   const HistorySettings settings_;
   const AgeClock clock_;
   mutable std::mutex mutex_;  // Guards all below.
   uint64_t max_bytes_;
-  std::deque<Stored> batches_;  // Oldest first.
-  uint64_t bytes_ = 0;
+  BatchesInMemory batches_;
   HistoryStatistics counts_;
 };
 

@@ -39,6 +39,7 @@ std::string_view LossText(uint64_t detail) {
     case SamplingLoss::kRingFull: return "ring full";
     case SamplingLoss::kScratchBusy: return "scratch busy";
     case SamplingLoss::kDamagedRecord: return "damaged record";
+    case SamplingLoss::kNotStored: return "not stored";
   }
   return "unknown reason";
 }

@@ -25,7 +25,12 @@ enum class MarkerKind : uint64_t {
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
 // details follow from kFirstDeliveryLoss on.
-enum class SamplingLoss : uint64_t { kRingFull = 0, kScratchBusy = 1, kDamagedRecord = 2 };
+enum class SamplingLoss : uint64_t {
+  kRingFull = 0,
+  kScratchBusy = 1,
+  kDamagedRecord = 2,
+  kNotStored = 3,  // By the local history, which alone has this marker.
+};
 inline constexpr uint64_t kFirstDeliveryLoss = 16;
 
 // Why a user stack is not complete, as a marker at its root; nullopt when it is complete or there was
