@@ -30,7 +30,7 @@ everything:
 	cmake --preset release
 	cmake --build $(BUILD) -j $(JOBS)
 
-run: build ## Build, then profile this host until Ctrl-C, page on http://127.0.0.1:7171 (ARGS="...")
+run: build ## Build, then profile this host until Ctrl-C, whose page's address it prints (ARGS="...")
 	$(SUDO) $(BUILD)/stackray agent $(ARGS)
 
 test: ## Build everything and run every test but the long proofs; last line: N passed, N failed, N skipped

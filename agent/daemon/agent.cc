@@ -1,10 +1,12 @@
 #include "agent/daemon/agent.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <utility>
@@ -62,9 +64,14 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentS
 }
 
 // Where there is no page, an agent without this server still does what it is there for.
-absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeLocalServer(const AgentSettings& settings) {
-  absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(
-      {.host = settings.listen.host, .port = settings.listen.port}, WebPage(), page_source_);
+absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeLocalServer(const AgentSettings& settings,
+                                                                  const StateKeeper& state) {
+  absl::StatusOr<std::unique_ptr<WebServer>> server =
+      WebServer::Start({.host = settings.listen.host,
+                        .port = settings.listen.port,
+                        .page_token = PageToken(settings, state),
+                        .now_ms = {}},
+                       WebPage(), page_source_);
   if (server.ok() || settings.page) return server;
   LogWarning("no /metrics on the loopback interface: " + std::string(server.status().message()));
   return nullptr;
@@ -78,16 +85,25 @@ absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeMetricsServer(const AgentS
                           "", page_source_);
 }
 
+std::string Agent::PageToken(const AgentSettings& settings, const StateKeeper& state) {
+  return settings.page_access == PageReaders::kToken ? state.page_token() : "";
+}
+
+// A journal is read by more people than the token is for. Terminals may have its variable, too.
 void Agent::SayWhereThePageIs() const {
   if (servers_.local == nullptr) return;
+  const WebServer& server = *servers_.local;
   if (!settings_.page)
-    return LogInfo(fmt::format("metrics at {}metrics", servers_.local->url()),
-                   servers_.local->url());
-  if (settings_.log.format == LogFormat::kJson)
-    return LogInfo(fmt::format("flame graph of this host at {}", servers_.local->url()),
-                   servers_.local->url());
-  fmt::print("stackray: flame graph of this host at {}\n", servers_.local->url());
-  fmt::print("stackray: {}\n", SshHint(settings_.listen.host, servers_.local->port(), host_.name));
+    return LogInfo(fmt::format("metrics at {}metrics", server.url()), server.url());
+  const bool json = settings_.log.format == LogFormat::kJson;
+  const bool to_journal =
+      std::getenv("JOURNAL_STREAM") != nullptr && isatty(json ? STDERR_FILENO : STDOUT_FILENO) == 0;
+  const std::string address = to_journal ? server.url() : server.page_url();
+  if (json) return LogInfo(fmt::format("flame graph of this host at {}", address), server.url());
+  fmt::print("stackray: flame graph of this host at {}\n", address);
+  if (address != server.page_url())
+    fmt::print("stackray: the address with its token: stackray agent --status, page_url\n");
+  fmt::print("stackray: {}\n", server.FromElsewhere(host_.name, !to_journal));
   std::fflush(stdout);
 }
 
@@ -119,7 +135,7 @@ absl::Status Agent::Start() {
   if (!session.ok()) return session.status();
   absl::StatusOr<std::unique_ptr<WebServer>> metrics = MakeMetricsServer(settings_);
   if (!metrics.ok()) return metrics.status();
-  absl::StatusOr<std::unique_ptr<WebServer>> local = MakeLocalServer(settings_);
+  absl::StatusOr<std::unique_ptr<WebServer>> local = MakeLocalServer(settings_, *state_);
   if (!local.ok()) return local.status();
   servers_ = {*std::move(local), *std::move(metrics)};
   receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
@@ -148,7 +164,8 @@ absl::Status Agent::Prepare(const AgentSettings& next, std::unique_ptr<SamplingS
     *state = *std::move(made);
   }
   if (next.listen != settings_.listen || servers_.local == nullptr) {
-    absl::StatusOr<std::unique_ptr<WebServer>> made = MakeLocalServer(next);
+    absl::StatusOr<std::unique_ptr<WebServer>> made =
+        MakeLocalServer(next, *state == nullptr ? *state_ : **state);
     if (!made.ok()) return made.status();
     servers->local = *std::move(made);
   }
@@ -167,6 +184,7 @@ absl::Status Agent::Reload(AgentSettings next) {
   std::unique_ptr<StateKeeper> state;
   Servers servers;
   if (absl::Status status = Prepare(next, &session, &state, &servers); !status.ok()) return status;
+  const std::string page_token = PageToken(settings_, *state_);
   const AgentSettings old = std::exchange(settings_, std::move(next));
   // The history first: it alone can still fail, and what was made above is then simply dropped.
   if (absl::Status status = history_.Apply(settings_, MarkOf(Totals().counts)); !status.ok()) {
@@ -181,6 +199,9 @@ absl::Status Agent::Reload(AgentSettings next) {
   }
   const bool page_moved = servers.local != nullptr;
   if (page_moved) servers_.local = std::move(servers.local);
+  const std::string token = PageToken(settings_, *state_);
+  const bool token_changed = token != page_token;
+  if (servers_.local != nullptr) servers_.local->SetPageToken(token);
   if (settings_.metrics_listen != old.metrics_listen) servers_.metrics = std::move(servers.metrics);
   if (session != nullptr) {
     EndSession();
@@ -191,7 +212,7 @@ absl::Status Agent::Reload(AgentSettings next) {
   }
   receivers_.SayWhereTo(settings_.sampling.seal_interval_ms);
   TakeSnapshot();
-  if (page_moved || settings_.page != old.page) SayWhereThePageIs();
+  if (page_moved || token_changed || settings_.page != old.page) SayWhereThePageIs();
   return absl::OkStatus();
 }
 
@@ -204,6 +225,7 @@ void Agent::OnSealed(const SealedBatchPtr& batch) {
 void Agent::SendLosses(bool at_the_end) {
   loss_batches_.frequency_hz = session_->limits().frequency_hz;
   receivers_.SendLosses(loss_batches_, WallNs(), at_the_end);
+  history_.SendLosses(loss_batches_, WallNs());
 }
 
 void Agent::SealBatch() {
@@ -225,7 +247,6 @@ void Agent::SweepSpools() {
         "on disk for {}, which is configured no longer: {} samples wait, {} were too old "
         "and are gone",
         swept.receiver, swept.waiting_samples, swept.expired_samples));
-  history_.SendLosses(loss_batches_, WallNs());
   }
 }
 
@@ -243,6 +264,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   const SessionCounts& session = snapshot->session.counts;
   samples_in_memory_ = session.in_flight;
   snapshot->history = history_.statistics();
+  snapshot->history_failing_with = history_.failing_with();
   if (snapshot->history)
     snapshot->takers.push_back(
         HistoryTaker(session, {.since = history_.since(), .until = {}}, *snapshot->history));
@@ -260,6 +282,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->envelope = envelope_.status();
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
+  if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
   snapshot->host = host_.name;
   snapshot->target = DescribeTarget(settings_.target);
   snapshot->frequency_hz = settings_.sampling.frequency_hz;

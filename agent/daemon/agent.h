@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,8 +56,10 @@ class Agent {
   };
 
   absl::StatusOr<std::unique_ptr<SamplingSession>> MakeSession(const AgentSettings& settings);
-  absl::StatusOr<std::unique_ptr<WebServer>> MakeLocalServer(const AgentSettings& settings);
+  absl::StatusOr<std::unique_ptr<WebServer>> MakeLocalServer(const AgentSettings& settings,
+                                                             const StateKeeper& state);
   absl::StatusOr<std::unique_ptr<WebServer>> MakeMetricsServer(const AgentSettings& settings);
+  static std::string PageToken(const AgentSettings& settings, const StateKeeper& state);
   void SayWhereThePageIs() const;
   absl::Status StartSession(std::unique_ptr<SamplingSession> session);
   void EndSession();

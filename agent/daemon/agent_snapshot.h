@@ -64,6 +64,7 @@ struct AgentSnapshot {
   EnvelopeStatus envelope;
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
+  std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.
   std::string host, target;
   uint32_t frequency_hz = 0;
   std::shared_ptr<const std::vector<EffectiveSetting>> settings;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "agent/daemon/page_token.h"
 #include "agent/daemon/status_json.h"
 #include "agent/log.h"
 
@@ -17,10 +18,12 @@ absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(const std::strin
   if (!directory.ok()) {
     LogWarning(fmt::format("no status socket and no heartbeat: {}",
                            std::string(directory.status().message())));
+    keeper->page_token_ = MakePageToken();
     return keeper;
   }
   keeper->directory_ = *std::move(directory);
   keeper->ReadLastHeartbeat();
+  keeper->page_token_ = PageTokenIn(keeper->directory_->fd());
   absl::StatusOr<std::unique_ptr<StatusSocket>> socket = StatusSocket::Start(
       keeper->directory_->fd(), [&board] { return StatusText(*board.Latest()); });
   if (socket.ok()) {

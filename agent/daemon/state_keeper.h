@@ -24,6 +24,8 @@ class StateKeeper {
 
   const std::string& state_dir() const { return state_dir_; }
   const std::optional<UncleanStop>& unclean_stop() const { return unclean_stop_; }
+  // Of this directory; where it cannot be used, of this object.
+  const std::string& page_token() const { return page_token_; }
   // Not before sampling has begun: a start that fails hides nothing from the next one.
   void Beat(uint64_t samples_in_memory);
   // The last beat of an agent that ends in order.
@@ -38,6 +40,7 @@ class StateKeeper {
   std::unique_ptr<StateDirectory> directory_;  // nullptr: cannot be used.
   std::unique_ptr<StatusSocket> socket_;
   std::optional<UncleanStop> unclean_stop_;
+  std::string page_token_;
 };
 
 }  // namespace stackray

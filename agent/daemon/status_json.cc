@@ -136,6 +136,7 @@ std::string StatusText(const AgentSnapshot& s) {
                        {"version", kAgentVersion},
                        {"pid", getpid()},
                        {"host", s.host},
+                       {"page_url", s.page_url.empty() ? Json() : Json(s.page_url)},
                        {"uptime_seconds", s.uptime_seconds},
                        {"unclean_stop_before", UncleanStopJson(s.unclean_stop)},
                        {"sampling",

@@ -145,7 +145,7 @@ std::string GeneralHelp() {
                                    verb.summary, ""));
   return fmt::format(
       "{}{}{}\nStart with:\n  sudo stackray record -d 10        writes a page with a flame graph\n "
-      " sudo stackray agent               then open http://127.0.0.1:7171\n\nExit codes: 0 done, 1 "
+      " sudo stackray agent               then open the printed address\n\nExit codes: 0 done, 1 "
       "failed, 2 wrong use; record -- CMD: CMD's own,\n128+N when signal N ended it, 127 not "
       "found, 126 not "
       "executable.\n",

@@ -111,6 +111,12 @@ bool StoreInsecure(SettingValues& values, Texts texts) {
   return true;
 }
 
+bool StorePageAccess(SettingValues& values, Texts texts) {
+  if (texts[0] != "token" && texts[0] != "open") return false;
+  values.agent.page_access = texts[0] == "open" ? PageReaders::kOpen : PageReaders::kToken;
+  return true;
+}
+
 bool StoreLogLevel(SettingValues& values, Texts texts) {
   constexpr std::string_view kWords[] = {"debug", "info", "warning", "error"};  // As LogLevel.
   const auto word = std::ranges::find(kWords, texts[0]);

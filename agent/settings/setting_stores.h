@@ -42,6 +42,7 @@ bool StoreContainer(SettingValues& values, Texts texts);
 bool StoreOutputs(SettingValues& values, Texts texts);
 bool StoreTimeout(SettingValues& values, Texts texts);
 bool StoreInsecure(SettingValues& values, Texts texts);
+bool StorePageAccess(SettingValues& values, Texts texts);
 bool StoreLogLevel(SettingValues& values, Texts texts);
 bool StoreLogFormat(SettingValues& values, Texts texts);
 bool StoreHeaders(SettingValues& values, Texts texts);

@@ -117,6 +117,9 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
+// Who may read the page: who knows the token in the address that the agent prints, or everybody on this host.
+enum class PageReaders { kToken, kOpen };
+
 // One setting as it finally holds, for `agent --check-config`, `agent --status` and `doctor`.
 struct EffectiveSetting {
   std::string key;
@@ -149,8 +152,9 @@ struct AgentSettings {
   uint64_t bpf_memory_budget_bytes = 128 * kMiB;  // Of all BPF maps.
   double cpu_budget_percent = 50;                 // Of one CPU, BPF programs included.
   bool page = true;                               // Default: without a receiver on, with one off.
-  ListenAddress listen;                           // Of the loopback interface: page and metrics.
-  std::optional<ListenAddress> metrics_listen;    // Of any interface: metrics alone.
+  PageReaders page_access = PageReaders::kToken;
+  ListenAddress listen;  // Page and metrics. Of the loopback interface, or page_access is kToken.
+  std::optional<ListenAddress> metrics_listen;  // Of any interface: metrics alone.
   LogSettings log;
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.

@@ -61,12 +61,6 @@ std::optional<uint64_t> ParseWithUnit(std::string_view text, std::span<const Uni
   return static_cast<uint64_t>(std::llround(product));
 }
 
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  return host == "::1" || host == "localhost";
-}
-
 }  // namespace
 
 std::optional<uint64_t> ParseWholeNumber(std::string_view text) {
@@ -155,21 +149,25 @@ std::optional<ListenAddress> SplitAddress(std::string_view text) {
 
 }  // namespace
 
-std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
-  std::optional<ListenAddress> address = SplitAddress(text);
-  if (!address || !IsLoopback(address->host)) return std::nullopt;
-  return address;
+bool IsLoopback(const ListenAddress& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return address.host == "::1" || address.host == "localhost";
 }
 
-std::optional<ListenAddress> ParseAnyAddress(std::string_view text) {
+std::optional<ListenAddress> ParseListenAddress(std::string_view text) {
   std::optional<ListenAddress> address = SplitAddress(text);
-  if (!address || text.find(':') == std::string_view::npos) return std::nullopt;
+  if (!address) return std::nullopt;
   in6_addr any{};
   const char* host = address->host.c_str();
   if (address->host != "localhost" && inet_pton(AF_INET, host, &any) != 1 &&
       inet_pton(AF_INET6, host, &any) != 1)
     return std::nullopt;
   return address;
+}
+
+std::optional<ListenAddress> ParseAnyAddress(std::string_view text) {
+  return text.find(':') == std::string_view::npos ? std::nullopt : ParseListenAddress(text);
 }
 
 bool IsReceiverName(std::string_view text) {

@@ -35,12 +35,14 @@ std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
 // The http and https URLs among words with spaces between them, at most 8; other words are left out.
 std::vector<std::string> HttpUrls(std::string_view text);
 
-// "PORT", "HOST:PORT", "[::1]:PORT" where HOST is of 127.0.0.0/8, ::1 or localhost: the page shows
-// what runs on this host and asks for no password, so it never leaves the loopback interface.
+// "PORT" (of 127.0.0.1), "HOST:PORT" or "[HOST]:PORT" where HOST is any numeric address, or localhost.
 std::optional<ListenAddress> ParseListenAddress(std::string_view text);
 
-// "HOST:PORT" or "[HOST]:PORT" where HOST is any numeric address, or localhost.
+// Likewise, but with a HOST.
 std::optional<ListenAddress> ParseAnyAddress(std::string_view text);
+
+// 127.0.0.0/8, ::1 or localhost.
+bool IsLoopback(const ListenAddress& address);
 
 // 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "history" is taken.
 bool IsReceiverName(std::string_view text);

@@ -136,6 +136,12 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
       has_receiver ? StandardLeftOut() : std::vector<std::string>());
   agent.sampling.service_name_from = ServiceNameFrom(values, agent.sampling.resource_attributes);
   agent.page = values.page.value_or(!has_receiver);
+  if (agent.page_access == PageReaders::kOpen && !IsLoopback(agent.listen))
+    return absl::InvalidArgumentError(
+        fmt::format("listen on {} with page-access open would show what this host does to "
+                    "everybody who reaches "
+                    "that port; choose page-access token, or metrics-listen for the numbers alone",
+                    agent.listen.host));
   if (agent.bpf_memory_budget_bytes != 0 &&
       agent.sampling.unwind_tables_bytes > agent.bpf_memory_budget_bytes)
     line.warnings.push_back(

@@ -14,7 +14,7 @@
 namespace stackray {
 namespace {
 
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 1024;  // A crowd must not make others repeat their first packet.
 
 union Address {
   sockaddr any;
@@ -57,7 +57,7 @@ socklen_t SizeOf(const Address& address) {
 
 // A listening socket, or an invalid one with errno set.
 UniqueFd Listen(const Address& address) {
-  UniqueFd socket_fd(socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd socket_fd(socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int one = 1;  // Lets a restarted agent have its port back while old connections linger.
   if (socket_fd.valid() &&
       setsockopt(socket_fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
@@ -78,6 +78,8 @@ uint16_t PortOf(int socket_fd) {
 }
 
 }  // namespace
+
+bool IsLoopbackHost(const std::string& host) { return ParseLoopback(host, 0).has_value(); }
 
 absl::StatusOr<LoopbackListener> ListenOnLoopback(const std::string& host, uint16_t first_port,
                                                   uint16_t ports_to_try) {

@@ -15,6 +15,9 @@ struct LoopbackListener {
   uint16_t port = 0;
 };
 
+// 127.x.y.z, ::1 or localhost.
+bool IsLoopbackHost(const std::string& host);
+
 // Busy ports are skipped; port 0 takes any. No SO_REUSEPORT: a second agent must see a busy port as
 // busy. Errors: InvalidArgument (`host` is not of the loopback interface), Unavailable.
 absl::StatusOr<LoopbackListener> ListenOnLoopback(const std::string& host, uint16_t first_port,

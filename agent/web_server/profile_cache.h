@@ -23,8 +23,8 @@ class ProfileCache {
   using Range = std::pair<int64_t, int64_t>;
   using Make = std::function<absl::StatusOr<std::string>(Range)>;  // Compressed by gzip.
 
-  static constexpr int kMostAtOnce = 1;   // The memory for one answer is what the budget has.
-  static constexpr int kMostWaiting = 4;  // Of 8 workers: the rest stays free for /healthz.
+  static constexpr int kMostAtOnce = 1;  // The memory for one answer is what the budget has.
+  static constexpr int kMostWaiting = 4;
   static constexpr size_t kMostKept = 4;
   static constexpr std::chrono::milliseconds kLifetime{1000};
   static constexpr std::chrono::milliseconds kLongestWait{30000};

@@ -1,8 +1,6 @@
 #include "agent/web_server/web_server.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +8,11 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "agent/web_server/http_server.h"
 #include "agent/web_server/loopback_listener.h"
+#include "agent/web_server/page_access.h"
 #include "agent/web_server/profile_cache.h"
 #include "agent/web_server/request_guard.h"
 
@@ -23,8 +21,15 @@ namespace {
 
 constexpr int64_t kDefaultRangeMs = 60'000;
 constexpr char kJson[] = "application/json";
-constexpr char kText[] = "text/plain; charset=utf-8";
+constexpr char kHtml[] = "text/html; charset=utf-8";
 constexpr char kMetrics[] = "text/plain; version=0.0.4; charset=utf-8";
+constexpr char kNoPage[] =
+    "no page here, as a receiver is configured and --page was not given; there are /metrics and "
+    "/healthz";
+constexpr char kNeedsToken[] =
+    "<!doctype html><title>stackray</title><h1>This page needs its token</h1><p>It shows what "
+    "every program of this host does. Open the address that the agent printed, with its "
+    "<code>?token=…</code>; <code>sudo stackray agent --status</code> prints it again.</p>";
 
 int64_t SystemNow() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -32,61 +37,33 @@ int64_t SystemNow() {
       .count();
 }
 
-// Our texts only: no quotes or control characters are in them.
-std::string ErrorJson(std::string_view message) {
-  std::string clean(message);
-  std::erase_if(clean,
-                [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x7f; });
-  return fmt::format("{{\"error\":\"{}\"}}", clean);
-}
-
-// For a client that takes no gzip, of a body that is kept in no other form.
-void SendExpanded(httplib::Response& response, const WebBodyPtr& body, const char* type) {
-  auto expander = std::make_shared<BodyExpander>(body);
-  response.set_chunked_content_provider(type, [expander](size_t, httplib::DataSink& sink) {
-    std::string part;
-    const BodyExpander::State state = expander->Next(&part);
-    if (state == BodyExpander::State::kDamaged) return false;
-    if (!part.empty() && !sink.write(part.data(), part.size())) return false;
-    if (state == BodyExpander::State::kEnd) sink.done();
-    return true;
-  });
-}
-
-void SendBody(const httplib::Request& request, httplib::Response& response, const WebBodyPtr& body,
-              const char* type) {
-  const bool gzip = request.has_header(kTakesGzipHeader) && !body->gzip.empty();
-  response.set_header("Vary", "Accept-Encoding");
-  if (gzip) response.set_header("Content-Encoding", "gzip");
-  if (!gzip && body->plain.empty() && !body->gzip.empty())
-    return SendExpanded(response, body, type);
-  const std::string& bytes = gzip ? body->gzip : body->plain;
-  if (bytes.empty()) return response.set_content("", type);
-  // The body is shared, not copied, and lives as long as the answer.
-  response.set_content_provider(
-      bytes.size(), type, [body, &bytes](size_t offset, size_t length, httplib::DataSink& sink) {
-        sink.write(bytes.data() + offset, length);
-        return true;
-      });
-}
-
-void SendError(httplib::Response& response, int status, std::string_view message) {
-  response.status = status;
-  if (status == 503) response.set_header("Retry-After", "1");
-  response.set_content(ErrorJson(message), kJson);
+WebAnswer BodyAnswer(WebBodyPtr body, const char* type) {
+  return {.status = 200, .type = type, .body = std::move(body), .headers = {}};
 }
 
 // Absent: nullopt in `value`, true. False: there, but no number from 0 to 2^53 (a browser's
 // integers).
-bool ReadMs(const httplib::Request& request, const char* name, std::optional<int64_t>& value) {
-  if (!request.has_param(name)) return true;
-  const std::string text = request.get_param_value(name);
+bool ReadMs(const RequestHead& request, const char* name, std::optional<int64_t>& value) {
+  const std::optional<std::string> text = request.Parameter(name);
+  if (!text) return true;
   int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > 1LL << 53)
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size() || number < 0 ||
+      number > 1LL << 53)
     return false;
   value = number;
   return true;
+}
+
+std::string InAddress(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : fmt::format("[{}]", host);
+}
+
+bool IsEveryAddress(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : "HOST";
 }
 
 }  // namespace
@@ -94,150 +71,133 @@ bool ReadMs(const httplib::Request& request, const char* name, std::optional<int
 class WebServer::Impl {
  public:
   Impl(const WebServerSettings& settings, std::string_view page, PageDataSource& source,
-       LoopbackListener listener, UniqueFd stop_fd)
+       uint16_t port)
       : host_(settings.host),
-        port_(listener.port),
+        port_(port),
         metrics_only_(settings.metrics_only),
+        any_host_name_(metrics_only_ || !IsLoopbackHost(host_)),
         now_ms_(settings.now_ms ? settings.now_ms : &SystemNow),
         source_(source),
         page_(MakeBody(std::string(page), 9)),
-        stop_fd_(std::move(stop_fd)),
+        access_(settings.page_token, port),
         cache_([this](ProfileCache::Range range) {
           return source_.ProfileGzip(range.first, range.second, stop_.get_token());
-        }),
-        server_(std::move(listener.socket), stop_fd_.get()) {
-    SetHeaders(page);
-    SetGuards();
-    SetRoutes();
-  }
+        }) {}
 
-  // False: the library could not serve on the socket.
-  bool Run() {
-    thread_ = std::thread([this] {
-      server_.listen_after_bind();
-      ended_ = true;
-    });
-    pthread_setname_np(thread_.native_handle(), "stackray-accept");
-    while (!server_.is_running() && !ended_)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return !ended_;
+  absl::Status Run(UniqueFd listening_socket, std::string_view page) {
+    HttpHandlers handlers;
+    handlers.quick = [this](const RequestHead& request) { return Quick(request); };
+    if (!metrics_only_)
+      handlers.slow = [this](const std::string& target) { return Profile(target); };
+    handlers.answered = [this](int status) {
+      ++requests_;
+      if (status >= 400) ++(status < 500 ? refused_ : failed_);
+    };
+    handlers.shared_headers = fmt::format(
+        "Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: "
+        "DENY\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+        "Cross-Origin-Opener-Policy: same-origin\r\nCache-Control: no-store\r\n",
+        ContentSecurityPolicy(page));
+    auto server = HttpServer::Start(std::move(listening_socket), std::move(handlers));
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    return absl::OkStatus();
   }
 
   void Stop() {
-    if (!thread_.joinable()) return;
     stop_.request_stop();
     cache_.Stop();
-    eventfd_write(stop_fd_.get(), 1);
-    server_.stop();
-    thread_.join();
+    if (server_ != nullptr) server_->Stop();
   }
 
   const std::string& host() const { return host_; }
   uint16_t port() const { return port_; }
+  PageAccess& access() { return access_; }
   WebServerStatistics statistics() const { return {requests_, refused_, failed_}; }
 
  private:
-  void SetHeaders(std::string_view page) {
-    server_.set_default_headers({{"Content-Security-Policy", ContentSecurityPolicy(page)},
-                                 {"X-Content-Type-Options", "nosniff"},
-                                 {"X-Frame-Options", "DENY"},
-                                 {"Referrer-Policy", "no-referrer"},
-                                 {"Cross-Origin-Resource-Policy", "same-origin"},
-                                 {"Cross-Origin-Opener-Policy", "same-origin"},
-                                 {"Cache-Control", "no-store"}});
+  std::optional<WebAnswer> Quick(const RequestHead& request) {
+    if (!any_host_name_ && (request.CountOf("Host") != 1 || !IsLocalHost(request.Header("Host"))))
+      return ErrorAnswer(403, "only 127.0.0.1, localhost or [::1] with a port may be asked for");
+    if (request.method != "GET" && request.method != "HEAD") {
+      WebAnswer answer = ErrorAnswer(405, "only GET and HEAD");
+      answer.headers.emplace_back("Allow", "GET, HEAD");
+      return answer;
+    }
+    const std::string_view path = request.path();
+    if (path == "/metrics") return BodyAnswer(MakeBody(source_.MetricsText(), 1), kMetrics);
+    if (path == "/healthz") return Health();
+    const bool is_page = path == "/";
+    if (metrics_only_ || (!is_page && path != "/api/profile" && path != "/api/status"))
+      return ErrorAnswer(404, "not found or not understood");
+    if (!source_.HasPage()) {
+      if (is_page) return ErrorAnswer(404, kNoPage);
+    } else if (const PageAccess::Grant grant = access_.Check(request);
+               grant == PageAccess::Grant::kNone) {
+      return Refusal(is_page);
+    } else if (is_page) {
+      return Page(grant);
+    }
+    if (path == "/api/status") return BodyAnswer(MakeBody(source_.StatusJson(), 1), kJson);
+    return std::nullopt;
   }
 
-  void SetGuards() {
-    using Result = httplib::Server::HandlerResponse;
-    server_.set_payload_max_length(0);
-    server_.set_pre_routing_handler([this](const httplib::Request& request,
-                                           httplib::Response& response) {
-      if (!metrics_only_ && (request.get_header_value_count("Host") != 1 ||
-                             !IsLocalHost(request.get_header_value("Host")))) {
-        SendError(response, 403, "only 127.0.0.1, localhost or [::1] with a port may be asked for");
-        return Result::Handled;
-      }
-      if (request.method != "GET" && request.method != "HEAD") {
-        response.set_header("Allow", "GET, HEAD");
-        SendError(response, 405, "only GET and HEAD");
-        return Result::Handled;
-      }
-      return Result::Unhandled;
-    });
-    server_.set_exception_handler([](const auto&, httplib::Response& response, auto&&...) {
-      response.headers.erase("Content-Encoding");
-      SendError(response, 500, "internal error");
-    });
-    server_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.body.empty())
-        response.set_content(ErrorJson("not found or not understood"), kJson);
-    });
-    server_.set_logger([this](const httplib::Request&, const httplib::Response& response) {
-      ++requests_;
-      if (response.status >= 400) ++(response.status < 500 ? refused_ : failed_);
-    });
+  WebAnswer Health() {
+    const absl::Status health = source_.Health();
+    return TextAnswer(health.ok() ? 200 : 503,
+                      health.ok() ? "ok\n" : std::string(health.message()) + "\n");
   }
 
-  void SetRoutes() {
-    using httplib::Request, httplib::Response;
-    if (!metrics_only_) SetPageRoutes();
-    server_.Get("/metrics", [this](const Request& request, Response& response) {
-      SendBody(request, response, MakeBody(source_.MetricsText(), 1), kMetrics);
-    });
-    server_.Get("/healthz", [this](const Request&, Response& response) {
-      const absl::Status health = source_.Health();
-      response.status = health.ok() ? 200 : 503;
-      response.set_content(health.ok() ? "ok\n" : std::string(health.message()) + "\n", kText);
-    });
+  static WebAnswer Refusal(bool is_page) {
+    WebAnswer answer = ErrorAnswer(
+        401, "the token is missing: open the address that stackray agent --status prints");
+    if (is_page) {
+      answer.type = kHtml;
+      answer.body = MakeBody(kNeedsToken, 1);
+    }
+    return answer;
   }
 
-  void SetPageRoutes() {
-    using httplib::Request, httplib::Response;
-    server_.Get("/", [this](const Request& request, Response& response) {
-      if (!source_.HasPage())
-        return SendError(response, 404,
-                         "no page here, as a receiver is configured and --page was not given; "
-                         "there are /metrics and /healthz");
-      SendBody(request, response, page_, "text/html; charset=utf-8");
-    });
-    server_.Get("/api/profile", [this](const Request& request, Response& response) {
-      SendProfile(request, response);
-    });
-    server_.Get("/api/status", [this](const Request& request, Response& response) {
-      SendBody(request, response, MakeBody(source_.StatusJson(), 1), kJson);
-    });
+  WebAnswer Page(PageAccess::Grant grant) const {
+    WebAnswer answer = BodyAnswer(page_, kHtml);
+    if (grant == PageAccess::Grant::kByAddress)
+      answer.headers.emplace_back("Set-Cookie", access_.Cookie());
+    return answer;
   }
 
-  void SendProfile(const httplib::Request& request, httplib::Response& response) {
+  WebAnswer Profile(const std::string& target) {
+    RequestHead request;
+    request.target = target;
     std::optional<int64_t> from, to;
     if (!ReadMs(request, "from_ms", from) || !ReadMs(request, "to_ms", to))
-      return SendError(response, 400, "from_ms and to_ms are Unix milliseconds");
+      return ErrorAnswer(400, "from_ms and to_ms are Unix milliseconds");
     if (!to) to = (now_ms_() / 1000 + 1) * 1000;  // The same range for all requests of one second.
     if (!from) from = std::max<int64_t>(*to - kDefaultRangeMs, 0);
-    if (*from >= *to) return SendError(response, 400, "from_ms must be before to_ms");
+    if (*from >= *to) return ErrorAnswer(400, "from_ms must be before to_ms");
     const absl::StatusOr<WebBodyPtr> body = cache_.Get({*from, *to});
-    if (body.ok()) {  // The page asks the less often, the more its answers cost.
-      response.set_header("Server-Timing",
-                          fmt::format("make;dur={:.1f}", 1e3 * (*body)->cpu_seconds));
-      return SendBody(request, response, *body, kJson);
-    }
-    SendError(response, absl::IsUnavailable(body.status()) ? 503 : 500,
-              std::string(body.status().message()));
+    if (!body.ok())
+      return ErrorAnswer(absl::IsUnavailable(body.status()) ? 503 : 500,
+                         std::string(body.status().message()));
+    WebAnswer answer = BodyAnswer(*body, kJson);  // The page asks the less often, the more its
+    answer.headers.emplace_back(                  // answers cost.
+        "Server-Timing", fmt::format("make;dur={:.1f}", 1e3 * (*body)->cpu_seconds));
+    return answer;
   }
 
   const std::string host_;
   const uint16_t port_;
   const bool metrics_only_;
+  // Asked by other hosts, under names that nobody can know here. The page's cookie is bound to the name under which it
+  // was set, so a name that an attacker makes resolve to this address comes without it.
+  const bool any_host_name_;
   const std::function<int64_t()> now_ms_;
   PageDataSource& source_;
   const WebBodyPtr page_;
-  const UniqueFd stop_fd_;
+  PageAccess access_;
   std::stop_source stop_;
   ProfileCache cache_;
   std::atomic<uint64_t> requests_{0}, refused_{0}, failed_{0};
-  HttpServer server_;
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
+  std::unique_ptr<HttpServer> server_;
 };
 
 WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -246,41 +206,50 @@ WebServer::~WebServer() { Stop(); }
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerSettings& settings,
                                                             std::string_view page,
                                                             PageDataSource& source) {
+  const bool anywhere = settings.metrics_only || !settings.page_token.empty();
   absl::StatusOr<LoopbackListener> listener =
-      settings.metrics_only ? ListenOnAny(settings.host, settings.port)
-                            : ListenOnLoopback(settings.host, settings.port, settings.ports_to_try);
+      anywhere && !IsLoopbackHost(settings.host)
+          ? ListenOnAny(settings.host, settings.port)
+          : ListenOnLoopback(settings.host, settings.port,
+                             settings.metrics_only ? uint16_t{1} : settings.ports_to_try);
   if (!listener.ok()) return listener.status();
-  UniqueFd stop_fd(eventfd(0, EFD_CLOEXEC));
-  if (!stop_fd.valid()) return absl::UnavailableError("no file descriptor is left for the server");
-  auto impl =
-      std::make_unique<Impl>(settings, page, source, *std::move(listener), std::move(stop_fd));
-  if (!impl->Run()) {
-    impl->Stop();
-    return absl::UnavailableError("cannot serve on the listening socket");
-  }
+  auto impl = std::make_unique<Impl>(settings, page, source, listener->port);
+  if (absl::Status status = impl->Run(std::move(listener->socket), page); !status.ok())
+    return status;
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }
 
 uint16_t WebServer::port() const { return impl_->port(); }
 
 std::string WebServer::url() const {
-  const bool v6 = impl_->host().find(':') != std::string::npos;
-  return fmt::format("http://{}:{}/", v6 ? fmt::format("[{}]", impl_->host()) : impl_->host(),
+  const std::string& host = impl_->host();
+  return fmt::format("http://{}:{}/", IsEveryAddress(host) ? "127.0.0.1" : InAddress(host),
                      impl_->port());
+}
+
+std::string WebServer::page_url() const { return url() + impl_->access().Query(); }
+
+void WebServer::SetPageToken(std::string token) { impl_->access().Set(std::move(token)); }
+
+std::string WebServer::FromElsewhere(std::string host_name, bool with_token) const {
+  const std::string query = with_token ? impl_->access().Query() : "";
+  const std::string& host = impl_->host();
+  if (host_name.empty()) host_name = HostName();
+  if (IsLoopbackHost(host)) return SshHint(host, port(), host_name, query);
+  return fmt::format("from another machine, in clear text: http://{}:{}/{}",
+                     IsEveryAddress(host) ? host_name : InAddress(host), port(), query);
 }
 
 WebServerStatistics WebServer::statistics() const { return impl_->statistics(); }
 
 void WebServer::Stop() { impl_->Stop(); }
 
-std::string SshHint(std::string_view listen_host, uint16_t port, std::string host_name) {
-  if (host_name.empty()) {
-    char name[256] = {};
-    host_name = gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0' ? name : "HOST";
-  }
+std::string SshHint(std::string_view listen_host, uint16_t port, std::string host_name,
+                    std::string_view query) {
+  if (host_name.empty()) host_name = HostName();
   const std::string_view target = listen_host == "::1" ? "[::1]" : listen_host;
-  return fmt::format("from another machine: ssh -L {}:{}:{} {}, then open http://127.0.0.1:{}/",
-                     port, target, port, host_name, port);
+  return fmt::format("from another machine: ssh -L {}:{}:{} {}, then open http://127.0.0.1:{}/{}",
+                     port, target, port, host_name, port, query);
 }
 
 }  // namespace stackray

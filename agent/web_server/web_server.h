@@ -1,20 +1,20 @@
-// The local page's HTTP server, on the loopback interface only.
+// The local page's HTTP server, on the loopback interface unless its settings say otherwise.
 //
 //   /                                 the page
 //   /api/profile?from_ms=A&to_ms=B    docs/page-data.md; without parameters the last 60 s
 //   /api/status   /metrics   /healthz
 //
+// The page and /api show what every program of the host does, so they want a token (page_access.h).
+// /metrics and /healthz hold no profile and want none.
+//
 // Where the settings say so it serves /metrics and /healthz alone, and then on any address and for any Host: a
 // Prometheus server elsewhere may ask for numbers, and there is nothing else to be had.
 //
-// It asks for no password, so it answers only requests that a browser on this host, or one behind
-// an SSH tunnel, makes for this very page: Host must be a loopback name with a port (else 403: DNS
-// rebinding), methods are GET and HEAD (else 405), nothing is readable by other origins, and the
-// page runs only its own scripts. Input: anybody on this host may connect. Request heads are at
-// most 64 KiB and must come within 5 s; there are no
-//        bodies; byte ranges are ignored; one profile is made at a time, the same one only once.
-// Threads: one that accepts, 8 workers; 32 accepted connections may wait, the kernel holds more
-// back. Memory:  the page twice (plain and gzip), and at most 4 profiles (gzip) for a second each.
+// On the loopback interface Host must be a loopback name with a port (else 403: DNS rebinding). Methods are GET and HEAD
+// (else 405), nothing is readable by other origins, and the page runs only its own scripts.
+// Input:   anybody who reaches the port may connect; limits: http_server.h. Byte ranges are ignored; one profile is
+//          made at a time, the same one only once.
+// Threads: http_server.h's. Memory: the page twice (plain and gzip), and at most 4 profiles (gzip) for a second each.
 #ifndef STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 #define STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 
@@ -30,10 +30,14 @@
 namespace stackray {
 
 struct WebServerSettings {
-  std::string host = "127.0.0.1";  // 127.x.y.z, ::1 or localhost; metrics_only: any of ours.
-  uint16_t port = 7171;            // 0: any free one.
-  uint16_t ports_to_try = 29;      // From `port` on, when others are busy: up to 7199.
+  // 127.x.y.z, ::1 or localhost; with metrics_only or a token also any other of ours.
+  std::string host = "127.0.0.1";
+  uint16_t port = 7171;  // 0: any free one.
+  uint16_t ports_to_try =
+      29;  // From `port` on, when others are busy: up to 7199. Of the loopback interface.
   bool metrics_only = false;
+  std::string
+      page_token;  // Letters, digits, '-' and '_'. Empty: everybody on this host may read the page.
   std::function<int64_t()> now_ms;  // Unix milliseconds; empty: the system's clock.
 };
 
@@ -46,7 +50,8 @@ struct WebServerStatistics {
 class WebServer {
  public:
   // Listens and serves when it returns. `page` is copied; `source` outlives the server.
-  // Errors: InvalidArgument (host not of the loopback interface), Unavailable (no free port, and
+  // Errors: InvalidArgument (host not of the loopback interface, or no
+  // address), Unavailable (no free port, and
   // why).
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebServerSettings& settings,
                                                           std::string_view page,
@@ -54,7 +59,12 @@ class WebServer {
   ~WebServer();  // As Stop().
 
   uint16_t port() const;
-  std::string url() const;  // "http://127.0.0.1:7171/".
+  std::string url() const;       // "http://127.0.0.1:7171/".
+  std::string page_url() const;  // The same with "?token=…" where there is one.
+  // How to see the page from another machine, for the log. `host_name` empty: this host's own name.
+  std::string FromElsewhere(std::string host_name, bool with_token) const;
+  // From now on. Not empty where the server is reached by other hosts. Threads: any.
+  void SetPageToken(std::string token);
   WebServerStatistics statistics() const;
 
   // Closes every connection, also in the middle of an answer, and returns when no thread is left:
@@ -69,8 +79,9 @@ class WebServer {
 
 // How to see the page from another machine, for the log:
 // "from another machine: ssh -L 7171:127.0.0.1:7171 HOST, then open http://127.0.0.1:7171/".
-// `host_name` empty: this host's own name.
-std::string SshHint(std::string_view listen_host, uint16_t port, std::string host_name = "");
+// `host_name` empty: this host's own name. `query` stands behind the address.
+std::string SshHint(std::string_view listen_host, uint16_t port, std::string host_name = "",
+                    std::string_view query = "");
 
 }  // namespace stackray
 

@@ -16,7 +16,10 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "agent/web_server/page_access.h"
 #include "agent/web_server/request_guard.h"
+#include "agent/web_server/request_head.h"
+#include "agent/web_server/web_answer.h"
 #include "agent/web_server/web_server.h"
 #include "kernel/unique_fd.h"
 #include "reporter/formats/gzip.h"
@@ -26,6 +29,7 @@ namespace {
 constexpr int kLongestWaitMs = 8000;  // Longer than any deadline of the server's.
 constexpr size_t kMostReplyBytes = 1 << 20;
 constexpr char kPage[] = "<html><script>page</script></html>";
+constexpr char kToken[] = "abcdefgh12345678";
 
 void Check(bool holds) {
   if (!holds) std::abort();
@@ -48,6 +52,7 @@ uint16_t ServerPort() {
   static const std::unique_ptr<stackray::WebServer> server = [] {
     stackray::WebServerSettings settings;
     settings.port = 0;
+    settings.page_token = kToken;
     settings.now_ms = [] { return int64_t{1'790'000'000'500}; };
     auto started = stackray::WebServer::Start(settings, kPage, source);
     Check(started.ok());
@@ -83,6 +88,28 @@ std::string Ask(std::string_view bytes) {
   }
 }
 
+// All that a head is asked, of any bytes.
+void ParseAny(std::string_view text) {
+  const size_t length = stackray::HeadLength(text);
+  Check(length <= text.size());
+  const stackray::ParsedHead parsed = stackray::ParseRequestHead(text);
+  if (parsed.status != 0) return;
+  const stackray::RequestHead& head = parsed.head;
+  Check(length != 0 && !head.method.empty() && !head.target.empty());
+  Check(head.headers.size() <= stackray::kMaxHeaders &&
+        head.target.size() <= stackray::kMaxTargetBytes);
+  for (const auto& [name, value] : head.headers) {
+    Check(head.CountOf(name) >= 1 && value.find_first_of("\r\n") == std::string_view::npos);
+    Check(head.Cookie(name).find(';') == std::string_view::npos);
+  }
+  (void)head.Parameter("token");
+  (void)stackray::FormFor(head);
+  const stackray::PageAccess access(kToken, 7171);
+  const bool granted = access.Check(head) != stackray::PageAccess::Grant::kNone;
+  const bool escaped = text.find('%') != std::string_view::npos;
+  Check(!granted || escaped || text.find(kToken) != std::string_view::npos);
+}
+
 std::string WithLineEnds(std::string_view text) {
   if (text.find('\r') != std::string_view::npos) return std::string(text);
   std::string lines;
@@ -103,12 +130,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string policy = stackray::ContentSecurityPolicy(text.substr(0, 4096));
   Check(std::count(policy.begin(), policy.end(), ';') == 8 &&
         policy.find_first_of("\r\n") == std::string::npos);
-  const std::string reply = Ask(WithLineEnds(text));
+  const std::string bytes = WithLineEnds(text);
+  ParseAny(bytes);
+  const std::string reply = Ask(bytes);
   Check(reply.empty() || reply.starts_with("HTTP/1.1 "));
   // No page without a Host header, whose name may be in any case and needs no space behind it.
   std::string lower(text);
   absl::AsciiStrToLower(&lower);
   if (lower.find("host") == std::string::npos)
     Check(reply.find("<script>page") == std::string::npos);
+  // And none without the token, which may be escaped.
+  if (text.find(kToken) == std::string_view::npos && text.find('%') == std::string_view::npos)
+    Check(reply.find("<script>page") == std::string::npos &&
+          reply.find(kToken) == std::string::npos);
   return 0;
 }

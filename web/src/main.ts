@@ -2,12 +2,14 @@
 import { App } from "./app";
 import { decodeEmbedded } from "./data/decode";
 import { LiveSession } from "./live/session";
+import { withoutToken } from "./live/token";
 
 const app = new App();
 document.body.append(app.shell.root);
 
 const data = document.getElementById("stackray-data");
 if (data === null) {
+  history.replaceState(history.state, "", withoutToken(location.href));
   new LiveSession(app).start();
 } else {
   decodeEmbedded(data.textContent ?? "").then((profile) => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Poller, rangeToAsk, parseStatus } from "../src/live/poller";
+import { withoutToken } from "../src/live/token";
 import { documentOf } from "./helpers";
 
 // A server of the documented answers, and a poller on a clock of ours.
@@ -131,4 +132,11 @@ test("ranges follow the server's clock, lie on steps and stop at the oldest samp
   assert.deepEqual(rangeToAsk(status, 86_400_000), { fromMs: 8_640_000, toMs: 10_368_000 });
   const young = parseStatus(JSON.stringify({ newest_ms: 10_000_500, oldest_ms: 10_000_000 }));
   assert.equal(rangeToAsk(young, 900_000).fromMs, 9_940_000);
+});
+
+test("the token leaves the address, and nothing else does", () => {
+  const page = "http://127.0.0.1:7171/";
+  assert.equal(withoutToken(`${page}?token=aB3-_x`), page);
+  assert.equal(withoutToken(`${page}?a=1&token=x&b=2#c`), `${page}?a=1&b=2#c`);
+  assert.equal(withoutToken(page), page);
 });

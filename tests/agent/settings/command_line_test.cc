@@ -158,6 +158,15 @@ TEST(CommandLine, AReceiverChangesTheAgentsDefaults) {
   }
 }
 
+TEST(CommandLine, AnOpenPageStaysOnTheLoopbackInterface) {
+  EXPECT_EQ(Agent({"agent", "--listen", "0.0.0.0:7171"}).listen.host, "0.0.0.0");
+  EXPECT_EQ(Agent({"agent", "--page-access", "open"}).page_access, PageReaders::kOpen);
+  EXPECT_THAT(Error({"agent", "--page-access", "open", "--listen", "0.0.0.0:7171"}),
+              HasSubstr("choose page-access token"));
+  EXPECT_THAT(Error({"agent", "--page-access", "open", "--listen", "[::]:7171", "--no-page"}),
+              HasSubstr("metrics-listen"));
+}
+
 TEST(CommandLine, OtelVariablesBeatTheFileOnly) {
   const std::string config = File("otel.yaml", "endpoint: http://file\ncompression: zstd\n");
   const Environment otel = {{"STACKRAY_CONFIG", config},

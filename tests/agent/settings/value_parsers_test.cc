@@ -40,13 +40,17 @@ TEST(ValueParsers, Pids) {
   EXPECT_EQ(ParsePids(many + ",1"), std::nullopt);
 }
 
-TEST(ValueParsers, ListenStaysOnLoopback) {
+TEST(ValueParsers, ListenAddresses) {
   EXPECT_EQ(ParseListenAddress("127.1.2.3:80")->host, "127.1.2.3");
   EXPECT_EQ(ParseListenAddress("[::1]:0")->host, "::1");
   EXPECT_EQ(ParseListenAddress("65535")->port, 65535);
-  for (const char* bad : {"", ":", ":80", "0.0.0.0:80", "10.0.0.1:80", "[::]:80", "::1:80", "[::1]",
-                          "[]:1", "[127.0.0.1]:1", "example.org:80", "127.0.0.1:65536",
-                          "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1.evil:80", "128.0.0.1:80"})
+  for (const char* loopback : {"80", "127.1.2.3:80", "[::1]:80", "localhost:80"})
+    EXPECT_TRUE(IsLoopback(*ParseListenAddress(loopback))) << loopback;
+  for (const char* other : {"0.0.0.0:80", "10.0.0.1:80", "[::]:80", "128.0.0.1:80"})
+    EXPECT_FALSE(IsLoopback(*ParseListenAddress(other))) << other;
+  for (const char* bad :
+       {"", ":", ":80", "::1:80", "[::1]", "[]:1", "[127.0.0.1]:1", "example.org:80",
+        "127.0.0.1:65536", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1.evil:80"})
     EXPECT_FALSE(ParseListenAddress(bad).has_value()) << bad;
 }
 

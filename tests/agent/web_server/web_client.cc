@@ -29,8 +29,10 @@ absl::StatusOr<std::string> FakeSource::ProfileGzip(int64_t from_ms, int64_t to_
   return plain.ok() ? GzipCompress(*plain, 1) : plain;
 }
 
-std::unique_ptr<WebServer> StartAnywhere(PageDataSource& source, std::string_view page) {
+std::unique_ptr<WebServer> StartAnywhere(PageDataSource& source, std::string_view page,
+                                         const std::string& token) {
   WebServerSettings settings;
+  settings.page_token = token;
   settings.port = 0;
   settings.now_ms = [] { return int64_t{1'790'000'000'500}; };
   auto server = WebServer::Start(settings, page, source);

@@ -31,7 +31,8 @@ class FakeSource : public PageDataSource {
 
 // Starts on any free port, so that tests may run side by side.
 std::unique_ptr<WebServer> StartAnywhere(PageDataSource& source,
-                                         std::string_view page = "<html></html>");
+                                         std::string_view page = "<html></html>",
+                                         const std::string& token = "");
 
 // A blocking connection to 127.0.0.1:port.
 UniqueFd ConnectTo(uint16_t port);

@@ -41,7 +41,7 @@ class Agent:
             self.process = subprocess.Popen(
                 [stackray_command.STACKRAY, "agent", *arguments], stdin=subprocess.DEVNULL,
                 stdout=output, stderr=log, env={**clean_environment(), **dict(environment)})
-        self.url = None
+        self.url, self.token = None, ""
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -59,16 +59,18 @@ class Agent:
         """The address printed last; without a page the log has one, of the metrics."""
         with open(self.output_path, encoding="utf-8") as file:
             said = file.read() + "".join(re.findall(r"metrics at \S+", self.log()))
-        found = re.findall(r"(?:this host|metrics) at (http://[\d.:]+/)", said)
-        self.url = found[-1] if found else None
+        found = re.findall(r"(?:this host|metrics) at (http://[\d.:]+/)(?:\?token=(\S+))?", said)
+        self.url, self.token = found[-1] if found else (None, "")
         return self.url
 
-    def get(self, path, host=None):
-        """(status, text) of a request to the page's server."""
+    def get(self, path, host=None, headers=()):
+        """(status, text) of a request to the page's server, with the printed token unless there are headers."""
         address = urllib.parse.urlparse(self.url)
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+        if not headers and self.token:
+            headers = {"Authorization": "Bearer " + self.token}
         try:
-            connection.request("GET", path, headers={"Host": host or address.netloc})
+            connection.request("GET", path, headers={"Host": host or address.netloc, **dict(headers)})
             answer = connection.getresponse()
             return answer.status, answer.read().decode("utf-8", "replace")
         finally:

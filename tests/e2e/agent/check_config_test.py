@@ -121,7 +121,8 @@ class CheckConfig(stackray_command.Case):
     def test_wrong_files(self):
         self.assert_failed(self.check("--config", self.path("none.yaml")), 2, "none.yaml")
         cases = {"frequenzy: 9\n": "did you mean frequency?", "frequency: [1\n": "agent.yaml",
-                 "frequency: 20\nfrequency: 30\n": "agent.yaml:2", "listen: 8.8.8.8:80\n": "loopback",
+                 "frequency: 20\nfrequency: 30\n": "agent.yaml:2",
+                 "listen: 8.8.8.8:80\npage-access: open\n": "page-access token",
                  "seal-interval: 1ms\n": "100ms", "- a\n- b\n": "agent.yaml"}
         for text, words in cases.items():
             with self.subTest(text=text):

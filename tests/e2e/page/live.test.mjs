@@ -51,6 +51,19 @@ test("waits for the first samples, then shows them by itself", async () => {
   assert.deepEqual(seen.requests.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")), []);
 });
 
+test("the token of the printed address becomes a cookie and leaves the address", async () => {
+  server.token = "aB3-_0123456789abcdef";
+  server.newestMs = START_MS;
+  ({ page, seen, close } = await open(browser, `${url}?token=${server.token}`));
+  await page.locator("[data-fact=samples]").waitFor();
+  assert.equal(page.url(), url);
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  await page.reload();
+  await page.locator("[data-fact=samples]").waitFor();
+  server.token = "another-token-4567890";
+  await page.getByText("the token has changed").waitFor();
+});
+
 test("asks for the chosen range and shows what is new", async () => {
   server.newestMs = START_MS;
   await show();

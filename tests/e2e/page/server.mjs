@@ -11,6 +11,7 @@ export class LiveServer {
     this.costMs = 1;        // what the agent says an answer costs it
     this.profileUrls = [];
     this.statusCount = 0;
+    this.token = "";        // what opens the page; "": it is open
     this.sockets = new Set();
   }
 
@@ -33,6 +34,10 @@ export class LiveServer {
 
   answer(request, response) {
     const url = new URL(request.url, "http://127.0.0.1");
+    if (this.token && url.searchParams.get("token") === this.token)
+      response.setHeader("set-cookie", `stackray-${this.port}=${this.token}; Path=/; HttpOnly; SameSite=Strict`);
+    else if (this.token && !request.headers.cookie?.includes(`=${this.token}`))
+      return this.send(response, 401, "text/plain", "no");
     if (url.pathname === "/") return this.send(response, 200, "text/html; charset=utf-8", this.html);
     if (this.failWith) return this.send(response, this.failWith, "text/plain", "no");
     if (url.pathname === "/api/status") {

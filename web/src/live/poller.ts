@@ -141,6 +141,8 @@ export async function fetchAnswer(url: string): Promise<Answer> {
   const timer = setTimeout(() => abort.abort(), limit);
   try {
     const answer = await fetch(url, { signal: abort.signal, cache: "no-store" });
+    if (answer.status === 401)
+      throw new Error("the token has changed: open the address that stackray agent --status prints");
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const cost = /(?:^|,)\s*make\s*;\s*dur=([0-9.]+)/.exec(answer.headers.get("Server-Timing") ?? "");
     return { text: await answer.text(), costMs: Number(cost?.[1] ?? 0) || 0 };

@@ -1,0 +1,76 @@
+#include "agent/daemon/page_token.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "kernel/unique_fd.h"
+
+namespace stackray {
+namespace {
+
+constexpr char kName[] = "page-token", kNewName[] = "page-token.new";
+constexpr size_t kRandomBytes = 24, kLeast = 16, kMost = 128;
+
+std::optional<std::string> Read(int directory) {
+  const UniqueFd file(openat(directory, kName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts;
+  if (!file.valid() || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+      facts.st_uid != geteuid() || (facts.st_mode & 077) != 0)
+    return std::nullopt;
+  char text[kMost + 2];
+  const ssize_t got = pread(file.get(), text, sizeof(text), 0);
+  std::string_view token(text, got > 0 ? static_cast<size_t>(got) : 0);
+  token = token.substr(0, token.find('\n'));
+  if (!IsPageToken(token)) return std::nullopt;
+  return std::string(token);
+}
+
+void Write(int directory, const std::string& token) {
+  unlinkat(directory, kNewName, 0);
+  const UniqueFd file(
+      openat(directory, kNewName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string line = token + "\n";
+  if (file.valid() &&
+      write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+      renameat(directory, kNewName, directory, kName) == 0)
+    return;
+  unlinkat(directory, kNewName, 0);
+}
+
+}  // namespace
+
+bool IsPageToken(std::string_view text) {
+  return text.size() >= kLeast && text.size() <= kMost &&
+         std::ranges::all_of(
+             text, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
+}
+
+std::string MakePageToken() {
+  char random[kRandomBytes];
+  for (size_t have = 0; have < sizeof(random);) {
+    const ssize_t got = getrandom(random + have, sizeof(random) - have, 0);
+    if (got < 0 && errno != EINTR) std::abort();  // A token that can be guessed is none.
+    have += got > 0 ? static_cast<size_t>(got) : 0;
+  }
+  return absl::WebSafeBase64Escape({random, sizeof(random)});
+}
+
+std::string PageTokenIn(int directory) {
+  if (std::optional<std::string> kept = Read(directory)) return *std::move(kept);
+  std::string token = MakePageToken();
+  Write(directory, token);
+  return token;
+}
+
+}  // namespace stackray

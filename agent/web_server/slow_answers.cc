@@ -1,0 +1,70 @@
+#include "agent/web_server/slow_answers.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stackray {
+
+using Clock = std::chrono::steady_clock;
+
+SlowAnswers::SlowAnswers(Make make, std::function<void()> done)
+    : make_(std::move(make)), tell_(std::move(done)), thread_([this] { Work(); }) {
+  pthread_setname_np(thread_.native_handle(), "stackray-page");
+}
+
+SlowAnswers::~SlowAnswers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+bool SlowAnswers::Ask(uint64_t connection, std::string target, const AnswerForm& form,
+                      size_t head_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (wanted_.size() >= kMostWaiting) return false;
+  wanted_.push_back({connection, std::move(target), form, head_bytes, Clock::now()});
+  changed_.notify_all();
+  return true;
+}
+
+void SlowAnswers::Forget(uint64_t connection) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(wanted_, [=](const Wanted& each) { return each.connection == connection; });
+}
+
+std::vector<SlowAnswers::Done> SlowAnswers::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(done_, {});
+}
+
+WebAnswer SlowAnswers::MakeOne(const Wanted& wanted) const {
+  if (Clock::now() - wanted.since > kLongestWait)
+    return ErrorAnswer(503, "waited too long for other requests");
+  try {
+    return make_(wanted.target);
+  } catch (...) {  // An exception's text may hold anything: not for a client.
+    return ErrorAnswer(500, "internal error");
+  }
+}
+
+void SlowAnswers::Work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !wanted_.empty(); });
+    if (ending_) return;
+    const Wanted wanted = std::move(wanted_.front());
+    wanted_.pop_front();
+    lock.unlock();
+    WebAnswer answer = MakeOne(wanted);
+    lock.lock();
+    done_.push_back({wanted.connection, std::move(answer), wanted.form, wanted.head_bytes});
+    tell_();
+  }
+}
+
+}  // namespace stackray
