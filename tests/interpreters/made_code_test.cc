@@ -100,6 +100,19 @@ TEST(MadeCode, AStackThatEndsIsNotReadBeyond) {
   EXPECT_EQ(step_without_rules(s.get()), END_NULL_FP);
 }
 
+// Behind a rule it is the outermost frame's; a guess may have read any word.
+TEST(MadeCode, AReturnAddressOfZeroThatAGuessFoundIsNoKnownEnd) {
+  stack.assign(100, 1);
+  stack[60] = stack[61] = 0;
+  const auto s = MadeFrame(kStack + 60 * 8);
+  s->word_count = 1;
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  u64 offset = 0;
+  EXPECT_EQ(enter_native_frame(s.get(), &offset), END_GUESSED_NULL_RA);
+  s->word_count = 2;
+  EXPECT_EQ(enter_native_frame(s.get(), &offset), END_NULL_RA);
+}
+
 // A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has no table.
 class MadeCodeEnvironment : public WalkEnvironment {
  public:

@@ -83,7 +83,7 @@ TEST(ProfileSummary, CodeMadeAtRunTimeIsUnnamed) {
   TestBatch test;
   const int32_t jit = test.Marker("[unknown jit]");
   test.Sample(test.Process(1, "java", "/usr/bin/java"), {test.Native("main"), jit, jit, jit}, 9);
-  test.Sample(test.Process(2, "no\x1bde", "/usr/bin/node"), {test.Native("main"), jit}, 2);
+  test.Sample(test.Process(2, "no\x1b de", "/usr/bin/node"), {test.Native("main"), jit}, 2);
   SummaryCounter counter;
   counter.Add(test.batch);
   EXPECT_EQ(counter.summary().named_frames(), 11);
@@ -91,7 +91,7 @@ TEST(ProfileSummary, CodeMadeAtRunTimeIsUnnamed) {
   EXPECT_EQ(
       UnnamedSentence(counter.summary()),
       "Unnamed: 72.5 % of the frames are code made at run time (JIT) that stackray cannot name "
-      "yet (java, no?de).");
+      "yet (java, no? de).");
 }
 
 TEST(ProfileSummary, HiddenKernelSymbolsAreNotNamed) {
