@@ -10,8 +10,10 @@ set(stackray_common_headers
   <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
   <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h>)
 
-# gcc refuses precompiled headers where a macro that they read is defined differently, so fmt's is the same everywhere.
+# gcc refuses precompiled headers where a macro that they read is defined differently, so fmt's is the same everywhere,
+# and so is that of -pthread, which some libraries bring along.
 add_compile_definitions(FMT_SHARED)
+add_compile_options(-pthread)
 
 # One compiled form for the programs' folders and one, with GoogleTest in it, for tests. CMake writes both as C++ only.
 function(stackray_precompile name)

@@ -209,8 +209,7 @@ int32_t BatchBuilder::Impl::DeferFrame(const FrameKey& key, const FrameSymbols& 
   new_frames_.push_back(key);
   if (entry->second >= before) {
     const std::vector<SourceLine> placed = NameByPlace(symbols);
-    deferred_.Add(entry->second,
-                  {placed.empty() ? symbols.lines : placed, symbols.function_start});
+    deferred_.Add(entry->second, {placed.empty() ? symbols.lines : placed, symbols.function_start});
   }
   return entry->second;
 }

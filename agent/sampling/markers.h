@@ -20,7 +20,7 @@ enum class MarkerKind : uint64_t {
   kUnsupported = 6,  // Detail: Runtimes' number of a runtime whose frames cannot be read.
   kNativeStackApart =
       7,  // Between a runtime's frames and the native ones, where it is not known which belong together.
-  kNoStack = 8,      // A sample without kernel frames of a task without a user stack.
+  kNoStack = 8,  // A sample without kernel frames of a task without a user stack.
 };
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
