@@ -4,6 +4,7 @@
 #define STACKRAY_BPF_FILTER_H
 
 #include "bpf/env_bpf.h"
+#include "bpf/pid_namespace.h"
 #include "bpf/task.h"
 
 #define CGROUP_MAX_DEPTH 16
@@ -83,33 +84,38 @@ static __always_inline int leader_is_named(struct task_struct *task)
 }
 
 /* A process is a target until it ends, so who was one a moment ago is one still; that is a line at hand, and the
- * hash two that are cold. */
-static __always_inline int is_target_process(struct task_struct *task, struct counters *own, u32 pid)
+ * hash two that are cold. It is remembered by the host's number. */
+static __always_inline int is_target_process(struct task_struct *task, struct counters *own)
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	u64 start_ns = READ_TASK(leader, start_boottime);
+	u32 number = READ_TASK(task, tgid), pid;
 
-	if (own->target_pid == pid && own->target_start_ns == start_ns)
+	if (own->target_pid == number && own->target_start_ns == start_ns)
 		return 1;
+	pid = number_of(leader, number);
 	if (!bpf_map_lookup_elem(&target_pids, &pid))
 		return 0;
-	own->target_pid = pid;
+	own->target_pid = number;
 	own->target_start_ns = start_ns;
 	return 1;
+}
+
+static __always_inline u32 pid_of(struct task_struct *task)
+{
+	return number_of(READ_TASK(task, group_leader), READ_TASK(task, tgid));
 }
 
 /* `own` are the CPU's. */
 static __always_inline int is_target(struct task_struct *task, struct counters *own)
 {
-	u32 pid = READ_TASK(task, tgid);
-
-	if (!controls.enabled || (controls.self_pid && pid == controls.self_pid))
+	if (!controls.enabled || (controls.self_pid && pid_of(task) == controls.self_pid))
 		return 0;
 	switch (controls.filter) {
 	case FILTER_ALL:
 		return 1;
 	case FILTER_PIDS:
-		return is_target_process(task, own, pid);
+		return is_target_process(task, own);
 	case FILTER_CGROUP:
 		return current_is_in_target_cgroup();
 	case FILTER_COMMAND:

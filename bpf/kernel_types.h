@@ -182,6 +182,7 @@ struct task_struct {
 	void *stack;
 	int pid;
 	int tgid;
+	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;

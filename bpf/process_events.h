@@ -51,10 +51,16 @@ static __always_inline int is_pid_target(u32 pid)
 	return bpf_map_lookup_elem(&target_pids, &pid) != 0;
 }
 
-/* Does anybody want to hear of this process? */
-static __always_inline int wants_events(u32 pid)
+/* Of a task that a tracepoint hands over. */
+static __always_inline u32 event_pid(struct task_struct *task)
 {
-	return controls.enabled && (controls.filter != FILTER_PIDS || is_pid_target(pid));
+	return number_of(task->group_leader, task->tgid);
+}
+
+/* Does anybody want to hear of this process? */
+static __always_inline int wants_events(struct task_struct *task)
+{
+	return controls.enabled && (controls.filter != FILTER_PIDS || is_pid_target(event_pid(task)));
 }
 
 /* The child does not run yet, so the event comes before its first sample. `parent` is the thread that
@@ -63,15 +69,16 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct event_scratch *s;
-	u32 pid = child->tgid, yes = 1;
+	u32 pid, yes = 1;
 
 	if (child->tgid == parent->tgid) /* a thread */
 		return 0;
 	if (!controls.enabled)
 		return 0;
 	if (controls.filter == FILTER_PIDS) {
-		if (!controls.inherit || !is_pid_target(parent->tgid))
+		if (!controls.inherit || !is_pid_target(event_pid(parent)))
 			return 0;
+		pid = event_pid(child);
 		bpf_map_update_elem(&target_pids, &pid, &yes, BPF_ANY);
 	}
 	s = begin_event(child, RECORD_FORK);
@@ -96,7 +103,7 @@ int BPF_PROG(on_exec, struct task_struct *task, const char *command)
 
 	if ((u64)task != bpf_get_current_task() || !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
-	if (!wants_events(task->tgid))
+	if (!wants_events(task))
 		return 0;
 	s = begin_event(task, RECORD_EXEC);
 	if (!s)
@@ -114,16 +121,18 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit_task, struct task_struct *task)
 {
 	struct event_scratch *s;
-	u32 pid = task->tgid;
+	u32 pid;
 
 	/* The process ends with its last thread, not with its leader. `live` was lowered before. */
-	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !wants_events(pid))
+	if (BPF_CORE_READ(task, signal, live.counter) > 0 || !wants_events(task))
 		return 0;
 	s = begin_event(task, RECORD_EXIT);
 	if (s)
 		send_event(s);
-	if (controls.filter == FILTER_PIDS)
+	if (controls.filter == FILTER_PIDS) {
+		pid = event_pid(task);
 		bpf_map_delete_elem(&target_pids, &pid);
+	}
 	return 0;
 }
 
@@ -133,7 +142,7 @@ int BPF_PROG(on_cgroup_move, struct cgroup *to, const char *path, struct task_st
 {
 	struct event_scratch *s;
 
-	if (task != task->group_leader || !wants_events(task->tgid))
+	if (task != task->group_leader || !wants_events(task))
 		return 0;
 	s = begin_event(task, RECORD_MOVED);
 	if (!s)

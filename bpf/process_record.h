@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/pid_namespace.h"
 #include "bpf/shared/records.h"
 
 #define PATH_MAX_COMPONENTS 256 /* mount points count too */
@@ -191,7 +192,7 @@ static __always_inline void append_executable(struct event_scratch *s, struct ta
 
 static __always_inline void fill_key(struct process_key *key, struct task_struct *leader)
 {
-	key->pid = BPF_CORE_READ(leader, tgid);
+	key->pid = number_of(leader, BPF_CORE_READ(leader, tgid));
 	key->exec_id = BPF_CORE_READ(leader, self_exec_id);
 	key->start_time_ns = BPF_CORE_READ(leader, start_boottime);
 }

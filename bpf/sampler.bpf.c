@@ -32,10 +32,10 @@ static __always_inline void describe_task(struct scratch *s, struct task_struct 
 	struct sample_record *record = &s->record;
 	struct task_struct *leader = READ_TASK(task, group_leader);
 
-	record->process.pid = READ_TASK(task, tgid);
+	record->process.pid = number_of(leader, READ_TASK(task, tgid));
 	record->process.exec_id = READ_TASK(leader, self_exec_id);
 	record->process.start_time_ns = READ_TASK(leader, start_boottime);
-	record->tid = READ_TASK(task, pid);
+	record->tid = number_of(task, READ_TASK(task, pid));
 	record->cpu = bpf_get_smp_processor_id();
 	record->cgroup_id = cgroup_id_of(task);
 	read_command(record->thread_command, task);
@@ -123,7 +123,7 @@ int on_cpu_clock(struct tick_context *ctx)
 	if (!s || !counters || !codes || !ranges) /* each CPU has them */
 		return 0;
 	s->prefetched_mm = (u64)READ_TASK(task, mm); /* a pointer that was stored is a number */
-	trace = trace_of(codes, READ_TASK(task, pid));
+	trace = trace_of(codes, number_of(task, READ_TASK(task, pid)));
 	set = range_set_of(ranges, *(volatile u64 *)&s->prefetched_mm);
 	prefetch_hot_lines(task, s, counters, trace, set);
 	if (!READ_TASK(task, tgid))

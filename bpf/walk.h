@@ -12,6 +12,7 @@
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
 #include "bpf/native.h"
+#include "bpf/pid_namespace.h"
 #include "bpf/range_cache.h"
 #include "bpf/registers.h"
 #include "bpf/return_probe.h"
@@ -373,8 +374,12 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		if (UNLIKELY(end == END_ENTERED_RUNTIME))
 			end = walk_mixed(s, slot);
 		end_trace(s, trace);
-		if (UNLIKELY(is_miss(end)))
-			leave_to_user_space(slot);
+		if (UNLIKELY(is_miss(end))) {
+			if (pid_namespace && s->record.process.pid & PID_OUTSIDE)
+				end = END_OUTSIDE_NAMESPACE;
+			else
+				leave_to_user_space(slot);
+		}
 	}
 	if (UNLIKELY(!end))
 		end = END_TOO_DEEP;

@@ -14,6 +14,7 @@
 #include "bpf/process_iterator.skel.h"
 #include "bpf/shared/records.h"
 #include "kernel/libbpf_log.h"
+#include "kernel/pid_namespace.h"
 
 namespace stackray {
 namespace {
@@ -50,6 +51,7 @@ absl::StatusOr<std::unique_ptr<ProcessIterator>> ProcessIterator::Create() {
   const std::unique_ptr<process_iterator_bpf, DestroySkeleton> skeleton(
       process_iterator_bpf__open());
   if (skeleton == nullptr) return Refused("open", errno);
+  skeleton->rodata->pid_namespace = PidNamespaceOfProc();
   if (const int error = process_iterator_bpf__load(skeleton.get()); error != 0)
     return Refused("load", -error);
   skeleton->links.list_processes =

@@ -22,7 +22,7 @@ class ProcessIterator {
   // Errors: FailedPrecondition, with the kernel's reason, where it cannot load.
   static absl::StatusOr<std::unique_ptr<ProcessIterator>> Create();
 
-  // Calls `take` once for every process of this pid namespace whose threads have not all exited, with
+  // Calls `take` once for every process of this pid namespace and those inside whose threads have not all exited, with
   // a RECORD_EXISTING for DecodeRecord(). The bytes are valid during the call only. A process that is
   // born or ends meanwhile may be there or not; every other one is.
   // Errors: Internal: the list broke off; what was taken is true, and the rest is unknown.

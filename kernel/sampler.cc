@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "kernel/clock_events.h"
 #include "kernel/cpu_list.h"
 #include "kernel/libbpf_log.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/process_info.h"
 #include "kernel/process_tree.h"
 #include "kernel/running_kernel.h"
@@ -37,8 +39,23 @@ constexpr uint32_t kScratchSlotsPerCpu = 1;
 constexpr uint32_t kMaxTargetPids = 16384;
 constexpr int kMostLooksForDescendants = 64;
 
+// Root of such a namespace is nobody to the kernel's BPF and perf events. The host's own maps every user id to itself.
+bool IsInUserNamespace() {
+  std::ifstream map("/proc/self/uid_map");
+  uint64_t inside = 0, outside = 0, count = 0;
+  if (!(map >> inside >> outside >> count)) return false;
+  return inside != 0 || outside != 0 || count != UINT32_MAX;
+}
+
 absl::Status LoadFailure(int error, const std::string& log) {
   if (error == EPERM || error == EACCES) {
+    if (IsInUserNamespace())
+      return absl::FailedPreconditionError(
+          "the kernel refused BPF: this is a user namespace (a rootless container?), whose root "
+          "has no "
+          "rights over the kernel. Run stackray on the host, or in a privileged container that is "
+          "not "
+          "rootless.");
     if (log.find("-- BEGIN PROG LOAD LOG --") == std::string::npos)
       return absl::FailedPreconditionError(
           "the kernel refused BPF: not permitted. Run stackray as root (sudo), or give it CAP_BPF, "
@@ -137,6 +154,7 @@ absl::Status Sampler::Impl::SizeMaps() {
   if (!cpus.ok()) return cpus.status();
   cpu_count_ = *cpus;
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
+  skeleton_->rodata->pid_namespace = PidNamespaceOfProc();
 #if defined(__aarch64__)
   skeleton_->rodata->kernel_page_shift =
       static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));

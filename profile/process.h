@@ -12,8 +12,8 @@ namespace stackray {
 
 // One program image of one process. A reused pid differs in start_time_ns, an exec in exec_id.
 struct ProcessId {
-  uint32_t pid = 0;            // In the host's pid namespace.
-  uint32_t exec_id = 0;        // task_struct.self_exec_id.
+  uint32_t pid = 0;      // As /proc has it; with PID_OUTSIDE (bpf/shared/records.h) the host's.
+  uint32_t exec_id = 0;  // task_struct.self_exec_id.
   uint64_t start_time_ns = 0;  // CLOCK_BOOTTIME of the leader's start.
 
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
@@ -31,6 +31,7 @@ using AttributeValue = std::variant<std::string, bool, int64_t, double>;
 // ProcessId{} (pid 0) stands for the host itself: markers of lost samples belong to it.
 struct ProcessInfo {
   uint32_t pid = 0;
+  bool is_outside = false;      // Of the agent's pid namespace: the pid is the host's.
   std::string command;          // The leader's comm.
   std::string executable_path;  // From the root of its mount namespace, as /proc/PID/exe says it.
   int64_t creation_time_unix_ns = 0;

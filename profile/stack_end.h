@@ -14,6 +14,7 @@ enum class StackEnd : uint8_t {
   kNoStack,   // The sample has no user stack: a kernel thread, or a task inside exec or exit.
   kComplete,  // The last frame is known to be the outermost one.
   kGuessed,   // A guess led to what looks like the end. Not complete.
+  kOutside,   // Of a process outside the agent's pid namespace, whose files cannot be opened.
   kCut,       // Frames are missing.
 };
 
@@ -26,6 +27,7 @@ constexpr StackEnd ClassOfEnd(uint32_t end) {
     case END_GUESSED_NULL_RA: return StackEnd::kGuessed;
     case END_KERNEL_THREAD:
     case END_NO_ADDRESS_SPACE: return StackEnd::kNoStack;
+    case END_OUTSIDE_NAMESPACE: return StackEnd::kOutside;
   }
   return StackEnd::kCut;
 }
@@ -35,6 +37,7 @@ enum class MarkerClass : uint8_t {
   kUserCut,      // The user stack is not complete.
   kKernelCut,    // The kernel stack is not.
   kNoStack,      // The sample has no stack at all.
+  kOutside,      // The user stack is of a process outside the agent's pid namespace.
   kUnknownCode,  // A frame of code that nothing describes, through which the walk found its way.
   kBetween,      // No frame: says how the frames on its two sides belong together.
   kOther,        // A frame that could not be read, of a known kind.
@@ -45,6 +48,7 @@ constexpr MarkerClass ClassOfMarker(std::string_view text) {
   if (text.starts_with("[lost")) return MarkerClass::kLost;
   if (text.starts_with("[truncated: kernel")) return MarkerClass::kKernelCut;
   if (text.starts_with("[truncated")) return MarkerClass::kUserCut;
+  if (text.starts_with("[outside")) return MarkerClass::kOutside;
   if (text.starts_with("[no stack")) return MarkerClass::kNoStack;
   if (text.starts_with("[native stack")) return MarkerClass::kBetween;
   if (text.starts_with("[unknown")) return MarkerClass::kUnknownCode;

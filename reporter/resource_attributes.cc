@@ -89,6 +89,7 @@ bool IsOfHost(std::string_view key) { return key.starts_with("host.") || key.sta
 std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings) {
   AttributeWriter writer(settings.left_out);
   writer.AddNumber("process.pid", info.pid);
+  writer.AddText("stackray.process.pid_namespace", info.is_outside ? "host" : "");
   writer.AddText("process.command", info.command);
   writer.AddText("process.executable.path", info.executable_path);
   const std::string_view path = info.executable_path;

@@ -131,9 +131,11 @@ Findings CheckPidNamespace(const HostProbe& host) {
                     "unknown whether every process of this host is visible",
                     "mount a proc file system on /proc")};
   }
-  return {Warning("pid_namespace", "inside a pid namespace: /proc shows only this container",
-                  "processes outside it are sampled, but keep addresses instead of names",
-                  "Kubernetes: hostPID: true; docker: --pid=host")};
+  return {
+      Warning("pid_namespace", "inside a pid namespace: /proc shows only this container",
+              "programs outside it are sampled as [outside this pid namespace]: their command and "
+              "kernel frames, no functions. -p, -- and everything inside it work",
+              "Kubernetes: hostPID: true; docker: --pid=host")};
 }
 
 Findings CheckLockdown(const HostProbe& host) {

@@ -36,6 +36,7 @@ void SampledProcess::Add(const DecodedBatch& batch) {
       stack.Add(kind, sample.frames.size() == 1);
       switch (kind.is) {
         case FrameKind::kLost:
+        case FrameKind::kOutside:
         case FrameKind::kNotThere: continue;
         case FrameKind::kUnknown:
           unknown_code += sample.count;

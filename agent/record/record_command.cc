@@ -21,6 +21,7 @@
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -174,7 +175,8 @@ absl::Status MakeOutputs(const RecordSettings& settings, Made& made) {
 absl::Status Start(Made& made) {
   Sampler& sampler = made.session->sampler();
   if (made.child != nullptr) {
-    if (absl::Status status = sampler.AddTargetPid(static_cast<uint32_t>(made.child->pid()));
+    if (absl::Status status =
+            sampler.AddTargetPid(ChildPidInProc(static_cast<uint32_t>(made.child->pid())));
         !status.ok())
       return status;
   }

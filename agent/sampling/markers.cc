@@ -46,7 +46,10 @@ std::string_view LossText(uint64_t detail) {
 
 std::string MarkerText(const FrameKey& marker) {
   switch (static_cast<MarkerKind>(marker.owner())) {
-    case MarkerKind::kTruncated: return fmt::format("[truncated: {}]", EndText(marker.word0));
+    case MarkerKind::kTruncated:
+      return marker.word0 == END_OUTSIDE_NAMESPACE
+                 ? "[outside this pid namespace]"
+                 : fmt::format("[truncated: {}]", EndText(marker.word0));
     case MarkerKind::kUnknownJit: return "[unknown jit]";
     case MarkerKind::kLost: return fmt::format("[lost: {}]", LossText(marker.word0));
     case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
@@ -68,6 +71,7 @@ std::string_view EndName(uint32_t end) {
     case END_KERNEL_THREAD: return "kernel_thread";
     case END_NO_ADDRESS_SPACE: return "no_address_space";
     case END_COMPAT_TASK: return "compat_task";
+    case END_OUTSIDE_NAMESPACE: return "outside_pid_namespace";
     case END_READ_FAULT: return "read_fault";
     case END_NO_MAPPING: return "no_mapping";
     case END_NOT_EXECUTABLE: return "not_executable";
@@ -87,10 +91,13 @@ std::string_view EndName(uint32_t end) {
 
 bool IsCompleteEnd(uint32_t end) { return ClassOfEnd(end) == StackEnd::kComplete; }
 
-bool HasUserStack(uint32_t end) { return ClassOfEnd(end) != StackEnd::kNoStack; }
+bool HasUserStack(uint32_t end) {
+  return ClassOfEnd(end) != StackEnd::kNoStack && ClassOfEnd(end) != StackEnd::kOutside;
+}
 
 std::optional<FrameKey> MarkerForEnd(uint32_t end) {
-  if (IsCompleteEnd(end) || !HasUserStack(end)) return std::nullopt;
+  if (end != END_OUTSIDE_NAMESPACE && (IsCompleteEnd(end) || !HasUserStack(end)))
+    return std::nullopt;
   return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kTruncated), end);
 }
 

@@ -42,10 +42,10 @@ std::string_view EndName(uint32_t end);
 
 // True for the ends that count as complete.
 bool IsCompleteEnd(uint32_t end);
-// True where the sample has a user stack at all.
+// True where the sample has a user stack at all, and one that could be walked: not of a process outside the agent's pid namespace.
 bool HasUserStack(uint32_t end);
 
-// "[truncated: unknown file]", "[unknown jit]", "[lost: ring full]".
+// "[truncated: unknown file]", "[unknown jit]", "[lost: ring full]", "[outside this pid namespace]".
 FrameSymbols MarkerSymbols(const FrameKey& marker);
 
 }  // namespace stackray

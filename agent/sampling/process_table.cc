@@ -15,6 +15,9 @@ ProcessId IdOf(const process_key& key) {
   return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
 }
 
+// Neither a list nor /proc has it: only its exit tells of its end.
+bool IsOutside(const ProcessId& id) { return (id.pid & PID_OUTSIDE) != 0; }
+
 ProcessId ImageBefore(ProcessId id) {
   --id.exec_id;
   return id;
@@ -158,17 +161,19 @@ void ProcessTable::Take(const ProcessEvent& event) {
 
 void ProcessTable::EndList() {
   for (const Entry& entry : entries_)
-    if (entry.listed != list_) End(entry.id);
+    if (entry.listed != list_ && !IsOutside(entry.id)) End(entry.id);
 }
 
 void ProcessTable::EndGone() {
   for (const Entry& entry : entries_)
-    if (entry.ended_ns == 0 && !IsSameProcess(entry.id)) End(entry.id);
+    if (entry.ended_ns == 0 && !IsOutside(entry.id) && !IsSameProcess(entry.id)) End(entry.id);
 }
 
 void ProcessTable::ReadEnvironment(Entry& entry) {
   Image& image = *entry.image;
-  if (image.environment_read || entry.is_kernel_thread || entry.ended_ns != 0) return;
+  if (image.environment_read || entry.is_kernel_thread || IsOutside(entry.id) ||
+      entry.ended_ns != 0)
+    return;
   absl::StatusOr<ServiceEnvironment> read = ReadServiceEnvironment(entry.id);
   image.environment_read = !absl::IsUnavailable(read.status());
   // A process that is gone has the one of the image before, as exec() passes it on.
@@ -216,9 +221,10 @@ const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view 
     entry.creation_time_unix_ns = static_cast<int64_t>(id.start_time_ns) + wall_offset_ns;
   static const CgroupFacts kNoCgroup;
   const CgroupFacts& cgroup = entry.cgroup == nullptr ? kNoCgroup : *entry.cgroup;
-  if (entry.ended_ns == 0 && !entry.is_kernel_thread)
+  if (entry.ended_ns == 0 && !entry.is_kernel_thread && !IsOutside(id))
     contexts_.Follow(id, entry.since_ns, now_ns_, entry.context);
-  described_ = {.pid = id.pid,
+  described_ = {.pid = id.pid & ~PID_OUTSIDE,
+                .is_outside = IsOutside(id),
                 .command = std::string(command),
                 .executable_path = entry.image->path,
                 .creation_time_unix_ns = entry.creation_time_unix_ns,

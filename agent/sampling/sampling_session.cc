@@ -1,7 +1,5 @@
 #include "agent/sampling/sampling_session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <future>
 #include <iterator>
@@ -14,6 +12,7 @@
 #include "agent/sampling/thread_priority.h"
 #include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/process_files.h"
 #include "kernel/wall_clock.h"
 
@@ -99,7 +98,7 @@ SamplingSession::~SamplingSession() {
 // All processes have the one that this one has. Code on a stack of its own that calls it (Go's) cannot be walked on in user
 // space, so its rows should be there from the start.
 void SamplingSession::LoadVdso() {
-  const auto own = static_cast<uint32_t>(getpid());
+  const uint32_t own = OwnPidInProc();
   const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(own);
   if (!ranges.ok()) return;
   for (const code_range& range : *ranges) {

@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 
-#include <cerrno>
 #include <filesystem>
+
+#include "kernel/pid_namespace.h"
 
 namespace stackray {
 namespace {
 
 constexpr int kMaxCgroupDirectories = 100'000;
-
-bool Exists(uint32_t pid) { return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM; }
 
 }  // namespace
 
@@ -38,7 +36,7 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler) {
     case TargetKind::kWholeHost: sampler.TargetAll(); return absl::OkStatus();
     case TargetKind::kPids:
       for (uint32_t pid : target.pids) {
-        if (!Exists(pid))
+        if (!IsProcess(pid))
           return absl::NotFoundError(
               fmt::format("no process {}. `ps -e` lists those that run now.", pid));
       }

@@ -19,6 +19,7 @@ enum end_reason {
 	END_KERNEL_THREAD = 8,     /* no user stack: a kernel thread, or one that the kernel made inside a process */
 	END_NO_ADDRESS_SPACE = 9,  /* the task is past exit_mm(), or between two images in exec */
 	END_COMPAT_TASK = 10,      /* 32-bit code on a 64-bit kernel: not unwound */
+	END_OUTSIDE_NAMESPACE = 11, /* a process outside of the agent's pid namespace: its files cannot be opened, so their tables are not loaded */
 	/* Cut. */
 	END_READ_FAULT = 16,       /* the stack could not be read at the frame */
 	END_NO_MAPPING = 17,       /* a return address that lies in no mapping */

@@ -3,8 +3,8 @@
  *
  * Every record starts with struct record_header. Records are variable-length: `size_bytes` counts the
  * whole record, and every array's length is in the fixed part. The reader (kernel/raw_sample.h)
- * trusts none of it. All times are CLOCK_BOOTTIME nanoseconds, all process ids are those of the host's
- * pid namespace. */
+ * trusts none of it. All times are CLOCK_BOOTTIME nanoseconds. All process and thread ids are those that
+ * the agent's /proc has; what it has none for keeps the host's, with PID_OUTSIDE (bpf/pid_namespace.h). */
 #ifndef STACKRAY_BPF_SHARED_RECORDS_H
 #define STACKRAY_BPF_SHARED_RECORDS_H
 
@@ -46,7 +46,7 @@ static_assert(sizeof(struct record_header) == 16, "decoder reads 16 bytes first"
 
 /* Who: equal in all three means the same program image of the same process. */
 struct process_key {
-	u32 pid;          /* the kernel's tgid */
+	u32 pid;          /* the kernel calls it tgid */
 	u32 exec_id;      /* task_struct.self_exec_id of the leader: +1 at every exec */
 	u64 start_time_ns; /* the leader's start_boottime */
 };

@@ -36,6 +36,7 @@ FrameKind::FrameKind(std::string_view type, std::string_view name)
     case MarkerClass::kLost: is = kLost; break;
     case MarkerClass::kUserCut: is = kCut; break;
     case MarkerClass::kUnknownCode: is = kUnknown; break;
+    case MarkerClass::kOutside: is = kOutside; break;
     case MarkerClass::kBetween:
     case MarkerClass::kKernelCut:
     case MarkerClass::kNoStack: is = kNotThere; break;
@@ -47,6 +48,7 @@ void StackFacts::Add(const FrameKind& kind, bool alone) {
   switch (kind.is) {
     case FrameKind::kLost: lost |= alone; return;
     case FrameKind::kNotThere: return;
+    case FrameKind::kOutside: outside = true; return;
     case FrameKind::kCut: user = cut = true; return;
     case FrameKind::kKernel:
       ++kernel_frames;
@@ -64,6 +66,10 @@ void StackFacts::Add(const FrameKind& kind, bool alone) {
 void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
               ProfileSummary* sums) {
   if (stack.lost) return Increase(&sums->lost, count);
+  Increase(&sums->kernel_frames, count, stack.kernel_frames);
+  Increase(&sums->kernel_named, count, stack.kernel_named);
+  Increase(&sums->samples, count);
+  if (stack.outside) return Increase(&sums->outside, count);
   for (size_t i = 0; i < kNoNameKinds; ++i) {
     if (stack.unnamed[i] == 0) continue;
     int64_t frames = 0;
@@ -72,9 +78,6 @@ void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
   }
   Increase(&sums->user_frames, count, stack.user_frames);
   Increase(&sums->user_named, count, stack.user_named);
-  Increase(&sums->kernel_frames, count, stack.kernel_frames);
-  Increase(&sums->kernel_named, count, stack.kernel_named);
-  Increase(&sums->samples, count);
   if (stack.user) Increase(&sums->user_stacks, count);
   if (stack.user && !stack.cut)
     Increase(stack.unknown ? &sums->through_unknown : &sums->complete, count);
@@ -142,10 +145,13 @@ std::string FormatSummary(const ProfileSummary& s) {
   if (s.through_unknown > 0)
     AppendAll(&text, ", ", Grouped(s.through_unknown),
               " more through code of no file ([unknown jit])");
-  if (const int64_t without = s.samples - s.user_stacks; without > 0)
+  if (const int64_t without = s.samples - s.user_stacks - s.outside; without > 0)
     AppendAll(&text, "; ", Grouped(without), without == 1 ? " sample has" : " samples have",
               " none");
   text += '\n';
+  if (s.outside > 0)
+    AppendAll(&text, "outside this pid namespace: ", Grouped(s.outside),
+              " samples, of programs whose files cannot be opened from here\n");
   AppendAll(&text, "frames: ", Grouped(s.named_frames()), " of ", Grouped(s.frames()), " named (",
             Percent(s.named_frames(), s.frames()), "); user ", Percent(s.user_named, s.user_frames),
             ", kernel ", Percent(s.kernel_named, s.kernel_frames), "\n");

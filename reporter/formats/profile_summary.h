@@ -9,6 +9,8 @@
 // A frame is named when its innermost function has a name of its own. A name in brackets stands for one
 // that is missing (`[inode 12+0x34]`, `[kernel+0x…]`), and so does a marker in a frame's place
 // (`[unknown jit]`): such frames are unnamed. Markers of what is cut or lost are no frames.
+// The user part of a process outside the recorder's pid namespace, whose files could not be opened, is
+// counted apart, with its frames.
 #ifndef STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 #define STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 
@@ -28,6 +30,7 @@ struct ProfileSummary {
   int64_t samples = 0;  // Lost ones not included.
   int64_t lost = 0;
   int64_t processes = 0;
+  int64_t outside = 0;          // Samples; their user parts are counted nowhere else.
   int64_t user_stacks = 0;      // The other samples have none: kernel threads, exec, exit.
   int64_t complete = 0;         // Of the user stacks.
   int64_t through_unknown = 0;  // Of the others: none of these is cut.
@@ -52,6 +55,7 @@ struct FrameKind {
     kLost,
     kCut,
     kUnknown,   // A user frame of code that nothing describes.
+    kOutside,   // The user stack is of a process outside the recorder's pid namespace.
     kNotThere,  // A marker that is no frame and says nothing of the user stack.
   };
   // `name`: of its innermost function; empty: none.
@@ -64,7 +68,7 @@ struct FrameKind {
 
 // What one stack adds for each of its samples.
 struct StackFacts {
-  bool lost = false, user = false, cut = false, unknown = false;
+  bool lost = false, user = false, cut = false, unknown = false, outside = false;
   uint32_t user_frames = 0, user_named = 0, kernel_frames = 0, kernel_named = 0;
   std::array<uint32_t, kNoNameKinds> unnamed{};  // By NoName.
 

@@ -21,6 +21,7 @@ NoName WhyMarker(std::string_view name) {
     case MarkerClass::kOther: return NoName::kOther;
     case MarkerClass::kLost:
     case MarkerClass::kUserCut:
+    case MarkerClass::kOutside:
     case MarkerClass::kKernelCut:
     case MarkerClass::kBetween:
     case MarkerClass::kNoStack: break;

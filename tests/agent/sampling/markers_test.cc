@@ -49,8 +49,10 @@ TEST(Markers, SayWhatTheirEndSays) {
   for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {
     const StackEnd expected = ClassOfEnd(end);
     EXPECT_EQ(IsCompleteEnd(end), expected == StackEnd::kComplete) << end;
-    EXPECT_EQ(HasUserStack(end), expected != StackEnd::kNoStack) << end;
+    const bool has_none = expected == StackEnd::kNoStack || expected == StackEnd::kOutside;
+    EXPECT_EQ(HasUserStack(end), !has_none) << end;
     const auto marker = MarkerForEnd(end);
+    if (expected == StackEnd::kOutside) continue;
     const bool is_whole_or_none = expected == StackEnd::kComplete || expected == StackEnd::kNoStack;
     ASSERT_EQ(marker.has_value(), !is_whole_or_none) << end;
     if (!marker) continue;
@@ -68,6 +70,16 @@ TEST(Markers, SayWhatTheirEndSays) {
   EXPECT_EQ(of_kind(MarkerKind::kNativeStackApart), MarkerClass::kBetween);
   EXPECT_EQ(of_kind(MarkerKind::kNoMapping), MarkerClass::kOther);
   EXPECT_EQ(of_kind(MarkerKind::kLost, 0), MarkerClass::kLost);
+}
+
+// It is neither cut nor whole: nobody could walk it.
+TEST(Markers, OutsideThePidNamespaceIsSaid) {
+  ASSERT_TRUE(MarkerForEnd(END_OUTSIDE_NAMESPACE).has_value());
+  EXPECT_EQ(Text(MarkerKind::kTruncated, END_OUTSIDE_NAMESPACE), "[outside this pid namespace]");
+  EXPECT_FALSE(HasUserStack(END_OUTSIDE_NAMESPACE));
+  EXPECT_FALSE(IsCompleteEnd(END_OUTSIDE_NAMESPACE));
+  EXPECT_EQ(EndName(END_OUTSIDE_NAMESPACE), "outside_pid_namespace");
+  EXPECT_EQ(ClassOfMarker("[outside this pid namespace]"), MarkerClass::kOutside);
 }
 
 TEST(Markers, NameEveryLoss) {

@@ -137,6 +137,25 @@ TEST(ProfileSummary, AddsUpOverBatchesAndKnowsProcessesAgain) {
   EXPECT_EQ(counter.summary().processes, 3);
 }
 
+TEST(ProfileSummary, WhatIsOutsideThePidNamespaceIsCountedApart) {
+  TestBatch test;
+  const int32_t app = test.Process(42, "app", "");
+  test.Sample(
+      app, {test.Marker("[outside this pid namespace]"), test.Native("main"), test.Kernel("read")},
+      7);
+  test.Sample(app, {test.Native("main")}, 2);
+  SummaryCounter counter;
+  counter.Add(test.batch);
+  const ProfileSummary s = counter.summary();
+  EXPECT_EQ(s.samples, 9);
+  EXPECT_EQ(s.outside, 7);
+  EXPECT_EQ(s.user_stacks, 2);
+  EXPECT_EQ(s.complete, 2);
+  EXPECT_EQ(s.user_frames, 2);
+  EXPECT_EQ(s.kernel_frames, 7);
+  EXPECT_NE(FormatSummary(s).find("outside this pid namespace: 7 samples"), std::string::npos);
+}
+
 // What is cut is cut, whatever else stands in it.
 TEST(ProfileSummary, CutBehindUnknownCodeIsCut) {
   TestBatch test;
