@@ -19,18 +19,23 @@
 #include <string_view>
 #include <utility>
 
+#include "kernel/refused_files.h"
+
 namespace stackray {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr size_t kMaxMappings = 100'000;
 
-bool IsSampledFile(int fd, const code_range& range) {
-  struct stat info;
-  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-         static_cast<uint64_t>(info.st_size) == range.file_size_bytes &&
+bool HasIdentity(const struct stat& info, const code_range& range) {
+  return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == range.file_size_bytes &&
          info.st_mtim.tv_sec == range.file_mtime_s &&
          static_cast<uint64_t>(info.st_mtim.tv_nsec) == range.file_mtime_ns;
+}
+
+bool IsSampledFile(int fd, const code_range& range) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && HasIdentity(info, range);
 }
 
 std::string ReadLink(const std::string& path) {
@@ -50,7 +55,8 @@ bool IsFileAt(uint32_t pid, std::string_view path, int fd) {
 // The kernel adds " (deleted)" to the path of a file that has lost its name; a name may end so, too.
 void TakePath(uint32_t pid, const std::string& path, OpenedFile* file) {
   std::string_view text = path;
-  file->deleted = text.ends_with(kDeleted) && !IsFileAt(pid, text, file->fd.get());
+  file->deleted =
+      text.ends_with(kDeleted) && (file->share != nullptr || !IsFileAt(pid, text, file->fd.get()));
   if (file->deleted) text.remove_suffix(kDeleted.size());
   file->path = std::string(text);
 }
@@ -64,6 +70,41 @@ UniqueFd OpenQuietly(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
+// A magic link of /proc leads to the file without asking it: only reading it was refused.
+UniqueFd FindRefused(const std::string& magic_link, int error) {
+  if ((error != EACCES && error != EPERM) || GetRefusedFiles() == nullptr) return UniqueFd();
+  return UniqueFd(open(magic_link.c_str(), O_PATH | O_CLOEXEC));
+}
+
+// NotFound: it was not refused, or nobody can read it.
+absl::StatusOr<OpenedFile> CopyRefused(uint32_t pid, const code_range& range,
+                                       const std::string& map_file, int error) {
+  const UniqueFd found = FindRefused(map_file, error);
+  if (!found.valid()) return absl::NotFoundError("not a refused file");
+  absl::StatusOr<CopiedFile> copied = GetRefusedFiles()->Copy(found.get(), pid);
+  if (!copied.ok())
+    return absl::Status(
+        copied.status().code(),
+        fmt::format("{}: {}", ReadLink(map_file), std::string(copied.status().message())));
+  if (!HasIdentity(copied->info, range))
+    return absl::FailedPreconditionError(fmt::format("{} was replaced", ReadLink(map_file)));
+  OpenedFile file;
+  file.fd = std::move(copied->fd);
+  file.share = std::move(copied->share);
+  TakePath(pid, ReadLink(map_file), &file);
+  return file;
+}
+
+// A file that refuses root its facts has them for its user.
+bool FactsOf(uint32_t pid, const std::string& map_file, struct stat* info) {
+  if (stat(map_file.c_str(), info) == 0) return true;
+  const UniqueFd found = FindRefused(map_file, errno);
+  if (!found.valid()) return false;
+  const absl::StatusOr<CopiedFile> looked = GetRefusedFiles()->Look(found.get(), pid);
+  if (looked.ok()) *info = looked->info;
+  return looked.ok();
+}
+
 // What a range of one file needs of it besides its inode.
 void TakeStat(const struct stat& info, code_range* range) {
   range->file_size_bytes = static_cast<uint64_t>(info.st_size);
@@ -73,7 +114,7 @@ void TakeStat(const struct stat& info, code_range* range) {
 
 bool StatRange(uint32_t pid, code_range* range) {
   struct stat info;
-  if (stat(MapFile(pid, range->start, range->end).c_str(), &info) != 0) return false;
+  if (!FactsOf(pid, MapFile(pid, range->start, range->end), &info)) return false;
   TakeStat(info, range);
   return true;
 }
@@ -191,6 +232,10 @@ absl::StatusOr<OpenedFile> OpenAsProgram(uint32_t pid, const code_range& range) 
 
 }  // namespace
 
+std::string PathOfRange(uint32_t pid, const code_range& range) {
+  return ReadLink(MapFile(pid, range.start, range.end));
+}
+
 uint32_t KernelDevice(uint64_t st_dev) {
   return static_cast<uint32_t>(major(st_dev) << 20 | minor(st_dev));
 }
@@ -200,10 +245,13 @@ absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
   const std::string map_file = MapFile(pid, range.start, range.end);
   OpenedFile file;
   file.fd = OpenQuietly(map_file);
+  const int error = file.fd.valid() ? 0 : errno;
   if (file.fd.valid() && IsSampledFile(file.fd.get(), range)) {
     TakePath(pid, ReadLink(map_file), &file);
     return file;
   }
+  absl::StatusOr<OpenedFile> copied = CopyRefused(pid, range, map_file, error);
+  if (!absl::IsNotFound(copied.status())) return copied;
   absl::StatusOr<OpenedFile> other = OpenByInode(pid, range);
   if (absl::IsNotFound(other.status())) other = OpenAsProgram(pid, range);
   if (other.ok() || hint_path.empty()) return other;

@@ -5,6 +5,7 @@
 #define STACKRAY_KERNEL_PROCESS_FILES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,16 @@ struct OpenedFile {
   UniqueFd fd;
   std::string path;  // As the process's root sees it; " (deleted)" taken off.
   bool deleted = false;
+  // Of a copy's room, where `fd` is the copy of a file that root may not read (refused_files.h).
+  std::shared_ptr<const void> share;
 };
 
 // The file of `range` in process `pid`: by /proc/PID/map_files, else by a mapping of /proc/PID/maps with
 // the same inode, else `hint_path` (where the file was seen before). Accepted only when size and mtime
 // are those that the kernel saw.
-// Errors: NotFound (process or mapping gone), FailedPrecondition (it is another file by now).
+// What only the process's user may read is copied, where somebody can do that.
+// Errors: NotFound (process or mapping gone), FailedPrecondition (it is another file by now),
+// PermissionDenied and Unavailable (refused to root, and why it was not copied).
 absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
                                          const std::string& hint_path);
 
@@ -54,6 +59,9 @@ absl::StatusOr<std::vector<code_range>> ReadFileRangesAround(uint32_t pid, uint6
 
 // Where the kernel has put the entry point of the process's program (AT_ENTRY of /proc/PID/auxv); 0: not known.
 uint64_t ReadProgramEntry(uint32_t pid);
+
+// Where the process has that mapping's file, as the kernel shows it. Empty: it has no such mapping now.
+std::string PathOfRange(uint32_t pid, const code_range& range);
 
 // The kernel's device number of a stat's st_dev: major << 20 | minor.
 uint32_t KernelDevice(uint64_t st_dev);

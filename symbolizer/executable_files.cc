@@ -95,8 +95,13 @@ absl::StatusOr<ExecutableFilePtr> ExecutableFiles::Open(uint32_t pid, const code
     absl::StatusOr<OpenedFile> opened = OpenRangeFile(pid, range, "");
     if (!opened.ok()) return opened.status();
     file->fd = std::move(opened->fd);
+    file->share = std::move(opened->share);
     path = std::move(opened->path);
-    file->source = std::make_unique<SampledSource>(file->fd.get(), file->identity);
+    if (file->share != nullptr) {  // Nobody else can change a copy.
+      file->source = std::make_unique<FdSource>(file->fd.get(), range.file_size_bytes);
+    } else {
+      file->source = std::make_unique<SampledSource>(file->fd.get(), file->identity);
+    }
   }
   if (absl::Status status = Fill(std::move(path), file.get()); !status.ok()) return status;
   return ExecutableFilePtr(std::move(file));

@@ -39,6 +39,7 @@ struct ExecutableFile {
   // Over the descriptor or the memory. IsUnchanged() while the file is the one that the kernel saw: it may be overwritten in
   // place, and then what was read of it before is all that is known of it.
   std::unique_ptr<ByteSource> source;
+  std::shared_ptr<const void> share;  // Of a copy's room; a copy has no name, so it is deleted.
 };
 using ExecutableFilePtr = std::shared_ptr<const ExecutableFile>;
 
@@ -54,7 +55,7 @@ class ExecutableFiles {
 
   // The file of a range that process `pid` has, or had when the file is known already.
   // Errors: NotFound (process and file gone before they were seen), FailedPrecondition (replaced),
-  // InvalidArgument (anonymous memory has no file), Unavailable (unreadable).
+  // InvalidArgument (anonymous memory has no file), PermissionDenied and Unavailable (unreadable).
   absl::StatusOr<ExecutableFilePtr> Get(uint32_t pid, const code_range& range);
 
   // The file of a program that process `pid` has just begun to run (kernel/process_files.h).

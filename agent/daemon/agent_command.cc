@@ -9,6 +9,7 @@
 #include "agent/daemon/receiver_plan.h"
 #include "agent/daemon/status_socket.h"
 #include "agent/log.h"
+#include "agent/privileges/sandbox.h"
 #include "agent/say.h"
 #include "agent/stop_signal.h"
 
@@ -42,6 +43,11 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   const absl::Status checked = PlanReceivers(settings).status();
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
+  // Before there is a thread; a spool or a history whose folder is not root's is then a warning.
+  absl::StatusOr<std::vector<std::string>> entered =
+      EnterSandbox({.mode = settings.sandbox, .copy_directory = settings.state_dir});
+  if (!entered.ok()) return Fail(entered.status());
+  for (const std::string& warning : *entered) LogWarning(warning);
   Agent agent(settings);
   if (absl::Status status = agent.Start(); !status.ok()) return Fail(status);
   for (;;) {

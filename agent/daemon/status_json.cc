@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/privileges/capability_set.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/session_settings.h"
 
@@ -119,6 +120,16 @@ Json EnvelopeJson(const EnvelopeStatus& e) {
           {"unwind_tables_bytes", e.limits.unwind_table_bytes}};
 }
 
+// Of the thread that answers; every other has the same.
+Json PrivilegesJson() {
+  const std::optional<TaskPrivileges> own = OwnPrivileges();
+  if (!own) return {};
+  return {{"capabilities", NamesOf(own->effective)},
+          {"bounding", NamesOf(own->bounding)},
+          {"no_new_privs", own->no_new_privs},
+          {"seccomp", SeccompModeName(own->seccomp_mode)}};
+}
+
 Json UncleanStopJson(const std::optional<UncleanStop>& stop) {
   if (!stop) return {};
   return {{"gap_seconds", stop->gap_seconds ? Json(*stop->gap_seconds) : Json()},
@@ -154,6 +165,7 @@ std::string StatusText(const AgentSnapshot& s) {
                          {"memory_bytes", Bytes(s.memory)},
                          {"disk_bytes", Bytes(s.disk)}}},
                        {"budgets", EnvelopeJson(s.envelope)},
+                       {"privileges", PrivilegesJson()},
                        {"log_lines_held_back", s.log_lines_held_back},
                        {"settings", Settings(s)}};
   return status.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

@@ -1,29 +1,19 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
+#include <bit>
 #include <optional>
 #include <string_view>
 
 #include "agent/doctor/checks.h"
 #include "agent/doctor/text.h"
+#include "agent/privileges/capability_set.h"
 
 namespace stackray::doctor {
 namespace {
 
 constexpr size_t kStatusBytes = 16 << 10;
 constexpr size_t kMountBytes = 256 << 10;
-
-// Numbers from linux/capability.h; typed here because a build host's header may be older.
-enum Capability : int {
-  kDacReadSearch = 2,
-  kSysPtrace = 19,
-  kSysAdmin = 21,
-  kSyslog = 34,
-  kPerfmon = 38,
-  kBpf = 39,
-  kCheckpointRestore = 40,
-};
 
 struct CapabilityNeed {
   Capability number;
@@ -34,35 +24,36 @@ struct CapabilityNeed {
 };
 
 constexpr std::array<CapabilityNeed, 6> kNeeds{{
-    {kBpf, "bpf", "CAP_BPF", true, true, "no BPF program can be loaded"},
-    {kPerfmon, "perfmon", "CAP_PERFMON", true, true,
+    {Capability::kBpf, "bpf", "CAP_BPF", true, true, "no BPF program can be loaded"},
+    {Capability::kPerfmon, "perfmon", "CAP_PERFMON", true, true,
      "no CPU can be sampled and BPF programs may not read memory"},
-    {kSysPtrace, "sys_ptrace", "CAP_SYS_PTRACE", false, false,
-     "programs of other users keep addresses instead of names"},
-    {kCheckpointRestore, "checkpoint_restore", "CAP_CHECKPOINT_RESTORE", true, false,
-     "files that were deleted or live in containers cannot be opened through /proc/PID/map_files"},
-    {kDacReadSearch, "dac_read_search", "CAP_DAC_READ_SEARCH", false, false,
-     "executables that their owner made unreadable keep addresses instead of names"},
-    {kSyslog, "syslog", "CAP_SYSLOG", true, false,
-     "with kernel.kptr_restrict=1 kernel frames have no names"},
+    {Capability::kSysPtrace, "sys_ptrace", "CAP_SYS_PTRACE", false, false,
+     "no stack of other users' programs is whole or named (measured: 0 % of theirs, 37 % of all "
+     "stacks of a host were complete), and no function of an interpreter"},
+    {Capability::kCheckpointRestore, "checkpoint_restore", "CAP_CHECKPOINT_RESTORE", true, false,
+     "libraries that were deleted or replaced while they run have no names, and stacks through "
+     "them "
+     "are not whole (measured: 0 % of these were)"},
+    {Capability::kDacReadSearch, "dac_read_search", "CAP_DAC_READ_SEARCH", false, false,
+     "programs that their owner made unreadable have no names, and their stacks are not whole "
+     "(measured: 0 % of them were)"},
+    {Capability::kSyslog, "syslog", "CAP_SYSLOG", true, false,
+     "kernel frames have no names, unless kernel.kptr_restrict is 0 and "
+     "kernel.perf_event_paranoid below 2"},
 }};
 
-// The effective set in /proc/self/status, or nullopt.
-std::optional<uint64_t> EffectiveSet(const HostProbe& host) {
+// As /proc/self/status says, or nullopt.
+std::optional<TaskPrivileges> Own(const HostProbe& host) {
   const absl::StatusOr<std::string> status = host.ReadText("/proc/self/status", kStatusBytes);
-  if (!status.ok()) return std::nullopt;
-  constexpr std::string_view kName = "CapEff:\t";
-  for (std::string_view line : Split(*status, '\n')) {
-    if (!line.starts_with(kName)) continue;
-    line.remove_prefix(kName.size());
-    uint64_t bits = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), bits, 16);
-    if (error == std::errc() && end != line.data()) return bits;
-  }
-  return std::nullopt;
+  return status.ok() ? ParseTaskPrivileges(*status) : std::nullopt;
 }
 
-bool Has(uint64_t set, Capability number) { return (set >> number & 1) != 0; }
+// Root's whole set is too long to be read.
+std::string Held(CapabilitySet set) {
+  constexpr int kMostNamed = 14;
+  const int count = std::popcount(set.bits());
+  return count <= kMostNamed ? NamesOf(set) : fmt::format("{} capabilities", count);
+}
 
 std::string CapabilityFix(std::string_view name) {
   return fmt::format("run as root; container: privileged; systemd: AmbientCapabilities={}", name);
@@ -85,15 +76,17 @@ std::string ProcMountOption(const HostProbe& host, std::string_view key) {
 }  // namespace
 
 Findings CheckCapabilities(const HostProbe& host) {
-  const std::optional<uint64_t> set = EffectiveSet(host);
-  if (!set) {
+  const std::optional<TaskPrivileges> own = Own(host);
+  if (!own) {
     return {Warning("capabilities", "/proc/self/status does not show our capabilities",
                     "missing privileges are only noticed where something fails",
                     "mount a proc file system on /proc")};
   }
   Findings findings;
   for (const CapabilityNeed& need : kNeeds) {
-    if (Has(*set, need.number) || (need.admin_covers && Has(*set, kSysAdmin))) continue;
+    if (own->effective.Has(need.number) ||
+        (need.admin_covers && own->effective.Has(Capability::kSysAdmin)))
+      continue;
     Finding finding =
         Warning(fmt::format("capability.{}", need.id), fmt::format("{} is missing", need.name),
                 std::string(need.cost), CapabilityFix(need.name));
@@ -102,6 +95,12 @@ Findings CheckCapabilities(const HostProbe& host) {
   }
   if (findings.empty())
     findings.push_back(Good("capabilities", "all needed capabilities are held"));
+  findings.push_back(
+      Good("privileges",
+           fmt::format("held here: {}; NoNewPrivs {}, seccomp {}. A started agent keeps what is "
+                       "needed of it (agent --status)",
+                       Held(own->effective), own->no_new_privs ? 1 : 0,
+                       SeccompModeName(own->seccomp_mode))));
   return findings;
 }
 
@@ -169,8 +168,8 @@ Findings CheckHiddenProcesses(const HostProbe& host) {
   }
   const std::string hidden = ProcMountOption(host, "hidepid=");
   if (hidden.empty() || hidden == "0" || hidden == "off") return {};
-  const std::optional<uint64_t> set = EffectiveSet(host);
-  if (set && Has(*set, kSysPtrace)) {
+  const std::optional<TaskPrivileges> own = Own(host);
+  if (own && own->effective.Has(Capability::kSysPtrace)) {
     return {Good("hidepid", "/proc hides others' processes, though not from us (CAP_SYS_PTRACE)")};
   }
   return {Warning("hidepid", fmt::format("/proc is mounted with hidepid={}", hidden),

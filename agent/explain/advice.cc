@@ -129,6 +129,32 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
 
+// Samples know an unreadable file by its inode alone.
+std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
+  std::vector<std::string> files;
+  for (const CodeFacts& facts : explanation.code.files)
+    if (!facts.problem.empty() && !explanation.sampled.by_executable.contains(facts.path))
+      files.push_back(fmt::format("{} cannot be read: {}", facts.path, facts.problem));
+  return files;
+}
+
+// Of frames whose file was not opened.
+void NoFileAdvice(const Explanation& explanation, const SampledCode& code,
+                  std::vector<Advice>* advice) {
+  const std::vector<std::string> unreadable = UnreadableFiles(explanation);
+  if (unreadable.empty()) return CutAdvice("files that are gone", nullptr, code.cuts, advice);
+  const std::string name = "files that cannot be read";
+  advice->push_back({.weight = code.frames,
+                     .reason = fmt::format("{}: {} frames have no name", name, code.frames),
+                     .helps = unreadable});
+  for (const auto& [marker, stacks] : code.cuts)
+    advice->push_back(
+        {.weight = stacks,
+         .is_cut = true,
+         .reason = fmt::format("{}: {} stacks end early there: {}", name, stacks, marker),
+         .helps = unreadable});
+}
+
 void FileAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
   for (const CodeFacts& facts : explanation.code.files) {
     const auto found = explanation.sampled.by_executable.find(facts.path);
@@ -165,8 +191,13 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
                                             "names are not read yet",
                                             sampled.unknown_code)});
   UnknownCodeCutAdvice(explanation, &advice);
-  for (const auto& [kind, code] : sampled.by_kind)
-    CutAdvice(kind == "native" ? "files that are gone" : kind, nullptr, code.cuts, &advice);
+  for (const auto& [kind, code] : sampled.by_kind) {
+    if (kind == "native") {
+      NoFileAdvice(explanation, code, &advice);
+    } else {
+      CutAdvice(kind, nullptr, code.cuts, &advice);
+    }
+  }
   CutAdvice("where no frame is known", nullptr, sampled.other_cuts, &advice);
   const int64_t unnamed_kernel = sampled.kernel.frames - sampled.kernel.named;
   advice.push_back({.weight = unnamed_kernel,

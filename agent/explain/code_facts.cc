@@ -76,6 +76,19 @@ void FindPackages(uint32_t pid, std::vector<CodeFacts>* files) {
       facts.package = found->second;
 }
 
+namespace {
+
+// A file has several mappings.
+void AddUnreadable(const std::string& path, const absl::Status& status, MappedCode* code) {
+  std::string problem(status.message());
+  if (problem.starts_with(path + ": ")) problem.erase(0, path.size() + 2);
+  const bool known =
+      std::ranges::any_of(code->files, [&](const CodeFacts& facts) { return facts.path == path; });
+  if (!known) code->files.push_back({.path = path, .problem = std::move(problem)});
+}
+
+}  // namespace
+
 absl::StatusOr<MappedCode> ExamineProcess(uint32_t pid) {
   const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(pid);
   if (!ranges.ok()) return ranges.status();
@@ -88,6 +101,8 @@ absl::StatusOr<MappedCode> ExamineProcess(uint32_t pid) {
       continue;
     }
     const absl::StatusOr<ExecutableFilePtr> file = files.Get(pid, range);
+    if (absl::IsPermissionDenied(file.status()) || absl::IsUnavailable(file.status()))
+      AddUnreadable(PathOfRange(pid, range), file.status(), &code);
     if (file.ok() && seen.insert((*file)->handle).second)
       code.files.push_back(ExamineCode(pid, **file));
   }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "agent/explain/explanation.h"
+#include "agent/privileges/sandbox.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
@@ -53,6 +54,11 @@ int RunExplain(const ExplainSettings& settings) {
   Explanation explanation{.pid = settings.pid,
                           .symbols = settings.sampling.symbols,
                           .asks_debuginfod = !settings.sampling.debuginfod_urls.empty()};
+  const absl::StatusOr<std::vector<std::string>> entered =
+      EnterSandbox({.mode = settings.sandbox, .copy_directory = kCopyDirectory});
+  if (!entered.ok()) return Fail(entered.status());
+  for (const std::string& warning : *entered)
+    fmt::print(stderr, "stackray: warning: {}\n", warning);
   absl::Status batch_status;
   absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
       MakeSessionSettings(settings.sampling, target), [&](const SealedBatchPtr& batch) {

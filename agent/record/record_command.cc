@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "agent/host_facts.h"
+#include "agent/privileges/sampling_needs.h"
+#include "agent/privileges/sandbox.h"
 #include "agent/record/child_program.h"
 #include "agent/record/empty_recording.h"
 #include "agent/record/find_program.h"
@@ -150,6 +152,19 @@ absl::Status MakeProgram(const RecordSettings& settings, Made& made) {
   return absl::OkStatus();
 }
 
+// CMD, forked before, keeps its rights.
+absl::Status GiveUpPrivileges(const RecordSettings& settings) {
+  SandboxOptions options{
+      .mode = settings.sandbox, .more = kRecordNeeds, .copy_directory = kCopyDirectory};
+  for (const OutputFile& file : settings.outputs)
+    if (!file.is_standard_output()) options.output_paths.push_back(file.path);
+  if (settings.outputs.empty()) options.output_paths.push_back("./stackray.html");
+  const absl::StatusOr<std::vector<std::string>> entered = EnterSandbox(options);
+  if (!entered.ok()) return entered.status();
+  for (const std::string& warning : *entered) SayWarning(warning);
+  return absl::OkStatus();
+}
+
 absl::Status MakeSession(const RecordSettings& settings, Made& made) {
   absl::StatusOr<std::unique_ptr<SamplingSession>> session =
       SamplingSession::Create(MakeSessionSettings(settings.sampling, settings.target),
@@ -187,7 +202,8 @@ absl::Status Start(Made& made) {
 absl::Status Prepare(const RecordSettings& settings, Progress& progress, Made& made) {
   if (absl::Status status = MakeProgram(settings, made); !status.ok()) return status;
   progress.Loading();
-  absl::Status status = MakeSession(settings, made);
+  absl::Status status = GiveUpPrivileges(settings);
+  if (status.ok()) status = MakeSession(settings, made);
   if (status.ok()) status = MakeOutputs(settings, made);
   if (status.ok()) status = Start(made);
   progress.Clear();

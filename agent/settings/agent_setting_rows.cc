@@ -122,6 +122,9 @@ constexpr SettingRow kLogRows[] = {
      "debug, info, warning or error", "info", "debug, info, warning or error", &StoreLogLevel},
     {"log-format", 0, kAllVerbs, ValueKind::kText, HelpSection::kLog, "FORMAT", "text or json",
      "text", "text or json", &StoreLogFormat},
+    {"sandbox", 0, kSamplingVerbs | kExplainVerb, ValueKind::kText, HelpSection::kLog, "MODE",
+     "on: drop privileges and limit system calls; strict: end at a call outside the list; off",
+     "on", "on, strict or off", &StoreSandbox},
 };
 
 }  // namespace

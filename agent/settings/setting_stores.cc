@@ -131,6 +131,14 @@ bool StoreLogFormat(SettingValues& values, Texts texts) {
   return true;
 }
 
+bool StoreSandbox(SettingValues& values, Texts texts) {
+  constexpr std::string_view kWords[] = {"on", "strict", "off"};  // As SandboxMode.
+  const auto word = std::ranges::find(kWords, texts[0]);
+  if (word == std::end(kWords)) return false;
+  values.sandbox = static_cast<SandboxMode>(word - std::begin(kWords));
+  return true;
+}
+
 bool StoreHeaders(SettingValues& values, Texts texts) {
   const auto is_header = [](const std::string& text) {
     return text.find('=') != std::string::npos && !text.starts_with('=');

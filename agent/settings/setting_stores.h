@@ -45,6 +45,7 @@ bool StoreInsecure(SettingValues& values, Texts texts);
 bool StorePageAccess(SettingValues& values, Texts texts);
 bool StoreLogLevel(SettingValues& values, Texts texts);
 bool StoreLogFormat(SettingValues& values, Texts texts);
+bool StoreSandbox(SettingValues& values, Texts texts);
 bool StoreHeaders(SettingValues& values, Texts texts);
 bool StoreResourceAttributes(SettingValues& values, Texts texts);
 bool StoreAttributes(SettingValues& values, Texts texts);

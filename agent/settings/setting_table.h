@@ -44,6 +44,7 @@ struct SettingValues {
   RecordSettings record;
   AgentSettings agent;
   LogSettings log;
+  SandboxMode sandbox = SandboxMode::kOn;
 };
 
 enum class ValueKind {

@@ -83,12 +83,17 @@ struct SudoUser {
   std::string name;
 };
 
+// Whether a run gives up the capabilities that it does not need and is bound to a list of system calls
+// (agent/privileges/). kStrict: a call outside the list ends it, for tests.
+enum class SandboxMode { kOn, kStrict, kOff };
+
 struct RecordSettings {
   TargetSettings target;
   SamplingSettings sampling;
   std::optional<int64_t> duration_ms;  // Absent: until Ctrl-C or the program's end.
   std::vector<OutputFile> outputs;     // Empty: DefaultOutput().
   std::optional<SudoUser> sudo_user;
+  SandboxMode sandbox = SandboxMode::kOn;
 };
 
 // One receiver as the user wrote it, for the exporter to check: an empty string means "not said", so
@@ -159,6 +164,7 @@ struct AgentSettings {
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.
   std::vector<EffectiveSetting> effective;
+  SandboxMode sandbox = SandboxMode::kOn;  // Of the start: a reload changes nothing of it.
 };
 
 struct CheckSettings {
@@ -174,6 +180,7 @@ struct ExplainSettings {
   uint32_t pid = 0;
   SamplingSettings sampling;
   int64_t duration_ms = 5000;
+  SandboxMode sandbox = SandboxMode::kOn;
 };
 
 struct DoctorSettings {

@@ -102,6 +102,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling.lines_deadline_ms = 2000;
   record.sampling.seal_interval_ms = values.seal_interval_ms.value_or(1000);
   record.sudo_user = FindSudoUser(environment);
+  record.sandbox = values.sandbox;
   record.sampling.resource_attributes = AttributesOf(values);
   record.sampling.left_out_attributes =
       values.left_out_attributes.value_or(std::vector<std::string>());
@@ -148,6 +149,7 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
         "unwind-tables is more than bpf-memory-budget allows for all BPF maps together: the agent "
         "will have fewer");
   agent.log = line.log;
+  agent.sandbox = values.sandbox;
   agent.check_config = flags.check_config;
   agent.show_status = flags.status;
   for (EffectiveSetting& setting : line.effective) {
@@ -200,6 +202,7 @@ absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
   explain.sampling.frequency_hz = 199;
   explain.sampling.lines_deadline_ms = 2000;
   ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), explain.sampling, line.warnings);
+  explain.sandbox = values.sandbox;
   explain.duration_ms = values.record.duration_ms.value_or(explain.duration_ms);
   line.verb = std::move(explain);
   return absl::OkStatus();

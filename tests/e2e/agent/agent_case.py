@@ -27,6 +27,7 @@ def clean_environment():
     """Without settings that the caller of the test may have."""
     keep = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
     keep.pop("STATE_DIRECTORY", None)
+    keep["STACKRAY_SANDBOX"] = os.environ["STACKRAY_SANDBOX"]
     return keep
 
 

@@ -1,0 +1,80 @@
+#include "agent/privileges/sandbox.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <utility>
+
+#include "agent/privileges/capability_drop.h"
+#include "agent/privileges/helper_client.h"
+#include "agent/privileges/sampling_needs.h"
+#include "agent/privileges/system_call_filter.h"
+#include "kernel/refused_files.h"
+
+namespace stackray {
+namespace {
+
+// A sanitizer's runtime has a thread from the start, forks and traces: no release does.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+HelperClient* g_helper = nullptr;  // Lives as long as the process; set before there are threads.
+
+// Before Linux 5.11 BPF maps count against it, and raising it needs a right that goes.
+void RaiseMemlockLimit() {
+  const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+  (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
+}
+
+std::string StartHelper(const std::string& copy_directory) {
+  absl::StatusOr<HelperProcess> process = ForkHelper(copy_directory);
+  if (!process.ok())
+    return fmt::format("no helper process, so files that only their user may read stay unread: {}",
+                       std::string(process.status().message()));
+  g_helper = new HelperClient(*std::move(process));
+  SetRefusedFiles(g_helper);
+  return "";
+}
+
+absl::Status DropCapabilities(const SandboxOptions& options) {
+  const CapabilitySet needs = NeedsOfThisHost().Or(options.more);
+  return KeepOnly(needs.Or(NeedsOfOutputs(options.output_paths, needs)));
+}
+
+// Only one listener can be there, and a container's runtime may have it.
+std::string LoadFilter(SandboxMode mode) {
+  const bool strict = mode == SandboxMode::kStrict;
+  absl::StatusOr<UniqueFd> listener = absl::UnavailableError("");
+  if (strict || g_helper != nullptr)
+    listener = LoadSystemCallFilter(strict ? CallsOutside::kEnd : CallsOutside::kNotify);
+  if (listener.ok() && listener->valid()) g_helper->AnswerSystemCalls(*std::move(listener));
+  if (listener.ok()) return "";
+  const absl::Status silent = LoadSystemCallFilter(CallsOutside::kErrno).status();
+  return silent.ok() ? "" : "system calls are not limited: " + std::string(silent.message());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxOptions& options) {
+  std::vector<std::string> warnings;
+  const auto warn = [&warnings](std::string text) {
+    if (!text.empty()) warnings.push_back(std::move(text));
+  };
+  RaiseMemlockLimit();
+  warn(StartHelper(options.copy_directory));
+  if (options.mode == SandboxMode::kOff || kIsSanitized) return warnings;
+  if (absl::Status status = DropCapabilities(options); !status.ok()) return status;
+  warn(LoadFilter(options.mode));
+  return warnings;
+}
+
+absl::Status SetThreadNice(pid_t tid, int nice) {
+  if (setpriority(PRIO_PROCESS, static_cast<id_t>(tid), nice) == 0) return absl::OkStatus();
+  if (g_helper == nullptr) return absl::UnavailableError("no helper process");
+  return g_helper->SetNice(tid, nice);
+}
+
+}  // namespace stackray
