@@ -5,14 +5,16 @@
 
 #include <cerrno>
 
+#include "agent/privileges/sandbox.h"
+
 namespace stackray {
 
 bool PreferThisThread() {
-  const auto thread = static_cast<id_t>(gettid());
+  const pid_t thread = gettid();
   errno = 0;
-  const int now = getpriority(PRIO_PROCESS, thread);
+  const int now = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
   if (errno == 0 && now <= kPreferredNice) return true;
-  return setpriority(PRIO_PROCESS, thread, kPreferredNice) == 0;
+  return SetThreadNice(thread, kPreferredNice).ok();
 }
 
 }  // namespace stackray

@@ -8,8 +8,8 @@ namespace stackray {
 // that works for long still leaves others theirs. A real-time class would not.
 inline constexpr int kPreferredNice = -10;
 
-// The calling thread gets kPreferredNice, unless it has more already. False where this is not allowed (no CAP_SYS_NICE and
-// no RLIMIT_NICE): it goes on as it is.
+// The calling thread gets kPreferredNice, unless it has more already; the helper process gives it where the agent has given up
+// CAP_SYS_NICE. False where this is not allowed (no CAP_SYS_NICE and no RLIMIT_NICE): it goes on as it is.
 bool PreferThisThread();
 
 }  // namespace stackray
