@@ -224,7 +224,9 @@ code_range RangeOf(const MapsLine& mapping) {
 absl::StatusOr<OpenedFile> OpenAsProgram(uint32_t pid, const code_range& range) {
   const std::string own = fmt::format("/proc/{}/exe", pid);
   OpenedFile file{.fd = OpenQuietly(own)};
-  if (!file.fd.valid() || !IsSampledFile(file.fd.get(), range))
+  struct stat info;
+  if (!file.fd.valid() || !IsSampledFile(file.fd.get(), range) ||
+      fstat(file.fd.get(), &info) != 0 || info.st_ino != range.file.inode)
     return absl::NotFoundError("the mapping is gone");
   TakePath(pid, ReadLink(own), &file);
   return file;
