@@ -132,14 +132,15 @@ std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uin
     }
     while (!path.empty() && path.back().depth >= depth) path.pop_back();
     if (skipped != 0 && depth <= skipped) skipped = 0;
-    const bool is_call = entry->tag == kTagInlinedSubroutine && depth > 0 && skipped == 0;
+    const bool is_call = entry->tag == kTagInlinedSubroutine && depth > 0 && skipped == 0 &&
+                         path.size() < kMaxInlineDepth;
     if (!is_call) {
       reader.SkipAttributes();
       if (entry->tag == kTagSubprogram && depth > 0 && skipped == 0) skipped = depth;
     } else {
       CodePlace place;
       const InlinedCall call = ReadCall(reader, &place);
-      if (path.size() < kMaxInlineDepth) path.push_back({call, depth, ++number});
+      path.push_back({call, depth, ++number});
       if (Holds(unit, place, address, budget)) {
         const bool is_next = found.size() + 1 == path.size() && !found.empty() &&
                              found.back().number == path[path.size() - 2].number;

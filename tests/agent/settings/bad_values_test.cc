@@ -91,6 +91,7 @@ std::map<std::string_view, Words> BadValues() {
       {"metrics-listen", NoValue({"9464", "example.org:1", "1.2.3.4:65536", "[::1:80", "1.2.3.4"})},
       {"log-level", NoValue({"trace", "INFO", "2"})},
       {"log-format", NoValue({"xml", "JSON", "0"})},
+      {"sandbox", NoValue({"none", "Strict", "0"})},
   };
 }
 

@@ -25,6 +25,10 @@ std::string Attributes(const CommandLine& line) {
     text += fmt::format("{}={};", key, value);
   return text;
 }
+SandboxMode Sandbox(const CommandLine& line) {
+  if (Explain(line)) return Explain(line)->sandbox;
+  return Record(line) ? Record(line)->sandbox : Agent(line).sandbox;
+}
 std::string MetricsListen(const CommandLine& line) {
   const std::optional<ListenAddress>& address = Agent(line).metrics_listen;
   return address ? fmt::format("{} {}", address->host, address->port) : "none";
@@ -351,6 +355,14 @@ std::map<std::string_view, Case> Cases() {
         {"json", "1"},
         "xml",
         READ(static_cast<int>(l.log.format))}},
+      {"sandbox",
+       {"0",
+        "0",
+        {"strict", "1"},
+        {"off", "2"},
+        {"on", "0"},
+        "none",
+        READ(static_cast<int>(Sandbox(l)))}},
   };
 }
 

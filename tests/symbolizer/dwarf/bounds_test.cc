@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "symbolizer/dwarf/debug_file.h"
+#include "symbolizer/inlined_cut.h"
 #include "tests/symbolizer/counting_source.h"
 #include "tests/symbolizer/made_elf.h"
 
@@ -162,7 +163,7 @@ TEST_F(DwarfBounds, InlinedDeeperThanAnyProgram) {
   Build(Unit(entries), Abbreviations());
   const auto lines = Resolve();
   ASSERT_FALSE(lines.empty());
-  EXPECT_LE(lines.size(), 121u);
+  EXPECT_EQ(lines.size(), InlinedCut::kInnermost + 1 + InlinedCut::kOutermost + 1);
   EXPECT_EQ(lines.back().function, "outer");
   ExpectBounded(16 << 20);
 }
