@@ -57,11 +57,11 @@ TEST(ReceiverPlan, SaysWhereBatchesGoAndHowOften) {
   EXPECT_EQ(DescribePlan(plans->at(0), 15'000),
             "receiver otlp: a batch about every 15 s by gRPC to http://collector:4317; while it is "
             "away, batches wait on disk (512 MiB, 360 min, /s/spool)");
-  const auto http = Plan({"agent", "--endpoint", "https://c/x?token=t", "--protocol",
-                          "http/protobuf", "--spool-size", "0"});
+  const auto http = Plan({"agent", "--protocol", "http/protobuf", "--spool-size", "0"},
+                         {{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "https://c:1/x?token=t"}});
   ASSERT_TRUE(http.ok()) << http.status();
   EXPECT_THAT(DescribePlan(http->at(0), 500),
-              testing::AllOf(HasSubstr("every 0.5 s by HTTP to https://c:4318/x"),
+              testing::AllOf(HasSubstr("every 0.5 s by HTTP to https://c:1/x;"),
                              HasSubstr("in memory (32 MiB)"), testing::Not(HasSubstr("token"))));
 }
 

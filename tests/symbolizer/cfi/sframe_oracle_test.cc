@@ -183,6 +183,8 @@ TEST(SframeOracle, RowsAreReadelfsAndThoseOfEhFrame) {
         continue;
       }
       const std::string ours = sframe.At(address);
+      // The byte before a function's first one is marked where that function has an entry; .sframe may have none.
+      if (row == "START") continue;
       if (!ours.empty() && ours != row && ++other < 5)
         ADD_FAILURE() << fmt::format("{:x}: {} is {} in .eh_frame", address, ours, row);
     }
