@@ -50,8 +50,10 @@ std::string LoadFilter(SandboxMode mode) {
   absl::StatusOr<UniqueFd> listener = absl::UnavailableError("");
   if (strict || g_helper != nullptr)
     listener = LoadSystemCallFilter(strict ? CallsOutside::kEnd : CallsOutside::kNotify);
-  if (listener.ok() && listener->valid()) g_helper->AnswerSystemCalls(*std::move(listener));
-  if (listener.ok()) return "";
+  if (listener.ok()) {
+    if (listener->valid()) g_helper->AnswerSystemCalls(*std::move(listener));
+    return "";
+  }
   const absl::Status silent = LoadSystemCallFilter(CallsOutside::kErrno).status();
   return silent.ok() ? "" : "system calls are not limited: " + std::string(silent.message());
 }
