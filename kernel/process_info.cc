@@ -8,6 +8,7 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "kernel/text.h"
@@ -73,6 +74,13 @@ std::optional<ProcStat> ParseProcStat(std::string_view stat) {
 }
 
 std::optional<ProcStat> ReadProcStat(uint32_t pid) { return ParseProcStat(ReadStat(pid)); }
+
+std::string ReadCommandName(uint32_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", tid));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
 
 bool IsSameProcess(const ProcessId& id) {
   const uint64_t start = StartTimeNs(ReadStat(id.pid));

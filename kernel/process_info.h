@@ -29,6 +29,9 @@ std::optional<ProcStat> ParseProcStat(std::string_view stat);
 // nullopt: there is no such process.
 std::optional<ProcStat> ReadProcStat(uint32_t pid);
 
+// What /proc/TID/comm says a process or a thread is called now. Empty: it is gone.
+std::string ReadCommandName(uint32_t tid);
+
 // nullopt: it is gone, or was replaced under the same pid.
 std::optional<ProcProcess> ReadProcProcess(const ProcessId& id);
 

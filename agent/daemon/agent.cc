@@ -287,7 +287,6 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->target = DescribeTarget(settings_.target);
   snapshot->frequency_hz = settings_.sampling.frequency_hz;
   snapshot->settings = std::make_shared<const std::vector<EffectiveSetting>>(settings_.effective);
-  snapshot->history_failing_with = history_.failing_with();
   for (const LossLog::Line& line : loss_log_.Look(*snapshot, at_the_end))
     LogWarning(line.text, line.kind);
   board_.Put(std::move(snapshot));

@@ -64,7 +64,7 @@ Json Stacks(const SessionCounts& session) {
   return stacks;
 }
 
-// The same, as record's summary adds them up.
+// Ends of user stacks, added up as in record's summary.
 Json StackSums(const SessionCounts& session) {
   uint64_t complete = 0, user_stacks = 0, without = 0;
   for (uint32_t end = 1; end < END_REASON_COUNT; ++end) {

@@ -5,30 +5,23 @@
 #include <seccomp.h>
 
 #include <cerrno>
-#include <fstream>
 #include <string>
 
 #include "agent/log.h"
 #include "agent/privileges/system_call_filter.h"
+#include "kernel/process_info.h"
 
 namespace stackray {
 namespace {
 
 constexpr size_t kMostLogged = 1024;
 
-std::string ThreadName(uint32_t tid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", tid));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
 void Log(int number, uint32_t tid) {
   LogWarning(
       fmt::format("system call {} ({}) of thread {} ({}) is not on the list of those that "
                   "stackray makes: it failed with ENOSYS. Please report it; --sandbox off "
                   "goes without the list",
-                  SystemCallName(number), number, tid, ThreadName(tid)));
+                  SystemCallName(number), number, tid, ReadCommandName(tid)));
 }
 
 }  // namespace

@@ -23,23 +23,16 @@ constexpr size_t kMaxNamed = 5;
 constexpr double kFewPeriods = 3;
 constexpr uint32_t kFasterHz = 999;
 
-std::string CommandOf(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string command;
-  std::getline(file, command);
-  return command;
-}
-
 std::vector<PresentProcess> Named(std::span<const ListedProcess> processes) {
   std::vector<PresentProcess> named;
   for (const ListedProcess& process : processes)
-    named.push_back({process.pid, CommandOf(process.pid)});
+    named.push_back({process.pid, ReadCommandName(process.pid)});
   return named;
 }
 
 void AddMembers(const std::filesystem::path& cgroup, std::vector<PresentProcess>* members) {
   std::ifstream file(cgroup / "cgroup.procs");
-  for (uint32_t pid = 0; file >> pid;) members->push_back({pid, CommandOf(pid)});
+  for (uint32_t pid = 0; file >> pid;) members->push_back({pid, ReadCommandName(pid)});
 }
 
 std::vector<PresentProcess> MembersOf(const std::string& cgroup) {
