@@ -25,11 +25,8 @@ inline constexpr std::string_view kThreadIdAttribute = "thread.id";
 inline constexpr std::string_view kThreadNameAttribute = "thread.name";
 inline constexpr std::string_view kCpuAttribute = "cpu.logical_number";
 
-// Sample and period of the CPU clock.
-inline constexpr std::string_view kSamplesType = "samples";
-inline constexpr std::string_view kCountUnit = "count";
-inline constexpr std::string_view kCpuPeriodType = "cpu";
-inline constexpr std::string_view kNanosecondsUnit = "nanoseconds";
+// Of a sample of a thread that did not run: WaitKindName().
+inline constexpr std::string_view kWaitAttribute = "stackray.wait";
 
 }  // namespace stackray
 

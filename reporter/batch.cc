@@ -79,7 +79,10 @@ class BatchBuilder::Impl {
       : settings_(std::move(settings)),
         thread_id_(settings_.thread_attributes && Keeps(settings_, kThreadIdAttribute)),
         thread_name_(settings_.thread_attributes && Keeps(settings_, kThreadNameAttribute)),
+        wait_(Keeps(settings_, kWaitAttribute)),
         samples_(EncodeScope(settings_)) {
+    periods_[static_cast<size_t>(SampleOrigin::kPageFaults)] = settings_.page_fault_period;
+    SetFrequency(settings_.frequency_hz);
     Mark();
   }
 
@@ -98,6 +101,9 @@ class BatchBuilder::Impl {
   void DefineMapping(MappingKey key, const MappingInfo& info);
   void DefineProcess(const ProcessId& id, const ProcessInfo& info);
   void AddSample(const SampleView& sample);
+  void SetFrequency(double frequency_hz) {
+    periods_[static_cast<size_t>(SampleOrigin::kCpuClock)] = PeriodNs(frequency_hz);
+  }
   size_t encoded_bytes() const {
     return samples_.encoded_bytes() +
            wire::BytesFieldBytes(dictionary_.encoded_bytes() + deferred_.reserved_bytes());
@@ -122,11 +128,12 @@ class BatchBuilder::Impl {
   std::vector<SourceLine> NameByPlace(const FrameSymbols& symbols) const;
   int32_t InternFrame(const FrameSymbols& symbols);
   int32_t ProfileOf(const SampleView& sample);
-  std::array<int32_t, 3> AttributesOf(const SampleView& sample);
+  SampleShape ShapeOf(const SampleView& sample) const;
+  void AppendAttributes(const SampleView& sample, SampleIdentity* identity);
   bool IsLost(const SampleView& sample) const;
 
   const BatchSettings settings_;
-  const bool thread_id_, thread_name_;
+  const bool thread_id_, thread_name_, wait_;
   Dictionary dictionary_;
   SampleTable samples_;
   absl::flat_hash_map<FrameKey, int32_t> frames_;
@@ -135,6 +142,7 @@ class BatchBuilder::Impl {
   std::vector<int32_t> lost_locations_;  // Ascending.
   std::vector<int32_t> stack_;           // Scratch.
   Counts counts_;
+  std::array<int64_t, kSampleOrigins> periods_{};  // By origin.
 
   // Since the mark.
   Dictionary::Extent mark_extent_{};
@@ -244,28 +252,40 @@ int32_t BatchBuilder::Impl::ProfileOf(const SampleView& sample) {
     info.pid = sample.process.pid;
     process = samples_.DefineProcess(sample.process, EncodeResource(info, settings_));
   }
-  const bool timestamps = settings_.keep_timestamps && sample.count == 1;
-  const int32_t profile = samples_.FindProfile(process, sample.origin, timestamps);
+  const int64_t period = periods_[static_cast<size_t>(sample.origin)];
+  const SampleShape shape = ShapeOf(sample);
+  const int32_t profile = samples_.FindProfile(process, sample.origin, shape, period);
   if (profile != SampleTable::kNone) return profile;
+  const SampleType& row = TypeOf(sample.origin);
   ProfileType type{};
-  type.sample_type = dictionary_.InternString(kSamplesType);
-  type.sample_unit = dictionary_.InternString(kCountUnit);
-  type.period_type = dictionary_.InternString(kCpuPeriodType);
-  type.period_unit = dictionary_.InternString(kNanosecondsUnit);
-  type.period = PeriodNs(settings_.frequency_hz);
-  return samples_.DefineProfile(process, sample.origin, timestamps, type);
+  type.sample_type = dictionary_.InternString(row.type);
+  type.sample_unit = dictionary_.InternString(row.unit);
+  type.period_type = dictionary_.InternString(row.period_type);
+  type.period_unit = dictionary_.InternString(row.period_unit);
+  type.period = period;
+  return samples_.DefineProfile(process, sample.origin, shape, type);
 }
 
-std::array<int32_t, 3> BatchBuilder::Impl::AttributesOf(const SampleView& sample) {
-  std::array<int32_t, 3> attributes{};
-  size_t used = 0;
+SampleShape BatchBuilder::Impl::ShapeOf(const SampleView& sample) const {
+  if (TypeOf(sample.origin).weighted) return SampleShape::kTimedValues;
+  const bool timestamps = settings_.keep_timestamps && sample.count == 1;
+  return timestamps ? SampleShape::kTimes : SampleShape::kCounts;
+}
+
+void BatchBuilder::Impl::AppendAttributes(const SampleView& sample, SampleIdentity* identity) {
+  auto& attributes = identity->attributes;
   if (thread_id_ && sample.tid != 0)
-    attributes[used++] = dictionary_.InternAttribute(kThreadIdAttribute, int64_t{sample.tid});
+    attributes.push_back(dictionary_.InternAttribute(kThreadIdAttribute, int64_t{sample.tid}));
   if (thread_name_ && !sample.thread_name.empty())
-    attributes[used++] = dictionary_.InternAttribute(kThreadNameAttribute, sample.thread_name);
+    attributes.push_back(dictionary_.InternAttribute(kThreadNameAttribute, sample.thread_name));
   if (settings_.cpu_attribute && sample.cpu >= 0)
-    attributes[used++] = dictionary_.InternAttribute(kCpuAttribute, int64_t{sample.cpu});
-  return attributes;
+    attributes.push_back(dictionary_.InternAttribute(kCpuAttribute, int64_t{sample.cpu}));
+  if (sample.wait != WaitKind::kNone && wait_)
+    attributes.push_back(dictionary_.InternAttribute(kWaitAttribute, WaitKindName(sample.wait)));
+  for (const auto& [key, value] : sample.labels) {
+    if (Keeps(settings_, key)) attributes.push_back(dictionary_.InternAttribute(key, value));
+  }
+  if (sample.span) identity->link = dictionary_.InternLink(*sample.span);
 }
 
 bool BatchBuilder::Impl::IsLost(const SampleView& sample) const {
@@ -285,9 +305,12 @@ void BatchBuilder::Impl::AddSample(const SampleView& sample) {
   SampleIdentity identity;
   identity.profile = ProfileOf(counted);
   identity.stack = dictionary_.InternStack(stack_);
-  identity.attributes = AttributesOf(counted);
-  samples_.Add(identity, counted.count, std::clamp<int64_t>(counted.time_unix_ns, 0, kLatestTime));
-  const auto count = static_cast<uint64_t>(counted.count);
+  AppendAttributes(counted, &identity);
+  const bool weighted = TypeOf(sample.origin).weighted;
+  assert(!weighted || counted.count == 1);
+  samples_.Add(identity, weighted ? std::max<int64_t>(sample.value, 1) : counted.count,
+               std::clamp<int64_t>(counted.time_unix_ns, 0, kLatestTime));
+  const auto count = weighted ? uint64_t{1} : static_cast<uint64_t>(counted.count);
   counts_.samples += count;
   if (IsLost(counted)) counts_.lost += count;
 }
@@ -368,6 +391,7 @@ void BatchBuilder::DefineProcess(const ProcessId& id, const ProcessInfo& info) {
   impl_->DefineProcess(id, info);
 }
 void BatchBuilder::AddSample(const SampleView& sample) { impl_->AddSample(sample); }
+void BatchBuilder::SetFrequency(double frequency_hz) { impl_->SetFrequency(frequency_hz); }
 size_t BatchBuilder::encoded_bytes() const { return impl_->encoded_bytes(); }
 uint64_t BatchBuilder::samples() const { return impl_->samples(); }
 void BatchBuilder::Mark() { impl_->Mark(); }

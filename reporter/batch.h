@@ -34,8 +34,10 @@ namespace stackray {
 
 // True of the whole batch, and repeated in each.
 struct BatchSettings {
-  double frequency_hz = 20;       // Period = 1e9 / frequency_hz nanoseconds.
-  bool keep_timestamps = false;   // True: one timestamp a sample. False: counts, aggregated.
+  double frequency_hz = 20;       // Of the CPU clock: period = 1e9 / frequency_hz nanoseconds.
+  int64_t page_fault_period = 1;  // Page faults that one sample of them stands for.
+  // True: one timestamp a sample. False: counts, aggregated. Weighted types have timestamps always.
+  bool keep_timestamps = false;
   bool thread_attributes = true;  // thread.id and thread.name.
   bool cpu_attribute = false;     // cpu.logical_number.
   // A frame without a name gets one by its place, for receivers that show no others:
@@ -55,8 +57,8 @@ struct BatchSettings {
 // Immutable once made: retries, files and the local page all read these same bytes.
 struct SealedBatch {
   std::string bytes;          // An ExportProfilesServiceRequest (= ProfilesData).
-  uint64_t samples = 0;       // Sum of the counts, markers of lost samples included.
-  uint64_t lost_samples = 0;  // Of these, counts of `[lost: …]` markers.
+  uint64_t samples = 0;       // Events of all types, those of markers of lost samples included.
+  uint64_t lost_samples = 0;  // Of these, events of `[lost: …]` markers.
   int64_t start_unix_ns = 0;  // Profile.time_unix_nano.
   int64_t duration_ns = 0;    // Profile.duration_nano.
 };
@@ -93,13 +95,15 @@ class BatchBuilder {
   void DefineProcess(const ProcessId& id, const ProcessInfo& info);
 
   // Adds a sample whose process was defined and whose frames came from this batch. Samples that
-  // agree in everything (frames, attributes, origin, process) are added up.
+  // agree in everything (frames, attributes, span, origin, period, process) are added up.
   void AddSample(const SampleView& sample);
+  // The CPU clock's period of the samples that are added from now on. A profile has one period, so they go into others.
+  void SetFrequency(double frequency_hz);
 
   // The length that Seal() would produce now: exact while no frame awaits its lines, else an upper
   // bound. O(1).
   size_t encoded_bytes() const;
-  // Sum of the samples' counts.
+  // Events of all types.
   uint64_t samples() const;
 
   // To keep under a hard size: Mark(), add one sample with all it needs, and when encoded_bytes()

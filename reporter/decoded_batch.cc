@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
+#include "profile/sample_types.h"
 #include "reporter/attribute_names.h"
 #include "reporter/batch_message.h"
 
@@ -197,7 +198,7 @@ void Decoder::AddProfile(const Profile& profile) {
   String(profile.sample_type().unit_strindex());
   String(profile.period_type().unit_strindex());
   for (const int32_t index : profile.attribute_indices()) AttributeAt(index);
-  if (batch_.period_ns == 0 && String(profile.period_type().type_strindex()) == kCpuPeriodType)
+  if (batch_.period_ns == 0 && String(profile.period_type().type_strindex()) == TypeOf(SampleOrigin::kCpuClock).period_type)
     batch_.period_ns = static_cast<double>(profile.period());
   WidenTime(profile);
   for (const Sample& sample : profile.samples()) AddSample(sample);

@@ -175,6 +175,18 @@ int32_t Dictionary::InternStack(std::span<const int32_t> locations) {
   return stacks_.Intern(body_);
 }
 
+// Link: 1 trace id, 2 span id.
+int32_t Dictionary::InternLink(const SpanContext& span) {
+  if (span == SpanContext{}) return 0;
+  const auto bytes = [](const auto& id) {
+    return std::string_view(reinterpret_cast<const char*>(id.data()), id.size());
+  };
+  body_.clear();
+  wire::AppendBytes(1, bytes(span.trace_id), &body_);
+  wire::AppendBytes(2, bytes(span.span_id), &body_);
+  return links_.Intern(body_);
+}
+
 size_t Dictionary::encoded_bytes() const {
   return mappings_.encoded().size() + locations_.encoded().size() + functions_.encoded().size() +
          links_.encoded().size() + strings_.encoded().size() + attributes_.encoded().size() +
@@ -189,7 +201,7 @@ void Dictionary::AppendTo(std::string* out) const {
 }
 
 Dictionary::Extent Dictionary::extent() const {
-  return {mappings_.size(), locations_.size(),  functions_.size(),
+  return {mappings_.size(), locations_.size(),  functions_.size(), links_.size(),
           strings_.size(),  attributes_.size(), stacks_.size()};
 }
 
@@ -203,6 +215,7 @@ void Dictionary::Truncate(const Extent& extent) {
   }
   locations_.Truncate(extent.locations);
   functions_.Truncate(extent.functions);
+  links_.Truncate(extent.links);
   strings_.Truncate(extent.strings);
   attributes_.Truncate(extent.attributes);
   stacks_.Truncate(extent.stacks);

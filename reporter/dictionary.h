@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/executable.h"
 #include "profile/frame.h"
+#include "profile/sample.h"
 #include "reporter/dictionary_table.h"
 
 namespace stackray {
@@ -43,6 +44,8 @@ class Dictionary {
                 std::optional<uint64_t> function_start = std::nullopt);
   void ClearLines(int32_t location) { SetLines(location, {}); }
   int32_t InternStack(std::span<const int32_t> locations);
+  // All-zero ids are no span: 0.
+  int32_t InternLink(const SpanContext& span);
 
   int32_t locations() const { return locations_.size(); }
   int32_t stacks() const { return stacks_.size(); }
@@ -53,7 +56,7 @@ class Dictionary {
 
   // How far each table goes; Truncate() forgets everything that came later.
   struct Extent {
-    int32_t mappings, locations, functions, strings, attributes, stacks;
+    int32_t mappings, locations, functions, links, strings, attributes, stacks;
   };
   Extent extent() const;
   void Truncate(const Extent& extent);
@@ -73,7 +76,7 @@ class Dictionary {
   size_t ExtraBytes(int32_t location, const LateLines& late) const;
   void AppendLocations(std::string* out) const;
 
-  // The tables' numbers in ProfilesDictionary. Links stay empty: nothing makes one yet.
+  // The tables' numbers in ProfilesDictionary.
   DictionaryTable mappings_{1}, locations_{2}, functions_{3}, links_{4}, strings_{5},
       attributes_{6}, stacks_{7};
   absl::flat_hash_map<int32_t, LateLines> late_;  // By location.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "reporter/wire_writer.h"
 
@@ -16,12 +17,6 @@ constexpr size_t kTimesBytes =
 
 uint64_t Index(int32_t index) { return static_cast<uint64_t>(index); }
 size_t Slot(int32_t index) { return static_cast<size_t>(index); }
-
-std::span<const int32_t> UsedAttributes(const SampleIdentity& identity) {
-  const auto& all = identity.attributes;
-  const auto end = std::find(all.begin(), all.end(), 0);
-  return {all.begin(), end};
-}
 
 // A ValueType field: 1 type, 2 unit.
 void AppendValueType(int field, int32_t type, int32_t unit, std::string* out) {
@@ -50,23 +45,27 @@ int32_t SampleTable::DefineProcess(const ProcessId& id, std::string resource) {
   return index;
 }
 
-int32_t SampleTable::FindProfile(int32_t process, SampleOrigin origin, bool timestamps) const {
+int32_t SampleTable::FindProfile(int32_t process, SampleOrigin origin, SampleShape shape,
+                                 int64_t period) const {
   for (const int32_t index : processes_[Slot(process)].profiles) {
     const Profile& profile = profiles_[Slot(index)];
-    if (profile.origin == origin && profile.timestamps == timestamps) return index;
+    if (profile.origin == origin && profile.shape == shape && profile.period_value == period)
+      return index;
   }
   return kNone;
 }
 
-int32_t SampleTable::DefineProfile(int32_t process, SampleOrigin origin, bool timestamps,
+int32_t SampleTable::DefineProfile(int32_t process, SampleOrigin origin, SampleShape shape,
                                    const ProfileType& type) {
   const auto index = static_cast<int32_t>(profiles_.size());
   Profile& profile = profiles_.emplace_back();
   profile.process = process;
   profile.origin = origin;
-  profile.timestamps = timestamps;
+  profile.shape = shape;
+  profile.period_value = type.period;
   AppendValueType(1, type.sample_type, type.sample_unit, &profile.type);
-  AppendValueType(5, type.period_type, type.period_unit, &profile.period);
+  if (type.period_type != 0)
+    AppendValueType(5, type.period_type, type.period_unit, &profile.period);
   wire::AppendNumber(6, static_cast<uint64_t>(type.period), &profile.period);
   processes_[Slot(process)].profiles.push_back(index);
   return index;
@@ -91,13 +90,16 @@ size_t SampleTable::ProcessBytes(const Process& process) const {
   return process.profiles_bytes == 0 ? 0 : wire::BytesFieldBytes(ResourceProfilesBytes(process));
 }
 
-// Sample: 1 stack, 2 attributes, 4 values, 5 timestamps.
+// Sample: 1 stack, 2 attributes, 3 link, 4 values, 5 timestamps.
 size_t SampleTable::SampleBytes(const Sample& sample) const {
-  const size_t shape = profiles_[Slot(sample.identity.profile)].timestamps
-                           ? wire::kFixed64Bytes * static_cast<size_t>(sample.count)
-                           : wire::VarintBytes(static_cast<uint64_t>(sample.count));
-  return wire::NumberFieldBytes(Index(sample.identity.stack)) +
-         wire::PackedFieldBytes(UsedAttributes(sample.identity)) + wire::BytesFieldBytes(shape);
+  size_t bytes = wire::NumberFieldBytes(Index(sample.identity.stack)) +
+                 wire::PackedFieldBytes(sample.identity.attributes) +
+                 wire::NumberFieldBytes(Index(sample.identity.link));
+  const SampleShape shape = profiles_[Slot(sample.identity.profile)].shape;
+  if (shape == SampleShape::kCounts)
+    return bytes + wire::BytesFieldBytes(wire::VarintBytes(static_cast<uint64_t>(sample.count)));
+  if (shape == SampleShape::kTimedValues) bytes += wire::BytesFieldBytes(sample.values_bytes);
+  return bytes + wire::BytesFieldBytes(wire::kFixed64Bytes * static_cast<size_t>(sample.count));
 }
 
 void SampleTable::AddSampleBytes(int32_t profile_index, size_t removed, size_t added) {
@@ -111,32 +113,40 @@ void SampleTable::AddSampleBytes(int32_t profile_index, size_t removed, size_t a
   encoded_bytes_ += ProcessBytes(process);
 }
 
-void SampleTable::Resize(const Sample& before, const Sample& after) {
-  AddSampleBytes(after.identity.profile, wire::BytesFieldBytes(SampleBytes(before)),
-                 wire::BytesFieldBytes(SampleBytes(after)));
+void SampleTable::AddEvent(Sample& sample, int64_t amount, int64_t time_unix_ns) {
+  const SampleShape shape = profiles_[Slot(sample.identity.profile)].shape;
+  if (shape == SampleShape::kCounts) {
+    sample.count += amount;
+    return;
+  }
+  int32_t value = kNone;
+  if (shape == SampleShape::kTimedValues) {
+    value = static_cast<int32_t>(values_.size());
+    values_.push_back(amount);
+    sample.values_bytes += wire::VarintBytes(static_cast<uint64_t>(amount));
+  }
+  first_time_ = times_.empty() ? time_unix_ns : std::min(first_time_, time_unix_ns);
+  last_time_ = times_.empty() ? time_unix_ns : std::max(last_time_, time_unix_ns);
+  times_.push_back({time_unix_ns, sample.last_time, value});
+  sample.last_time = static_cast<int32_t>(times_.size()) - 1;
+  ++sample.count;
 }
 
-void SampleTable::Add(const SampleIdentity& identity, int64_t count, int64_t time_unix_ns) {
+void SampleTable::Add(const SampleIdentity& identity, int64_t amount, int64_t time_unix_ns) {
   const auto index = static_cast<int32_t>(samples_.size());
   const auto [entry, inserted] = sample_index_.try_emplace(identity, index);
   if (inserted) samples_.push_back({identity});
   Sample& sample = samples_[Slot(entry->second)];
-  const Sample before = sample;
-  if (Slot(entry->second) < mark_.samples) undo_.push_back({entry->second, before});
-  if (profiles_[Slot(identity.profile)].timestamps) {
-    first_time_ = times_.empty() ? time_unix_ns : std::min(first_time_, time_unix_ns);
-    last_time_ = times_.empty() ? time_unix_ns : std::max(last_time_, time_unix_ns);
-    times_.push_back({time_unix_ns, sample.last_time});
-    sample.last_time = static_cast<int32_t>(times_.size()) - 1;
-    ++sample.count;
-  } else {
-    sample.count += count;
-  }
   if (inserted) {
+    AddEvent(sample, amount, time_unix_ns);
     AddSampleBytes(identity.profile, 0, wire::BytesFieldBytes(SampleBytes(sample)));
-  } else {
-    Resize(before, sample);
+    return;
   }
+  const size_t before = wire::BytesFieldBytes(SampleBytes(sample));
+  if (Slot(entry->second) < mark_.samples)
+    undo_.push_back({entry->second, sample.last_time, sample.count, sample.values_bytes});
+  AddEvent(sample, amount, time_unix_ns);
+  AddSampleBytes(identity.profile, before, wire::BytesFieldBytes(SampleBytes(sample)));
 }
 
 bool SampleTable::TimeRange(int64_t* first_unix_ns, int64_t* last_unix_ns) const {
@@ -152,6 +162,7 @@ void SampleTable::Mark() {
            .profiles = profiles_.size(),
            .samples = samples_.size(),
            .times = times_.size(),
+           .values = values_.size(),
            .first_time = first_time_,
            .last_time = last_time_};
   undo_.clear();
@@ -159,9 +170,13 @@ void SampleTable::Mark() {
 
 void SampleTable::Rollback() {
   for (; !undo_.empty(); undo_.pop_back()) {
-    Sample& sample = samples_[Slot(undo_.back().sample)];
-    Resize(sample, undo_.back().before);
-    sample = undo_.back().before;
+    const Undo& undo = undo_.back();
+    Sample& sample = samples_[Slot(undo.sample)];
+    const size_t removed = wire::BytesFieldBytes(SampleBytes(sample));
+    sample.last_time = undo.last_time;
+    sample.count = undo.count;
+    sample.values_bytes = undo.values_bytes;
+    AddSampleBytes(sample.identity.profile, removed, wire::BytesFieldBytes(SampleBytes(sample)));
   }
   for (; samples_.size() > mark_.samples; samples_.pop_back()) {
     const Sample& sample = samples_.back();
@@ -174,6 +189,7 @@ void SampleTable::Rollback() {
   for (; processes_.size() > mark_.processes; processes_.pop_back())
     resource_index_.erase(processes_.back().resource);
   times_.resize(mark_.times);
+  values_.resize(mark_.values);
   first_time_ = mark_.first_time;
   last_time_ = mark_.last_time;
 }
@@ -181,18 +197,30 @@ void SampleTable::Rollback() {
 void SampleTable::AppendSample(const Sample& sample, std::string* out) const {
   wire::AppendHeader(2, SampleBytes(sample), out);
   wire::AppendNumber(1, Index(sample.identity.stack), out);
-  wire::AppendPacked(2, UsedAttributes(sample.identity), out);
-  if (!profiles_[Slot(sample.identity.profile)].timestamps) {
+  wire::AppendPacked(2, sample.identity.attributes, out);
+  wire::AppendNumber(3, Index(sample.identity.link), out);
+  AppendEvents(sample, out);
+}
+
+void SampleTable::AppendEvents(const Sample& sample, std::string* out) const {
+  const SampleShape shape = profiles_[Slot(sample.identity.profile)].shape;
+  if (shape == SampleShape::kCounts) {
     wire::AppendHeader(4, wire::VarintBytes(static_cast<uint64_t>(sample.count)), out);
     wire::AppendVarint(static_cast<uint64_t>(sample.count), out);
     return;
   }
-  std::vector<int64_t> times;
-  for (int32_t i = sample.last_time; i != kNone; i = times_[Slot(i)].previous)
-    times.push_back(times_[Slot(i)].unix_ns);
-  std::sort(times.begin(), times.end());
-  wire::AppendHeader(5, times.size() * wire::kFixed64Bytes, out);
-  for (const int64_t time : times) wire::AppendFixed64(static_cast<uint64_t>(time), out);
+  std::vector<std::pair<int64_t, int64_t>> events;  // Time and value.
+  for (int32_t i = sample.last_time; i != kNone; i = times_[Slot(i)].previous) {
+    const Time& time = times_[Slot(i)];
+    events.emplace_back(time.unix_ns, time.value == kNone ? 0 : values_[Slot(time.value)]);
+  }
+  std::sort(events.begin(), events.end());
+  if (shape == SampleShape::kTimedValues) {
+    wire::AppendHeader(4, sample.values_bytes, out);
+    for (const auto& [time, value] : events) wire::AppendVarint(static_cast<uint64_t>(value), out);
+  }
+  wire::AppendHeader(5, events.size() * wire::kFixed64Bytes, out);
+  for (const auto& [time, value] : events) wire::AppendFixed64(static_cast<uint64_t>(time), out);
 }
 
 void SampleTable::AppendProfile(const Profile& profile, const std::vector<int32_t>& samples,

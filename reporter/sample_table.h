@@ -1,10 +1,9 @@
 // The samples of the open batch, by process (an OTLP resource) and profile, with the exact length
 // of what they will be encoded to.
 //
-// A process has a profile for each origin of its samples and, where timestamps are kept, a second
+// A process has a profile for each origin and period of its samples and, where timestamps are kept, another
 // one for samples that stand for several (markers of lost ones): all samples of a profile must have
-// one shape, and a timestamp repeated a million times would not be bounded. So a profile holds
-// either timestamps only, or one value a sample.
+// one shape, and a timestamp repeated a million times would not be bounded.
 //
 // Duration: a profile's duration is known at the seal only. It is written as a varint of nine bytes
 // whatever its size, so that lengths are exact before; that costs four bytes a profile.
@@ -12,7 +11,6 @@
 #ifndef STACKRAY_REPORTER_SAMPLE_TABLE_H_
 #define STACKRAY_REPORTER_SAMPLE_TABLE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "profile/process.h"
 #include "profile/sample.h"
 
@@ -27,20 +26,29 @@ namespace stackray {
 
 // What a profile says about its samples, as indices into the batch's strings.
 struct ProfileType {
-  int32_t sample_type, sample_unit, period_type, period_unit;
+  int32_t sample_type, sample_unit;
+  int32_t period_type, period_unit;  // 0: none.
   int64_t period;
+};
+
+// What all samples of a profile consist of.
+enum class SampleShape : uint8_t {
+  kCounts,       // One value: how many events.
+  kTimes,        // A timestamp for each event.
+  kTimedValues,  // A timestamp and a value for each event.
 };
 
 // Samples that agree in all of this are added up.
 struct SampleIdentity {
   int32_t profile = 0;
   int32_t stack = 0;
-  std::array<int32_t, 3> attributes{};  // Used ones first, then zeros.
+  int32_t link = 0;  // 0: none.
+  absl::InlinedVector<int32_t, 4> attributes;
 
   friend bool operator==(const SampleIdentity&, const SampleIdentity&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const SampleIdentity& s) {
-    return H::combine(std::move(h), s.profile, s.stack, s.attributes);
+    return H::combine(std::move(h), s.profile, s.stack, s.link, s.attributes);
   }
 };
 
@@ -56,12 +64,14 @@ class SampleTable {
   // with equal resources are one, whose index it returns.
   int32_t DefineProcess(const ProcessId& id, std::string resource);
 
-  int32_t FindProfile(int32_t process, SampleOrigin origin, bool timestamps) const;
-  int32_t DefineProfile(int32_t process, SampleOrigin origin, bool timestamps,
+  int32_t FindProfile(int32_t process, SampleOrigin origin, SampleShape shape,
+                      int64_t period) const;
+  int32_t DefineProfile(int32_t process, SampleOrigin origin, SampleShape shape,
                         const ProfileType& type);
 
-  // Adds `count` to the sample, or `time_unix_ns` where its profile keeps timestamps.
-  void Add(const SampleIdentity& identity, int64_t count, int64_t time_unix_ns);
+  // Adds to the sample what its profile's shape keeps of an event; `amount` is the number of events (kCounts)
+  // or the event's value (kTimedValues), ≥ 0.
+  void Add(const SampleIdentity& identity, int64_t amount, int64_t time_unix_ns);
 
   // Length of all ResourceProfiles fields. A process or profile without samples is not written.
   // O(1).
@@ -85,8 +95,9 @@ class SampleTable {
   struct Profile {
     int32_t process;
     SampleOrigin origin;
-    bool timestamps;
-    std::string type;          // Fields 1 (sample type).
+    SampleShape shape;
+    int64_t period_value;
+    std::string type;          // Field 1 (sample type).
     std::string period;        // Fields 5 and 6.
     size_t samples_bytes = 0;  // Of its samples' fields.
   };
@@ -94,17 +105,20 @@ class SampleTable {
     SampleIdentity identity;
     int32_t last_time = kNone;  // Of times_: the latest of a chain.
     int64_t count = 0;          // Or number of timestamps.
+    size_t values_bytes = 0;    // Of kTimedValues: encoded.
   };
   struct Time {
     int64_t unix_ns;
     int32_t previous;
+    int32_t value;  // Of values_; kNone: the profile has none.
   };
-  struct Undo {
-    int32_t sample;
-    Sample before;
+  struct Undo {  // What a sample was before.
+    int32_t sample, last_time;
+    int64_t count;
+    size_t values_bytes;
   };
   struct Sizes {
-    size_t processes = 0, ids = 0, profiles = 0, samples = 0, times = 0;
+    size_t processes = 0, ids = 0, profiles = 0, samples = 0, times = 0, values = 0;
     int64_t first_time = 0, last_time = 0;
   };
 
@@ -113,19 +127,21 @@ class SampleTable {
   size_t ResourceProfilesBytes(const Process& process) const;
   size_t ProcessBytes(const Process& process) const;  // Of its field; 0 without profiles.
   size_t SampleBytes(const Sample& sample) const;     // Of the message.
-  void Resize(const Sample& before, const Sample& after);
+  void AddEvent(Sample& sample, int64_t amount, int64_t time_unix_ns);
   void AddSampleBytes(int32_t profile, size_t removed, size_t added);
   void AppendProcess(const Process& process, const std::vector<std::vector<int32_t>>& samples,
                      const std::string& times, std::string* out) const;
   void AppendProfile(const Profile& profile, const std::vector<int32_t>& samples,
                      const std::string& times, std::string* out) const;
   void AppendSample(const Sample& sample, std::string* out) const;
+  void AppendEvents(const Sample& sample, std::string* out) const;
 
   const std::string scope_;
   std::vector<Process> processes_;
   std::vector<Profile> profiles_;
   std::vector<Sample> samples_;
   std::vector<Time> times_;
+  std::vector<int64_t> values_;
   std::vector<ProcessId> ids_;  // In the order in which they were defined.
   absl::flat_hash_map<ProcessId, int32_t> process_index_;
   absl::flat_hash_map<std::string, int32_t> resource_index_;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "reporter/attribute_names.h"
+#include "profile/sample_types.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/wire_fields.h"
 
@@ -130,7 +130,7 @@ bool BatchWalk::CheckProfile(std::string_view profile) {
   start_unix_ns_ = has_time_ ? std::min(start_unix_ns_, start) : start;
   end_unix_ns_ = has_time_ ? std::max(end_unix_ns_, end) : end;
   has_time_ = true;
-  if (period_ns_ == 0 && At(kStrings, AsIndex(period_type)) == kCpuPeriodType)
+  if (period_ns_ == 0 && At(kStrings, AsIndex(period_type)) == TypeOf(SampleOrigin::kCpuClock).period_type)
     period_ns_ = static_cast<double>(period);
   return true;
 }
