@@ -2,8 +2,8 @@
 # Runs the tests of a build folder and prints what they said.
 #   tests/tools/run_tests.sh BUILD_FOLDER test|verify|host
 # test    everything but the label `verify`: first what needs no BPF, in parallel, then the label
-#         `bpf` one at a time (they share the machine's clock and its CPUs), as root where sudo
-#         asks nothing
+#         `bpf` as root where sudo asks nothing: one at a time where they measure (RUN_SERIAL, because they share
+#         the machine's clock and its CPUs), three at a time where they mostly wait
 # verify  the label `verify`, one at a time
 # host    what needs no BPF; for the sanitizers' builds
 # A test that failed among fewer than six runs once more, alone: these tests share a machine with
@@ -48,7 +48,7 @@ case "$what" in
     run host ctest -LE 'bpf|verify' -j "${JOBS:-$(nproc)}" || run_again host ctest
     reports=("$results/host.xml")
     if [ "$what" = test ]; then
-      run bpf "${as_root[@]}" ctest -L bpf -LE verify -j 1 || run_again bpf "${as_root[@]}" ctest
+      run bpf "${as_root[@]}" ctest -L bpf -LE verify -j 3 || run_again bpf "${as_root[@]}" ctest
       reports+=("$results/bpf.xml")
     fi
     ;;
