@@ -172,6 +172,7 @@ FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data
   } else {
     const bool is_gone = absl::IsNotFound(code.status());
     ++(is_gone ? counts_.gone : counts_.stale);
+    symbols.marker.kind = is_gone ? MarkerKind::kGone : MarkerKind::kStale;
     symbols.lines.push_back({.function = is_gone ? "[gone]" : "[stale]"});
   }
   return symbols;

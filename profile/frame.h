@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "profile/marker.h"
+
 namespace stackray {
 
 // The values of profile.frame.type (semantic conventions 1.44). A marker stands where frames are
@@ -44,7 +46,7 @@ constexpr std::string_view FrameTypeName(FrameType type) {
 //   native  owner = the executable's handle (symbolizer/), word0 = ELF address, word1 = 0
 //   kernel  owner = 0, word0 = address with the random base taken out, word1 = the image
 //           (kernel/kernel_symbols.h)
-//   marker  owner = enum MarkerKind, word0 = detail
+//   marker  owner = enum MarkerKind, word0 = detail (agent/sampling/markers.h)
 //   runtime owner = the process's serial, words as the runtime likes
 // Handles are never reused within a process's life; two handles may name the same content, and the
 // batch then shares the dictionary entries, because those are compared by content.
@@ -87,6 +89,7 @@ struct FrameSymbols {
       lines;  // Innermost inline first; empty: no name, the backend may find one.
   // ELF address where the function begins that the code belongs to, as far as that is known of code without a name.
   std::optional<uint64_t> function_start;
+  Marker marker;  // What stands here in the place of a frame; most frames are none.
 };
 
 // Names a mapping within an open batch, as FrameKey names a frame. Never 0.

@@ -1,10 +1,9 @@
-// What the end of a walk says of a user stack, and what the markers of a batch say: the one place that decides what
-// counts as complete. Who makes a batch asks by reason, who reads one asks by marker, and both get the same answer.
+// What the end of a walk says of a user stack: the one place that decides what counts as complete. Who makes a batch
+// asks by reason; who reads one asks by marker (profile/marker.h), and both get one answer.
 #ifndef STACKRAY_PROFILE_STACK_END_H_
 #define STACKRAY_PROFILE_STACK_END_H_
 
 #include <cstdint>
-#include <string_view>
 
 #include "bpf/shared/end_reason.h"
 
@@ -30,29 +29,6 @@ constexpr StackEnd ClassOfEnd(uint32_t end) {
     case END_OUTSIDE_NAMESPACE: return StackEnd::kOutside;
   }
   return StackEnd::kCut;
-}
-
-enum class MarkerClass : uint8_t {
-  kLost,         // Samples that never arrived.
-  kUserCut,      // The user stack is not complete.
-  kKernelCut,    // The kernel stack is not.
-  kNoStack,      // The sample has no stack at all.
-  kOutside,      // The user stack is of a process outside the agent's pid namespace.
-  kUnknownCode,  // A frame of code that nothing describes, through which the walk found its way.
-  kBetween,      // No frame: says how the frames on its two sides belong together.
-  kOther,        // A frame that could not be read, of a known kind.
-};
-
-// `text`: the name of a frame of type "abort-marker".
-constexpr MarkerClass ClassOfMarker(std::string_view text) {
-  if (text.starts_with("[lost")) return MarkerClass::kLost;
-  if (text.starts_with("[truncated: kernel")) return MarkerClass::kKernelCut;
-  if (text.starts_with("[truncated")) return MarkerClass::kUserCut;
-  if (text.starts_with("[outside")) return MarkerClass::kOutside;
-  if (text.starts_with("[no stack")) return MarkerClass::kNoStack;
-  if (text.starts_with("[native stack")) return MarkerClass::kBetween;
-  if (text.starts_with("[unknown")) return MarkerClass::kUnknownCode;
-  return MarkerClass::kOther;
 }
 
 }  // namespace stackray

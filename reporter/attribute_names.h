@@ -12,6 +12,8 @@ namespace stackray {
 inline constexpr std::string_view kFrameTypeAttribute = "profile.frame.type";
 // Of one without lines: where its function begins, as an address of the same ELF file.
 inline constexpr std::string_view kFunctionStartAttribute = "stackray.function_start";
+// Of one that stands where a frame is missing: kind and reason (profile/marker.h).
+inline constexpr std::string_view kMarkerAttribute = "stackray.marker";
 
 // Of a mapping, best first.
 inline constexpr std::string_view kGnuBuildIdAttribute = "process.executable.build_id.gnu";

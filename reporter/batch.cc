@@ -24,7 +24,6 @@ namespace stackray {
 namespace {
 
 constexpr int64_t kLatestTime = std::numeric_limits<int64_t>::max() - 1;  // The end lies after it.
-constexpr std::string_view kLostMarker = "[lost:";  // Opens the name of a marker of lost samples.
 
 // The body of an InstrumentationScope: 1 name, 2 version.
 std::string EncodeScope(const BatchSettings& settings) {
@@ -185,9 +184,11 @@ int32_t BatchBuilder::Impl::InternFrame(const FrameSymbols& symbols) {
     const std::vector<SourceLine> placed = NameByPlace(symbols);
     return dictionary_.InternLocation(symbols.type, UseMapping(symbols.mapping), symbols.address,
                                       placed.empty() ? symbols.lines : placed,
-                                      symbols.function_start);
+                                      symbols.function_start, symbols.marker);
   }
-  if (AnyNamed(symbols.lines)) return dictionary_.InternLocation(symbols.type, 0, 0, symbols.lines);
+  if (AnyNamed(symbols.lines))
+    return dictionary_.InternLocation(symbols.type, 0, 0, symbols.lines, std::nullopt,
+                                      symbols.marker);
   // Without a mapping its address says nothing to a receiver, so it becomes the frame's name.
   SourceLine line;
   line.function = "[" + PlaceOf(symbols, info) + "]";
@@ -201,8 +202,7 @@ int32_t BatchBuilder::Impl::DefineFrame(const FrameKey& key, const FrameSymbols&
   const int32_t location = InternFrame(symbols);
   entry->second = location;
   new_frames_.push_back(key);
-  if (location >= before && symbols.type == FrameType::kMarker && !symbols.lines.empty() &&
-      symbols.lines.front().function.starts_with(kLostMarker))
+  if (location >= before && symbols.marker.kind == MarkerKind::kLost)
     lost_locations_.push_back(location);
   return location;
 }

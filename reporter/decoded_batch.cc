@@ -136,6 +136,7 @@ void Decoder::AddMapping(const Mapping& mapping, DecodedFrame* frame) {
 
 DecodedFrame Decoder::Frame(const Location& location) {
   DecodedFrame frame;
+  std::string marker;
   frame.address = location.address();
   if (Inside("mapping", location.mapping_index(), dictionary_.mapping_table_size()) &&
       location.mapping_index() != 0)
@@ -143,6 +144,7 @@ DecodedFrame Decoder::Frame(const Location& location) {
   for (const int32_t index : location.attribute_indices()) {
     const auto [key, value] = AttributeAt(index);
     if (key == kFrameTypeAttribute) frame.type = CopyText(*value);
+    if (key == kMarkerAttribute) marker = CopyText(*value);
     if (key == kFunctionStartAttribute && value->value_case() == AnyValue::kIntValue)
       frame.function_start = static_cast<uint64_t>(value->int_value());
   }
@@ -157,6 +159,9 @@ DecodedFrame Decoder::Frame(const Location& location) {
     out.file = Copy(String(function.filename_strindex()));
     out.line = line.line();
   }
+  frame.marker = ReadMarker(marker, frame.type,
+                            frame.lines.empty() ? std::string_view() : frame.lines[0].function);
+  frame.marker_reason = MarkerReasonOf(marker);
   return frame;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "profile/marker.h"
 
 namespace stackray {
 
@@ -29,6 +30,8 @@ struct DecodedFrame {
   uint64_t address = 0;
   std::vector<DecodedLine> lines;          // Innermost inline first; empty: no name.
   std::optional<uint64_t> function_start;  // ELF address where its function begins.
+  MarkerKind marker = MarkerKind::kNone;
+  std::string marker_reason;  // As the batch says it.
 };
 
 struct DecodedResource {

@@ -80,7 +80,7 @@ int32_t Dictionary::InternFunction(const SourceLine& line) {
 // Location: 1 mapping, 2 address, 3 lines {1 function, 2 line, 3 column}, 4 attributes.
 int32_t Dictionary::InternLocation(FrameType type, int32_t mapping, uint64_t address,
                                    std::span<const SourceLine> lines,
-                                   std::optional<uint64_t> function_start) {
+                                   std::optional<uint64_t> function_start, const Marker& marker) {
   const int32_t frame_type = InternAttribute(kFrameTypeAttribute, FrameTypeName(type));
   std::string location;
   wire::AppendNumber(1, Index(mapping), &location);
@@ -89,6 +89,10 @@ int32_t Dictionary::InternLocation(FrameType type, int32_t mapping, uint64_t add
   AppendLines(lines, &location);
   if (function_start && location.size() == before) {
     AppendFunctionStart(frame_type, *function_start, &location);
+  } else if (marker.kind != MarkerKind::kNone) {
+    const std::array<int32_t, 2> attributes = {
+        frame_type, InternAttribute(kMarkerAttribute, MarkerValue(marker))};
+    wire::AppendPacked(4, attributes, &location);
   } else {
     wire::AppendPacked(4, {&frame_type, 1}, &location);
   }

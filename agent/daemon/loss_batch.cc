@@ -11,8 +11,7 @@ namespace {
 void AddMarker(uint64_t loss, uint64_t samples, int64_t now_unix_ns, BatchBuilder* batch) {
   if (samples == 0) return;
   if (batch->NeedsProcess(ProcessId{})) batch->DefineProcess(ProcessId{}, {});
-  const FrameKey key =
-      FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kLost), loss);
+  const FrameKey key = MarkerKey(MarkerKind::kLost, loss);
   const std::vector<int32_t> frames = {batch->DefineFrame(key, MarkerSymbols(key))};
   batch->AddSample({.process = {},
                     .frames = frames,

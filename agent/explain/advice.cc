@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "agent/explain/debug_package.h"
+#include "agent/sampling/markers.h"
+#include "bpf/shared/end_reason.h"
 
 namespace stackray {
 namespace {
@@ -88,14 +90,14 @@ void NameAdvice(const Explanation& explanation, const CodeFacts& facts, const Sa
     advice->push_back(LinesAdvice(explanation, facts, code));
 }
 
-// What a marker means where it stands behind code of this file.
-std::vector<std::string> WaysToWholeStacks(std::string_view marker, const CodeFacts* facts) {
+// What a truncation means where it stands behind code of this file.
+std::vector<std::string> WaysToWholeStacks(std::string_view reason, const CodeFacts* facts) {
   const bool has_table = facts != nullptr && (facts->unwind == UnwindSource::kEhFrame ||
                                               facts->unwind == UnwindSource::kDebugFrame ||
                                               facts->unwind == UnwindSource::kSframe);
-  if (marker == "[truncated: too deep]") return {"deeper stacks are not taken"};
-  if (marker == "[truncated: 32-bit code]") return {"32-bit programs are not unwound"};
-  if (marker == "[truncated: file not loaded]" || marker == "[truncated: table not loaded]")
+  if (reason == TruncationReason(END_TOO_DEEP)) return {"deeper stacks are not taken"};
+  if (reason == TruncationReason(END_COMPAT_TASK)) return {"32-bit programs are not unwound"};
+  if (reason == TruncationReason(END_UNKNOWN_FILE) || reason == TruncationReason(END_MISSING_PAGE))
     return {"more memory for stacks that wait for their tables: --raw-slices"};
   if (has_table)
     return {"some of its code has no entry in the table: assembler without CFI directives"};
@@ -106,12 +108,12 @@ std::vector<std::string> WaysToWholeStacks(std::string_view marker, const CodeFa
 
 void CutAdvice(const std::string& name, const CodeFacts* facts,
                const absl::btree_map<std::string, int64_t>& cuts, std::vector<Advice>* advice) {
-  for (const auto& [marker, stacks] : cuts)
-    advice->push_back(
-        {.weight = stacks,
-         .is_cut = true,
-         .reason = fmt::format("{}: {} stacks end early there: {}", name, stacks, marker),
-         .helps = WaysToWholeStacks(marker, facts)});
+  for (const auto& [reason, stacks] : cuts)
+    advice->push_back({.weight = stacks,
+                       .is_cut = true,
+                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
+                                             stacks, reason),
+                       .helps = WaysToWholeStacks(reason, facts)});
 }
 
 // Of stacks that end in code made at run time.
@@ -119,12 +121,13 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
   const bool is_java = std::ranges::any_of(explanation.code.files, [](const CodeFacts& facts) {
     return BaseName(facts.path) == "libjvm.so";
   });
-  for (const auto& [marker, stacks] : explanation.sampled.unknown_code_cuts)
+  for (const auto& [reason, stacks] : explanation.sampled.unknown_code_cuts)
     advice->push_back(
         {.weight = stacks,
          .is_cut = true,
-         .reason = fmt::format("code made at run time (JIT): {} stacks end early there: {}", stacks,
-                               marker),
+         .reason =
+             fmt::format("code made at run time (JIT): {} stacks end early there: [truncated: {}]",
+                         stacks, reason),
          .helps = {is_java ? "start java with -XX:+PreserveFramePointer"
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
@@ -147,12 +150,12 @@ void NoFileAdvice(const Explanation& explanation, const SampledCode& code,
   advice->push_back({.weight = code.frames,
                      .reason = fmt::format("{}: {} frames have no name", name, code.frames),
                      .helps = unreadable});
-  for (const auto& [marker, stacks] : code.cuts)
-    advice->push_back(
-        {.weight = stacks,
-         .is_cut = true,
-         .reason = fmt::format("{}: {} stacks end early there: {}", name, stacks, marker),
-         .helps = unreadable});
+  for (const auto& [reason, stacks] : code.cuts)
+    advice->push_back({.weight = stacks,
+                       .is_cut = true,
+                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
+                                             stacks, reason),
+                       .helps = unreadable});
 }
 
 void FileAdvice(const Explanation& explanation, std::vector<Advice>* advice) {

@@ -31,8 +31,7 @@ void SampledProcess::Add(const DecodedBatch& batch) {
     StackFacts stack;
     for (const int32_t index : sample.frames) {
       const DecodedFrame& frame = batch.frames[static_cast<size_t>(index)];
-      const std::string name(NameOf(frame));
-      const FrameKind kind(frame.type, name);
+      const FrameKind kind(frame.type, NameOf(frame), frame.marker);
       stack.Add(kind, sample.frames.size() == 1);
       switch (kind.is) {
         case FrameKind::kLost:
@@ -42,7 +41,7 @@ void SampledProcess::Add(const DecodedBatch& batch) {
           unknown_code += sample.count;
           cuts = &unknown_code_cuts;
           continue;
-        case FrameKind::kCut: (*cuts)[name] += sample.count; continue;
+        case FrameKind::kCut: (*cuts)[frame.marker_reason] += sample.count; continue;
         case FrameKind::kKernel: CountFrame(frame, kind, sample.count, &kernel); continue;
         case FrameKind::kUser: break;
       }

@@ -19,7 +19,7 @@ struct SampledCode {
   int64_t frames = 0, named = 0, with_lines = 0;
   int64_t inlined = 0;                         // Functions that were inlined into these frames.
   absl::btree_map<uint64_t, int64_t> unnamed;  // By address, at most kMaxUnnamed.
-  // Stacks that were cut at a frame of this, by the marker's text.
+  // Stacks that were cut at a frame of this, by the marker's reason.
   absl::btree_map<std::string, int64_t> cuts;
 
   static constexpr size_t kMaxUnnamed = 4096;
@@ -31,7 +31,7 @@ struct SampledProcess {
   absl::btree_map<std::string, SampledCode> by_executable;  // By path.
   absl::btree_map<std::string, SampledCode> by_kind;        // Frames without an executable.
   SampledCode kernel;
-  // Stacks that were cut in that code, and where no executable is known, by the marker's text.
+  // Stacks that were cut in that code, and where no executable is known, by the marker's reason.
   absl::btree_map<std::string, int64_t> unknown_code_cuts, other_cuts;
 
   int64_t user_frames() const { return sums.user_frames; }

@@ -40,10 +40,6 @@ bool IsWorthATry(uint32_t questions_before) {
   return questions_before < kFirstTries || (questions_before & (questions_before - 1)) == 0;
 }
 
-FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
-  return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
-}
-
 }  // namespace
 
 FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols> kernel,
@@ -120,6 +116,7 @@ int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_o
       FrameKey::Make(FrameType::kNative, kUnopenedFileOwner, range.file.inode, file_offset);
   return FindOrDefine(key, batch, [&] {
     FrameSymbols symbols{.type = FrameType::kNative};
+    symbols.marker.kind = MarkerKind::kFileGone;
     symbols.lines.push_back(
         {.function = fmt::format("[inode {}+0x{:x}]", range.file.inode, file_offset)});
     return symbols;
@@ -143,7 +140,7 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
 int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
                                      BatchBuilder& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
-  const FrameKey unknown = MarkerKey(MarkerKind::kUnknownJit);
+  const FrameKey unknown = MarkerKey(MarkerKind::kUnknownCode);
   if (!caller || policy_ == SymbolPolicy::kOff)
     return FindOrDefine(unknown, batch, [&] { return MarkerSymbols(unknown); });
   std::optional<CallerPlace> next = PlaceOf(stack, callers.second);
@@ -162,7 +159,8 @@ int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& call
     const std::string_view name = NameOfMadeCode(of);
     if (name.empty()) return MarkerSymbols(unknown);
     FrameSymbols symbols{.type = FrameType::kNative};
-    symbols.lines.push_back({.function = std::string(name)});
+    symbols.marker = {MarkerKind::kJitCode, std::string(name)};
+    symbols.lines.push_back({.function = fmt::format("[{} jit]", name)});
     return symbols;
   });
 }
@@ -171,7 +169,7 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Ca
                                  BatchBuilder& batch) {
   const uint64_t kind = FrameWordKind(word);
   if (kind == FRAME_NO_RANGE) {
-    const FrameKey key = MarkerKey(MarkerKind::kNoMapping);
+    const FrameKey key = MarkerKey(MarkerKind::kUnmapped);
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const code_range& range = stack.ranges[FrameWordRange(word)];
@@ -252,6 +250,7 @@ int32_t FrameResolver::UnsupportedFrame(const RuntimeData& data, uint32_t runtim
                                         BatchBuilder& batch) {
   return FindOrDefine(MarkerKey(MarkerKind::kUnsupported, runtime), batch, [&] {
     FrameSymbols symbols{.type = FrameType::kMarker};
+    symbols.marker = {MarkerKind::kUnsupported, std::string(data.name())};
     symbols.lines.push_back({.function = fmt::format("[{} unsupported]", data.name())});
     return symbols;
   });
@@ -289,7 +288,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
       if (frame.is_apart && i > 0 && !mixed_[i - 1].is_apart)
-        AppendMarker(MarkerKey(MarkerKind::kNativeStackApart), batch, frames);
+        AppendMarker(MarkerKey(MarkerKind::kBetween), batch, frames);
       frames->push_back(RuntimeFrame(stack, frame, LoopToFold(i), batch));
       continue;
     }

@@ -15,7 +15,7 @@ constexpr std::string_view kPcre2Callers[] = {"pcre2_jit_match_8", "pcre2_jit_ma
 std::string_view NameOfMadeCode(std::string_view caller) {
   const bool is_pcre2 = std::find(std::begin(kPcre2Callers), std::end(kPcre2Callers), caller) !=
                         std::end(kPcre2Callers);
-  return is_pcre2 ? "[pcre2 jit]" : "";
+  return is_pcre2 ? "pcre2" : "";
 }
 
 }  // namespace stackray

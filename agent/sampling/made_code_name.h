@@ -7,7 +7,7 @@
 
 namespace stackray {
 
-// "[pcre2 jit]", for a function of PCRE2 that calls a pattern's compiled code; "" for all other functions.
+// Who made the code: "pcre2", for a function of PCRE2 that calls a pattern's compiled code. "" for all other functions.
 std::string_view NameOfMadeCode(std::string_view caller);
 
 }  // namespace stackray

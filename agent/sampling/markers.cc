@@ -11,7 +11,45 @@
 namespace stackray {
 namespace {
 
-std::string_view EndText(uint64_t end) {
+std::string_view LossText(uint64_t detail) {
+  if (detail >= kFirstDeliveryLoss && detail < kFirstDeliveryLoss + kLossReasons)
+    return LossReasonName(static_cast<LossReason>(detail - kFirstDeliveryLoss));
+  switch (static_cast<SamplingLoss>(detail)) {
+    case SamplingLoss::kRingFull: return "ring full";
+    case SamplingLoss::kScratchBusy: return "scratch busy";
+    case SamplingLoss::kDamagedRecord: return "damaged record";
+    case SamplingLoss::kNotStored: return "not stored";
+  }
+  return "unknown reason";
+}
+
+std::string_view ReasonOf(MarkerKind kind, uint64_t detail) {
+  switch (kind) {
+    case MarkerKind::kLost: return LossText(detail);
+    case MarkerKind::kTruncated: return TruncationReason(detail);
+    case MarkerKind::kKernelCut: return "too deep";
+    default: return {};
+  }
+}
+
+std::string TextOf(const Marker& marker) {
+  switch (marker.kind) {
+    case MarkerKind::kLost: return fmt::format("[lost: {}]", marker.reason);
+    case MarkerKind::kTruncated: return fmt::format("[truncated: {}]", marker.reason);
+    case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
+    case MarkerKind::kNoStack: return "[no stack]";
+    case MarkerKind::kOutside: return "[outside this pid namespace]";
+    case MarkerKind::kUnknownCode: return "[unknown jit]";
+    case MarkerKind::kUnmapped: return "[unmapped code]";
+    case MarkerKind::kBetween: return "[native stack of these functions]";
+    case MarkerKind::kUnsupported: return "[unsupported runtime]";
+    default: return "[unknown marker]";
+  }
+}
+
+}  // namespace
+
+std::string_view TruncationReason(uint64_t end) {
   switch (end) {
     case END_NULL_FP: return "frame pointer is 0";
     case END_GUESSED_NULL_RA: return "guessed return address is 0";
@@ -31,37 +69,6 @@ std::string_view EndText(uint64_t end) {
   }
   return "unknown reason";
 }
-
-std::string_view LossText(uint64_t detail) {
-  if (detail >= kFirstDeliveryLoss && detail < kFirstDeliveryLoss + kLossReasons)
-    return LossReasonName(static_cast<LossReason>(detail - kFirstDeliveryLoss));
-  switch (static_cast<SamplingLoss>(detail)) {
-    case SamplingLoss::kRingFull: return "ring full";
-    case SamplingLoss::kScratchBusy: return "scratch busy";
-    case SamplingLoss::kDamagedRecord: return "damaged record";
-    case SamplingLoss::kNotStored: return "not stored";
-  }
-  return "unknown reason";
-}
-
-std::string MarkerText(const FrameKey& marker) {
-  switch (static_cast<MarkerKind>(marker.owner())) {
-    case MarkerKind::kTruncated:
-      return marker.word0 == END_OUTSIDE_NAMESPACE
-                 ? "[outside this pid namespace]"
-                 : fmt::format("[truncated: {}]", EndText(marker.word0));
-    case MarkerKind::kUnknownJit: return "[unknown jit]";
-    case MarkerKind::kLost: return fmt::format("[lost: {}]", LossText(marker.word0));
-    case MarkerKind::kKernelCut: return "[truncated: kernel stack too deep]";
-    case MarkerKind::kNoMapping: return "[unmapped code]";
-    case MarkerKind::kUnsupported: return "[unsupported runtime]";
-    case MarkerKind::kNativeStackApart: return "[native stack of these functions]";
-    case MarkerKind::kNoStack: return "[no stack]";
-  }
-  return "[unknown marker]";
-}
-
-}  // namespace
 
 std::string_view EndName(uint32_t end) {
   switch (end) {
@@ -96,14 +103,16 @@ bool HasUserStack(uint32_t end) {
 }
 
 std::optional<FrameKey> MarkerForEnd(uint32_t end) {
-  if (end != END_OUTSIDE_NAMESPACE && (IsCompleteEnd(end) || !HasUserStack(end)))
-    return std::nullopt;
-  return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kTruncated), end);
+  if (end == END_OUTSIDE_NAMESPACE) return MarkerKey(MarkerKind::kOutside);
+  if (IsCompleteEnd(end) || !HasUserStack(end)) return std::nullopt;
+  return MarkerKey(MarkerKind::kTruncated, end);
 }
 
 FrameSymbols MarkerSymbols(const FrameKey& marker) {
   FrameSymbols symbols{.type = FrameType::kMarker};
-  symbols.lines.push_back({.function = MarkerText(marker)});
+  symbols.marker.kind = static_cast<MarkerKind>(marker.owner());
+  symbols.marker.reason = ReasonOf(symbols.marker.kind, marker.word0);
+  symbols.lines.push_back({.function = TextOf(symbols.marker)});
   return symbols;
 }
 

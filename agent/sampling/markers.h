@@ -10,18 +10,13 @@
 
 namespace stackray {
 
-// FrameKey::owner() of markers; word0 is the detail.
-enum class MarkerKind : uint64_t {
-  kTruncated = 1,    // Detail: enum end_reason.
-  kUnknownJit = 2,   // Executable memory of no file that nobody names.
-  kLost = 3,         // Detail: enum SamplingLoss, or kFirstDeliveryLoss + enum LossReason.
-  kKernelCut = 4,    // The kernel stack was longer than what is kept.
-  kNoMapping = 5,    // An interrupted pc that lies in no mapping.
-  kUnsupported = 6,  // Detail: Runtimes' number of a runtime whose frames cannot be read.
-  kNativeStackApart =
-      7,  // Between a runtime's frames and the native ones, where it is not known which belong together.
-  kNoStack = 8,  // A sample without kernel frames of a task without a user stack.
-};
+// A marker's FrameKey: owner() is its MarkerKind, word0 the detail.
+//   kLost         enum SamplingLoss, or kFirstDeliveryLoss + enum LossReason
+//   kTruncated    enum end_reason
+//   kUnsupported  Runtimes' number of a runtime; 0: not known which
+constexpr FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
+  return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
+}
 
 // Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
 // details follow from kFirstDeliveryLoss on.
@@ -45,7 +40,10 @@ bool IsCompleteEnd(uint32_t end);
 // True where the sample has a user stack at all, and one that could be walked: not of a process outside the agent's pid namespace.
 bool HasUserStack(uint32_t end);
 
-// "[truncated: unknown file]", "[unknown jit]", "[lost: ring full]", "[outside this pid namespace]".
+// Why a stack was truncated, as a marker's reason: "file not loaded". `end` is an enum end_reason.
+std::string_view TruncationReason(uint64_t end);
+
+// "[truncated: file not loaded]", "[unknown jit]", "[lost: ring full]", "[outside this pid namespace]".
 FrameSymbols MarkerSymbols(const FrameKey& marker);
 
 }  // namespace stackray

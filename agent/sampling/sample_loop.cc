@@ -99,18 +99,14 @@ void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
   frames_.clear();
   resolver_.AppendKernelFrames(sample.kernel, sample.record->header.time_ns, batch_, &frames_);
   if ((sample.record->flags & SAMPLE_KERNEL_CUT) != 0)
-    resolver_.AppendMarker(
-        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kKernelCut), 0),
-        batch_, &frames_);
+    resolver_.AppendMarker(MarkerKey(MarkerKind::kKernelCut), batch_, &frames_);
   const ProcessId id = IdOf(sample.record->process);
   resolver_.AppendUserFrames(id, stack.words, IsCompleteEnd(stack.end), stack.ranges,
                              processes_.FilesOf(id), batch_, &frames_);
   if (const std::optional<FrameKey> marker = MarkerForEnd(stack.end))
     resolver_.AppendMarker(*marker, batch_, &frames_);
   if (frames_.empty())  // A sample is never without a stack.
-    resolver_.AppendMarker(
-        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kNoStack), 0), batch_,
-        &frames_);
+    resolver_.AppendMarker(MarkerKey(MarkerKind::kNoStack), batch_, &frames_);
 }
 
 void SampleLoop::AddSample(const RawSample& sample, const Stack& stack) {
@@ -133,9 +129,7 @@ void SampleLoop::AddLost(uint64_t detail, uint64_t samples) {
   AddWithinLimit([&] {
     DefineProcess(ProcessId{}, "");
     frames_.clear();
-    resolver_.AppendMarker(
-        FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(MarkerKind::kLost), detail),
-        batch_, &frames_);
+    resolver_.AppendMarker(MarkerKey(MarkerKind::kLost, detail), batch_, &frames_);
     batch_.AddSample({.process = {},
                       .frames = frames_,
                       .time_unix_ns = WallTimeNs(),

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "profile/marker.h"
 #include "reporter/attribute_names.h"
 #include "reporter/export/dictionary_subset.h"
 
@@ -19,8 +20,6 @@ namespace profiles = opentelemetry::proto::profiles::v1development;
 using google::protobuf::internal::WireFormatLite;
 using Request =
     opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-
-constexpr char kLostPrefix[] = "[lost:";  // As the open batch counts them.
 
 // Samples [begin, end), counted through all profiles in order.
 struct Range {
@@ -85,25 +84,29 @@ uint64_t CountOf(const profiles::Sample& sample) {
   return count;
 }
 
-bool IsMarker(const profiles::ProfilesDictionary& dictionary, const profiles::Location& location) {
+std::string_view LocationAttribute(const profiles::ProfilesDictionary& dictionary,
+                                   const profiles::Location& location, std::string_view key) {
   for (const int32_t index : location.attribute_indices()) {
     const profiles::KeyValueAndUnit& attribute = dictionary.attribute_table(index);
-    if (dictionary.string_table(attribute.key_strindex()) == kFrameTypeAttribute)
-      return attribute.value().string_value() == FrameTypeName(FrameType::kMarker);
+    if (dictionary.string_table(attribute.key_strindex()) == key)
+      return attribute.value().string_value();
   }
-  return false;
+  return {};
 }
 
-// A stack of one frame, the marker `[lost: REASON]`. The indices were checked when the dictionary
+// A stack of one frame, the marker of lost samples. The indices were checked when the dictionary
 // was reduced.
 bool IsLostMarker(const profiles::ProfilesDictionary& dictionary, const profiles::Sample& sample) {
   const profiles::Stack& stack = dictionary.stack_table(sample.stack_index());
   if (stack.location_indices_size() != 1) return false;
   const profiles::Location& location = dictionary.location_table(stack.location_indices(0));
-  if (location.lines_size() == 0 || !IsMarker(dictionary, location)) return false;
-  const profiles::Function& function =
-      dictionary.function_table(location.lines(0).function_index());
-  return dictionary.string_table(function.name_strindex()).rfind(kLostPrefix, 0) == 0;
+  std::string_view name;
+  if (location.lines_size() != 0)
+    name = dictionary.string_table(
+        dictionary.function_table(location.lines(0).function_index()).name_strindex());
+  return ReadMarker(LocationAttribute(dictionary, location, kMarkerAttribute),
+                    LocationAttribute(dictionary, location, kFrameTypeAttribute),
+                    name) == MarkerKind::kLost;
 }
 
 void CountSamples(const Request& request, SealedBatch& batch) {

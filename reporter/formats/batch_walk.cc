@@ -63,6 +63,7 @@ void BatchWalk::ReadFrame(uint32_t frame, WalkedFrame* out) const {
   out->address = 0;
   out->function_start.reset();
   out->lines.clear();
+  std::string_view marker;
   EachField(At(kLocations, frame), [&](const WireField& field) {
     if (IsNumber(field, 1) && field.value != 0) out->mapping_path = MappingPath(field.value);
     if (IsNumber(field, 2)) out->address = field.value;
@@ -71,11 +72,15 @@ void BatchWalk::ReadFrame(uint32_t frame, WalkedFrame* out) const {
     return EachNumber(field, [&](uint64_t index) {
       const auto [key, value] = Attribute(index);
       if (key == kFrameTypeAttribute) out->type = value.text;
+      if (key == kMarkerAttribute) marker = value.text;
       if (key == kFunctionStartAttribute && value.is_number)
         out->function_start = static_cast<uint64_t>(value.number);
       return true;
     });
   });
+  out->marker = ReadMarker(marker, out->type,
+                           out->lines.empty() ? std::string_view() : out->lines[0].function);
+  out->marker_reason = MarkerReasonOf(marker);
 }
 
 void BatchWalk::ReadStack(uint32_t stack, std::vector<uint32_t>* frames) const {

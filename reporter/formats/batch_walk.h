@@ -17,6 +17,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "profile/marker.h"
 
 namespace stackray {
 
@@ -31,6 +32,8 @@ struct WalkedFrame {
   uint64_t address = 0;
   std::vector<WalkedLine> lines;  // Innermost inline first; empty: no name.
   std::optional<uint64_t> function_start;
+  MarkerKind marker = MarkerKind::kNone;
+  std::string_view marker_reason;  // As the batch says it.
 };
 
 struct WalkedResource {

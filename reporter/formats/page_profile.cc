@@ -23,7 +23,7 @@ struct PageProfile::BatchIds {
       : spread(std::max<int64_t>(batch.start_unix_ns(), 0), batch.end_unix_ns(),
                options.from_unix_ns, options.to_unix_ns),
         chains(batch.frames()),
-        kinds(batch.frames(), FrameKind("", "")),
+        kinds(batch.frames(), FrameKind("", "", MarkerKind::kNone)),
         nodes(batch.stacks(), kNotAsked),
         facts(batch.stacks()) {}
 
@@ -138,8 +138,8 @@ uint32_t PageProfile::Node(const BatchWalk& batch, uint32_t stack, BatchIds* ids
 void PageProfile::ReadLocation(const BatchWalk& batch, uint32_t location, BatchIds* ids) {
   WalkedFrame& frame = ids->frame;
   batch.ReadFrame(location, &frame);
-  ids->kinds[location] =
-      FrameKind(frame.type, frame.lines.empty() ? std::string_view() : frame.lines[0].function);
+  ids->kinds[location] = FrameKind(
+      frame.type, frame.lines.empty() ? std::string_view() : frame.lines[0].function, frame.marker);
   const bool nameless = frame.lines.size() == 1 && frame.lines[0].function.empty();
   if (frame.lines.empty() || nameless) frame.lines.assign(1, {});
   const auto first = static_cast<uint32_t>(ids->frame_ids.size());

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "profile/stack_end.h"
 #include "reporter/formats/resource_keys.h"
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
@@ -29,18 +28,17 @@ std::string Grouped(int64_t number) {
 
 }  // namespace
 
-FrameKind::FrameKind(std::string_view type, std::string_view name)
-    : is(type == "kernel" ? kKernel : kUser), no_name(WhyUnnamed(type, name)) {
-  if (type != "abort-marker") return;
-  switch (ClassOfMarker(name)) {
-    case MarkerClass::kLost: is = kLost; break;
-    case MarkerClass::kUserCut: is = kCut; break;
-    case MarkerClass::kUnknownCode: is = kUnknown; break;
-    case MarkerClass::kOutside: is = kOutside; break;
-    case MarkerClass::kBetween:
-    case MarkerClass::kKernelCut:
-    case MarkerClass::kNoStack: is = kNotThere; break;
-    case MarkerClass::kOther: break;
+FrameKind::FrameKind(std::string_view type, std::string_view name, MarkerKind marker)
+    : is(type == "kernel" ? kKernel : kUser), no_name(WhyUnnamed(type, name, marker)) {
+  switch (marker) {
+    case MarkerKind::kLost: is = kLost; break;
+    case MarkerKind::kTruncated: is = kCut; break;
+    case MarkerKind::kUnknownCode: is = kUnknown; break;
+    case MarkerKind::kOutside: is = kOutside; break;
+    case MarkerKind::kBetween:
+    case MarkerKind::kKernelCut:
+    case MarkerKind::kNoStack: is = kNotThere; break;
+    default: break;  // A frame, though it may have no name.
   }
 }
 
@@ -97,8 +95,10 @@ void SummaryCounter::Add(const DecodedBatch& batch) {
   std::vector<FrameKind> kinds;
   kinds.reserve(batch.frames.size());
   for (const DecodedFrame& frame : batch.frames) {
-    kinds.emplace_back(frame.type, frame.lines.empty() ? std::string_view()
-                                                       : std::string_view(frame.lines[0].function));
+    kinds.emplace_back(
+        frame.type,
+        frame.lines.empty() ? std::string_view() : std::string_view(frame.lines[0].function),
+        frame.marker);
   }
   for (const DecodedSample& sample : batch.samples) {
     if (sample.count > 0) AddSample(batch, sample, kinds);

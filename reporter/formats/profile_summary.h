@@ -1,9 +1,9 @@
 // What a recording amounts to, counted from its batches alone: the same figures for record, explain and
 // the page.
 //
-// Samples are weighted by their count. A sample whose only frame is a marker `[lost: …]` counts as
+// Samples are weighted by their count. A sample whose only frame is a marker of lost samples counts as
 // lost and nothing else. A stack has a user part when any frame is not the kernel's; whether that
-// part is complete its markers say (profile/stack_end.h). With a marker `[unknown…]` alone it reaches
+// part is complete its markers say (profile/marker.h). With a marker of unknown code alone it reaches
 // its start, but through code that nothing describes: such stacks are counted apart.
 //
 // A frame is named when its innermost function has a name of its own. A name in brackets stands for one
@@ -59,7 +59,7 @@ struct FrameKind {
     kNotThere,  // A marker that is no frame and says nothing of the user stack.
   };
   // `name`: of its innermost function; empty: none.
-  FrameKind(std::string_view type, std::string_view name);
+  FrameKind(std::string_view type, std::string_view name, MarkerKind marker);
 
   Class is = kUser;
   NoName no_name = NoName::kNamed;

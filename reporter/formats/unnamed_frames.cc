@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profile/stack_end.h"
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
 
@@ -15,20 +14,6 @@ namespace {
 constexpr int64_t kLeastShare = 100;  // One in so many frames is worth a word.
 constexpr size_t kNamedCommands = 3;
 
-NoName WhyMarker(std::string_view name) {
-  switch (ClassOfMarker(name)) {
-    case MarkerClass::kUnknownCode: return NoName::kJit;
-    case MarkerClass::kOther: return NoName::kOther;
-    case MarkerClass::kLost:
-    case MarkerClass::kUserCut:
-    case MarkerClass::kOutside:
-    case MarkerClass::kKernelCut:
-    case MarkerClass::kBetween:
-    case MarkerClass::kNoStack: break;
-  }
-  return NoName::kNamed;  // No frame at all.
-}
-
 // What `name-unnamed` gives a frame: "library.so·fn_1240", "library.so+0x1234".
 bool IsPlace(std::string_view name) {
   constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -36,12 +21,6 @@ bool IsPlace(std::string_view name) {
   if (before == std::string_view::npos || before + 1 == name.size()) return false;
   const std::string_view left = name.substr(0, before + 1);
   return left.ends_with("·fn_") || left.ends_with("+0x");
-}
-
-// Of code in files: "[inode 12+0x34]", "[pcre2 jit]", "[library.so+0x34]".
-NoName WhyNative(std::string_view name) {
-  if (name.starts_with("[inode ")) return NoName::kFileGone;
-  return name.ends_with(" jit]") ? NoName::kJit : NoName::kStripped;
 }
 
 std::string Printable(std::string_view command) {
@@ -53,15 +32,31 @@ std::string Printable(std::string_view command) {
 
 }  // namespace
 
-NoName WhyUnnamed(std::string_view type, std::string_view name) {
-  if (type == "abort-marker") return WhyMarker(name);
+NoName WhyUnnamed(std::string_view type, std::string_view name, MarkerKind marker) {
+  switch (marker) {
+    case MarkerKind::kNone: break;
+    case MarkerKind::kUnknownCode:
+    case MarkerKind::kJitCode: return NoName::kJit;
+    case MarkerKind::kFileGone: return NoName::kFileGone;
+    case MarkerKind::kUnmapped:
+    case MarkerKind::kUnsupported:
+    case MarkerKind::kStale:
+    case MarkerKind::kGone:
+    case MarkerKind::kOther: return NoName::kOther;
+    case MarkerKind::kLost:
+    case MarkerKind::kTruncated:
+    case MarkerKind::kOutside:
+    case MarkerKind::kKernelCut:
+    case MarkerKind::kBetween:
+    case MarkerKind::kNoStack: return NoName::kNamed;  // No frame at all.
+  }
   const bool is_placeholder = name.empty() || (name.starts_with('[') && name.ends_with(']')) ||
                               (type == "native" && IsPlace(name));
   if (!is_placeholder) return NoName::kNamed;
   if (type == "kernel") return NoName::kKernel;
-  if (type == "native") return WhyNative(name);
+  if (type == "native") return NoName::kStripped;
   // Interpreters have names of their own in brackets: Ruby's `[garbage collection]`.
-  return name.empty() || name == "[gone]" || name == "[stale]" ? NoName::kOther : NoName::kNamed;
+  return name.empty() ? NoName::kOther : NoName::kNamed;
 }
 
 void UnnamedSums::Add(NoName why, int64_t frames, std::string_view command) {

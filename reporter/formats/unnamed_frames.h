@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "profile/marker.h"
+
 namespace stackray {
 
 enum class NoName : uint8_t {
@@ -25,8 +27,8 @@ enum class NoName : uint8_t {
 };
 inline constexpr size_t kNoNameKinds = 6;
 
-// `type`: a frame's; `name`: of its innermost function, empty where it has none.
-NoName WhyUnnamed(std::string_view type, std::string_view name);
+// `type`: a frame's; `name`: of its innermost function, empty where it has none; `marker`: what it is instead of a frame.
+NoName WhyUnnamed(std::string_view type, std::string_view name, MarkerKind marker);
 
 class UnnamedSums {
  public:

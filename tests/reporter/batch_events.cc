@@ -35,8 +35,8 @@ FrameSymbols BatchEvents::Resolve(const FrameKey& key) const {
   FrameSymbols symbols;
   symbols.type = key.type();
   if (key.type() == FrameType::kMarker) {
-    symbols.lines.push_back(
-        {.function = key.word0 == 0 ? "[lost: ring full]" : "[truncated: depth]"});
+    symbols.marker = {MarkerKind::kLost, "ring full"};
+    symbols.lines.push_back({.function = "[lost: ring full]"});
     return symbols;
   }
   if (key.type() == FrameType::kNative) symbols.mapping = key.owner();

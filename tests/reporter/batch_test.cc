@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "reporter/check.h"
 #include "reporter/decoded_batch.h"
+#include "reporter/proto/profiles.pb.h"
 #include "tests/reporter/batch_events.h"
 
 namespace stackray {
@@ -23,6 +25,11 @@ const ProcessId kProcess{.pid = 42, .exec_id = 1, .start_time_ns = 7};
 
 FrameSymbols Python(const char* function, int64_t line = 0) {
   return {FrameType::kPython, 0, 0, {{.function = function, .line = line}}};
+}
+FrameSymbols Lost() {
+  FrameSymbols symbols{.type = FrameType::kMarker, .marker = {MarkerKind::kLost, "ring full"}};
+  symbols.lines.push_back({.function = "[lost: ring full]"});
+  return symbols;
 }
 FrameKey Key(uint64_t word, FrameType type = FrameType::kPython) {
   return FrameKey::Make(type, 1, word);
@@ -102,8 +109,7 @@ TEST(BatchBuilder, AddsUpSamplesOfOneIdentityOnly) {
 TEST(BatchBuilder, KeepsTimestampsSortedAndCountsApart) {
   BatchBuilder batch({.keep_timestamps = true});
   const int32_t frame = batch.DefineFrame(Key(1), Python("a"));
-  const int32_t marker = batch.DefineFrame(
-      Key(0, FrameType::kMarker), {FrameType::kMarker, 0, 0, {{.function = "[lost: ring full]"}}});
+  const int32_t marker = batch.DefineFrame(Key(0, FrameType::kMarker), Lost());
   AddOne(&batch, {frame}, 1, kStart + 20);
   AddOne(&batch, {frame}, 1, kEnd + 10);
   AddOne(&batch, {frame}, 1, kStart - 5);
@@ -119,6 +125,40 @@ TEST(BatchBuilder, KeepsTimestampsSortedAndCountsApart) {
               ElementsAre(kStart - 5, kStart + 20, kEnd + 10));
   EXPECT_EQ(decoded.samples[1].count, 1'000'000);
   EXPECT_THAT(decoded.samples[1].timestamps_unix_ns, IsEmpty());
+}
+
+// Who reads the batch by its attribute and who reads it by its text learn one thing.
+TEST(BatchBuilder, AMarkerIsItsTextAndOneAttributeMore) {
+  const auto sealed = [](bool marked) {
+    BatchBuilder batch({});
+    FrameSymbols lost = Lost(), cut{.type = FrameType::kMarker};
+    cut.lines.push_back({.function = "[truncated: too deep]"});
+    cut.marker = {MarkerKind::kTruncated, "too deep"};
+    if (!marked) lost.marker = cut.marker = {};
+    AddOne(&batch, {batch.DefineFrame(Key(0, FrameType::kMarker), lost)}, 7);
+    AddOne(&batch, {batch.DefineFrame(Key(2), Python("main")),
+                    batch.DefineFrame(Key(1, FrameType::kMarker), cut)});
+    return std::move(batch).Seal(kStart, kEnd);
+  };
+  const SealedBatchPtr with = sealed(true), without = sealed(false);
+  EXPECT_EQ(with->lost_samples, 7u);
+  EXPECT_THAT(CheckBatch(with->bytes), IsEmpty());
+  const DecodedBatch a = DecodeBatch(with->bytes).value(), b = DecodeBatch(without->bytes).value();
+  ASSERT_EQ(a.frames.size(), b.frames.size());
+  for (size_t i = 0; i < a.frames.size(); ++i) {
+    EXPECT_EQ(a.frames[i].marker, b.frames[i].marker);
+    EXPECT_EQ(a.frames[i].type, b.frames[i].type);
+    EXPECT_EQ(a.frames[i].lines.size(), b.frames[i].lines.size());
+  }
+  EXPECT_EQ(a.frames[1].marker, MarkerKind::kLost);
+  EXPECT_EQ(a.frames[1].marker_reason, "ring full");
+  EXPECT_EQ(a.frames[3].marker, MarkerKind::kTruncated);
+  EXPECT_EQ(a.frames[3].marker_reason, "too deep");
+  EXPECT_EQ(b.frames[3].marker_reason, "") << "a text has no reason";
+  for (size_t i = 0; i < a.samples.size(); ++i) EXPECT_EQ(a.samples[i].frames, b.samples[i].frames);
+  opentelemetry::proto::profiles::v1development::ProfilesData data;
+  ASSERT_TRUE(data.ParseFromString(with->bytes));
+  EXPECT_EQ(data.dictionary().attribute_table(2).value().string_value(), "lost/ring full");
 }
 
 TEST(BatchBuilder, AFrameOutsideItsMappingLosesItAndKeepsAName) {

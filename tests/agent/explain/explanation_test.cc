@@ -19,9 +19,11 @@ DecodedFrame Frame(const std::string& path, uint64_t address, const std::string&
   if (!function.empty()) frame.lines.push_back({.function = function, .line = line});
   return frame;
 }
-DecodedFrame Marker(const std::string& text) {
+DecodedFrame MarkerFrame(MarkerKind kind, const std::string& reason = "") {
   DecodedFrame frame{.type = "abort-marker"};
-  frame.lines.push_back({.function = text});
+  frame.lines.push_back({.function = "[any text]"});
+  frame.marker = kind;
+  frame.marker_reason = reason;
   return frame;
 }
 
@@ -31,8 +33,8 @@ DecodedBatch SomeBatch() {
   batch.frames = {{},
                   Frame("/bin/program", 0x1000, "main", 7),
                   Frame("/lib/library.so", 0x2000, ""),
-                  Marker("[truncated: no frame record]"),
-                  Marker("[lost: ring full]"),
+                  MarkerFrame(MarkerKind::kTruncated, "no frame record"),
+                  MarkerFrame(MarkerKind::kLost, "ring full"),
                   Frame("/bin/program", 0x1010, "inner", 9)};
   batch.frames[5].lines.push_back({.function = "outer", .line = 11});
   batch.frames.push_back({.type = "kernel", .lines = {{.function = "schedule"}}});
@@ -75,14 +77,15 @@ TEST(SampledProcess, CountsWhatTheBatchSays) {
   const SampledCode& library = sampled.by_executable.at("/lib/library.so");
   EXPECT_EQ(library.named, 0);
   EXPECT_EQ(library.unnamed.at(0x2000), 2);
-  EXPECT_EQ(library.cuts.at("[truncated: no frame record]"), 2);
+  EXPECT_EQ(library.cuts.at("no frame record"), 2);
   EXPECT_EQ(sampled.kernel.frames, 8);
 }
 
 TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
   Explanation explanation = SomeExplanation();
   DecodedBatch batch;
-  batch.frames = {{}, Frame("/bin/program", 0x1000, "main", 7), Marker("[unknown jit]")};
+  batch.frames = {
+      {}, Frame("/bin/program", 0x1000, "main", 7), MarkerFrame(MarkerKind::kUnknownCode)};
   batch.samples = {{.frames = {2, 2, 1}, .count = 3}, {.frames = {2}, .count = 1}};
   explanation.sampled = {};
   explanation.sampled.Add(batch);
@@ -101,8 +104,8 @@ TEST(Explanation, StacksThatEndInCodeMadeAtRunTimeAreNotTheLibrarys) {
   DecodedBatch batch;
   batch.frames = {{},
                   Frame("/lib/libjvm.so", 0x1000, "call"),
-                  Marker("[unknown jit]"),
-                  Marker("[truncated: no frame record]")};
+                  MarkerFrame(MarkerKind::kUnknownCode),
+                  MarkerFrame(MarkerKind::kTruncated, "no frame record")};
   batch.samples = {{.frames = {1, 2, 3}, .count = 3}, {.frames = {2, 1, 3}, .count = 1}};
   explanation.sampled = {};
   explanation.sampled.Add(batch);

@@ -7,6 +7,7 @@
 
 #include "agent/sampling/made_code_name.h"
 #include "bpf/shared/end_reason.h"
+#include "profile/marker.h"
 #include "profile/stack_end.h"
 #include "reporter/export/delivery_counts.h"
 
@@ -14,8 +15,8 @@ namespace stackray {
 namespace {
 
 std::string Text(MarkerKind kind, uint64_t detail) {
-  const FrameKey key = FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
-  const FrameSymbols symbols = MarkerSymbols(key);
+  const FrameSymbols symbols = MarkerSymbols(MarkerKey(kind, detail));
+  EXPECT_EQ(symbols.marker.kind, kind);
   EXPECT_EQ(symbols.type, FrameType::kMarker);
   EXPECT_EQ(symbols.mapping, 0u);
   EXPECT_EQ(symbols.lines.size(), 1u);
@@ -56,30 +57,45 @@ TEST(Markers, SayWhatTheirEndSays) {
     const bool is_whole_or_none = expected == StackEnd::kComplete || expected == StackEnd::kNoStack;
     ASSERT_EQ(marker.has_value(), !is_whole_or_none) << end;
     if (!marker) continue;
-    EXPECT_EQ(ClassOfMarker(MarkerSymbols(*marker).lines.at(0).function), MarkerClass::kUserCut)
-        << end;
+    EXPECT_EQ(MarkerSymbols(*marker).marker.kind, MarkerKind::kTruncated) << end;
   }
   EXPECT_EQ(ClassOfEnd(END_NULL_FP), StackEnd::kGuessed);
   EXPECT_EQ(ClassOfEnd(END_GUESSED_NULL_RA), StackEnd::kGuessed);
-  const auto of_kind = [](MarkerKind kind, uint64_t detail = 0) {
-    return ClassOfMarker(Text(kind, detail));
-  };
-  EXPECT_EQ(of_kind(MarkerKind::kKernelCut), MarkerClass::kKernelCut);
-  EXPECT_EQ(of_kind(MarkerKind::kNoStack), MarkerClass::kNoStack);
-  EXPECT_EQ(of_kind(MarkerKind::kUnknownJit), MarkerClass::kUnknownCode);
-  EXPECT_EQ(of_kind(MarkerKind::kNativeStackApart), MarkerClass::kBetween);
-  EXPECT_EQ(of_kind(MarkerKind::kNoMapping), MarkerClass::kOther);
-  EXPECT_EQ(of_kind(MarkerKind::kLost, 0), MarkerClass::kLost);
+}
+
+// Batches from before the attribute are read by their text, which says the same kind.
+TEST(Markers, AreReadByAttributeAndByText) {
+  constexpr MarkerKind kKinds[] = {
+      MarkerKind::kLost,     MarkerKind::kTruncated, MarkerKind::kKernelCut,
+      MarkerKind::kNoStack,  MarkerKind::kOutside,   MarkerKind::kUnknownCode,
+      MarkerKind::kUnmapped, MarkerKind::kBetween,   MarkerKind::kUnsupported};
+  for (const MarkerKind kind : kKinds) {
+    const FrameSymbols symbols = MarkerSymbols(MarkerKey(kind, 0));
+    const std::string value = MarkerValue(symbols.marker), text = symbols.lines.at(0).function;
+    EXPECT_EQ(ReadMarker(value, "abort-marker", "any text"), kind) << value;
+    EXPECT_EQ(ReadMarker("", "abort-marker", text), kind) << text;
+    EXPECT_EQ(MarkerReasonOf(value), symbols.marker.reason);
+  }
+  EXPECT_EQ(MarkerValue(MarkerSymbols(MarkerKey(MarkerKind::kLost, 0)).marker), "lost/ring full");
+  EXPECT_EQ(MarkerValue(MarkerSymbols(MarkerKey(MarkerKind::kNoStack)).marker), "no_stack");
+  EXPECT_EQ(ReadMarker("", "abort-marker", "[python 3.99 unsupported]"), MarkerKind::kUnsupported);
+  EXPECT_EQ(ReadMarker("", "cpython", "[stale]"), MarkerKind::kStale);
+  EXPECT_EQ(ReadMarker("", "cpython", "[gone]"), MarkerKind::kGone);
+  EXPECT_EQ(ReadMarker("", "native", "[inode 12+0x34]"), MarkerKind::kFileGone);
+  EXPECT_EQ(ReadMarker("", "native", "[pcre2 jit]"), MarkerKind::kJitCode);
+  EXPECT_EQ(ReadMarker("", "native", "[lost: ring full]"), MarkerKind::kNone);
+  EXPECT_EQ(ReadMarker("", "native", "main"), MarkerKind::kNone);
+  EXPECT_EQ(ReadMarker("", "abort-marker", ""), MarkerKind::kOther);
+  EXPECT_EQ(ReadMarker("new_kind/why", "abort-marker", ""), MarkerKind::kOther);
 }
 
 // It is neither cut nor whole: nobody could walk it.
 TEST(Markers, OutsideThePidNamespaceIsSaid) {
-  ASSERT_TRUE(MarkerForEnd(END_OUTSIDE_NAMESPACE).has_value());
-  EXPECT_EQ(Text(MarkerKind::kTruncated, END_OUTSIDE_NAMESPACE), "[outside this pid namespace]");
+  EXPECT_EQ(MarkerForEnd(END_OUTSIDE_NAMESPACE), MarkerKey(MarkerKind::kOutside));
+  EXPECT_EQ(Text(MarkerKind::kOutside, 0), "[outside this pid namespace]");
   EXPECT_FALSE(HasUserStack(END_OUTSIDE_NAMESPACE));
   EXPECT_FALSE(IsCompleteEnd(END_OUTSIDE_NAMESPACE));
   EXPECT_EQ(EndName(END_OUTSIDE_NAMESPACE), "outside_pid_namespace");
-  EXPECT_EQ(ClassOfMarker("[outside this pid namespace]"), MarkerClass::kOutside);
 }
 
 TEST(Markers, NameEveryLoss) {
@@ -96,15 +112,15 @@ TEST(Markers, NameEveryLoss) {
 }
 
 TEST(Markers, OfOtherKinds) {
-  EXPECT_EQ(Text(MarkerKind::kUnknownJit, 0), "[unknown jit]");
+  EXPECT_EQ(Text(MarkerKind::kUnknownCode, 0), "[unknown jit]");
   EXPECT_EQ(Text(MarkerKind::kKernelCut, 0), "[truncated: kernel stack too deep]");
-  EXPECT_EQ(Text(MarkerKind::kNoMapping, 0), "[unmapped code]");
-  EXPECT_EQ(Text(MarkerKind::kNativeStackApart, 0), "[native stack of these functions]");
+  EXPECT_EQ(Text(MarkerKind::kUnmapped, 0), "[unmapped code]");
+  EXPECT_EQ(Text(MarkerKind::kBetween, 0), "[native stack of these functions]");
 }
 
 TEST(MadeCode, IsNamedByTheFunctionThatCallsNothingElse) {
-  EXPECT_EQ(NameOfMadeCode("pcre2_jit_match_8"), "[pcre2 jit]");
-  EXPECT_EQ(NameOfMadeCode("jit_machine_stack_exec"), "[pcre2 jit]");
+  EXPECT_EQ(NameOfMadeCode("pcre2_jit_match_8"), "pcre2");
+  EXPECT_EQ(NameOfMadeCode("jit_machine_stack_exec"), "pcre2");
   EXPECT_EQ(NameOfMadeCode("pcre2_match_8"), "") << "it calls callouts, which may be made code too";
   EXPECT_EQ(NameOfMadeCode(""), "");
 }

@@ -75,7 +75,8 @@ TEST(ProfileSummary, PlaceholdersAreNoNames) {
       {"abort-marker", "[truncated: too deep]", NoName::kNamed},  // No frame.
   };
   for (const auto& frame : kFrames)
-    EXPECT_EQ(WhyUnnamed(frame.type, frame.name), frame.why) << frame.type << " " << frame.name;
+    EXPECT_EQ(WhyUnnamed(frame.type, frame.name, ReadMarker("", frame.type, frame.name)), frame.why)
+        << frame.type << " " << frame.name;
 }
 
 // Where no Java function has a name, no summary says that all have.

@@ -64,7 +64,9 @@ int32_t TestBatch::Python(std::string_view function, std::string_view file) {
 }
 
 int32_t TestBatch::Marker(std::string_view name) {
-  return Add({.type = "abort-marker", .lines = {{.function = std::string(name)}}});
+  return Add({.type = "abort-marker",
+              .lines = {{.function = std::string(name)}},
+              .marker = MarkerOfText("abort-marker", name)});
 }
 
 int32_t TestBatch::Nameless(std::string_view mapping, uint64_t address) {
