@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/daemon/agent_requests.h"
 #include "agent/daemon/seal_schedule.h"
 #include "agent/log.h"
 #include "agent/sampling/session_settings.h"
@@ -48,7 +49,7 @@ int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
 }  // namespace
 
 Agent::Agent(AgentSettings settings) : settings_(std::move(settings)), began_ns_(BootTimeNs()) {}
-Agent::~Agent() = default;
+Agent::~Agent() { mailbox_.SetWaker({}); }  // The session goes before the socket.
 
 absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentSettings& settings) {
   SessionSettings wanted = MakeSessionSettings(settings.sampling, settings.target);
@@ -109,6 +110,7 @@ void Agent::SayWhereThePageIs() const {
 
 absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
   session_ = std::move(session);
+  mailbox_.SetWaker([this] { session_->WakeTurn(); });
   loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
   if (absl::Status status = session_->Start(); !status.ok()) return status;
   envelope_.Configure(settings_, *session_, history_);
@@ -120,6 +122,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
 void Agent::EndSession() {
   session_->Stop();
   ended_sessions_.AddEnded(session_->Counts(), session_->sampler().ProgramCosts());
+  mailbox_.SetWaker({});
   session_.reset();
 }
 
@@ -127,7 +130,7 @@ absl::Status Agent::Start() {
   absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(settings_);
   if (!plans.ok()) return plans.status();
   absl::StatusOr<std::unique_ptr<StateKeeper>> state =
-      StateKeeper::Start(settings_.state_dir, board_);
+      StateKeeper::Start(settings_.state_dir, board_, mailbox_);
   if (!state.ok()) return state.status();
   state_ = *std::move(state);
   if (absl::Status status = history_.Apply(settings_, {}); !status.ok()) return status;
@@ -159,7 +162,8 @@ absl::Status Agent::Prepare(const AgentSettings& next, std::unique_ptr<SamplingS
     *session = *std::move(made);
   }
   if (next.state_dir != settings_.state_dir) {
-    absl::StatusOr<std::unique_ptr<StateKeeper>> made = StateKeeper::Start(next.state_dir, board_);
+    absl::StatusOr<std::unique_ptr<StateKeeper>> made =
+        StateKeeper::Start(next.state_dir, board_, mailbox_);
     if (!made.ok()) return made.status();
     *state = *std::move(made);
   }
@@ -214,6 +218,22 @@ absl::Status Agent::Reload(AgentSettings next) {
   TakeSnapshot();
   if (page_moved || token_changed || settings_.page != old.page) SayWhereThePageIs();
   return absl::OkStatus();
+}
+
+void Agent::TakeLetters() {
+  for (Mailbox::Letter& letter : mailbox_.TakeAll()) {
+    if (letter.request.name == kReloadRequest) {
+      reloads_.push_back(std::move(letter));
+    } else {
+      letter.reply(absl::UnimplementedError("this agent cannot do that"));
+    }
+  }
+}
+
+void Agent::AnswerReloads(const absl::Status& status) {
+  for (const Mailbox::Letter& letter : reloads_)
+    letter.reply(status.ok() ? ControlAnswer(nlohmann::ordered_json::object()) : status);
+  reloads_.clear();
 }
 
 void Agent::OnSealed(const SealedBatchPtr& batch) {
@@ -298,8 +318,9 @@ void Agent::Run() {
   SealSchedule seals(static_cast<uint64_t>(settings_.sampling.seal_interval_ms) * kNsPerMs,
                      BootTimeNs(), receivers_.empty() ? SealSchedule::Random() : MakeRandom());
   uint64_t next_snapshot = BootTimeNs();
-  while (!StopRequested() && !ReloadPending()) {
+  while (!StopRequested() && !ReloadPending() && reloads_.empty()) {
     session_->Turn(turn_ms);
+    TakeLetters();
     const uint64_t now = BootTimeNs();
     envelope_.Look(now, page_source_.answers_cpu_ns(), *session_, history_);
     const bool seal = seals.Due(now);

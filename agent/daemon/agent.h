@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/control/mailbox.h"
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/envelope_keeper.h"
 #include "agent/daemon/local_history.h"
@@ -41,12 +42,14 @@ class Agent {
   // not there), FailedPrecondition (this host cannot sample; another agent uses the state
   // directory), Unavailable (no free port for the page).
   absl::Status Start();
-  // Samples until StopRequested() or ReloadPending().
+  // Samples until StopRequested(), ReloadPending() or a request to reload.
   void Run();
   // Replaces what has changed and nothing else: another frequency or target begins a new session, the old one
   // samples until the new one can; a receiver whose settings changed hands its batches over. Counts go on. On an
   // error all is as before. Errors: as Start().
   absl::Status Reload(AgentSettings next);
+  // Tells those who asked for it how the reload went.
+  void AnswerReloads(const absl::Status& status);
   // Ends sampling, then waits for the receivers to take what is queued, at most flush_timeout_ms.
   void Finish();
 
@@ -66,6 +69,7 @@ class Agent {
   absl::Status Prepare(const AgentSettings& next, std::unique_ptr<SamplingSession>* session,
                        std::unique_ptr<StateKeeper>* state, Servers* servers);
   void OnSealed(const SealedBatchPtr& batch);
+  void TakeLetters();
   void SealBatch();
   void SendLosses(bool at_the_end);
   void SweepSpools();
@@ -78,6 +82,8 @@ class Agent {
   const uint64_t began_ns_;
   EnvelopeKeeper envelope_;
   SnapshotBoard board_;
+  Mailbox mailbox_;
+  std::vector<Mailbox::Letter> reloads_;  // Asked for and not answered.
   HistoryPageSource page_source_{board_};
   // Goes in the opposite order of its making.
   std::unique_ptr<StateKeeper> state_;

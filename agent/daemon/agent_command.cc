@@ -5,9 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "agent/control/control_client.h"
 #include "agent/daemon/agent.h"
+#include "agent/daemon/agent_requests.h"
 #include "agent/daemon/receiver_plan.h"
-#include "agent/daemon/status_socket.h"
+#include "agent/daemon/status_json.h"
 #include "agent/log.h"
 #include "agent/privileges/sandbox.h"
 #include "agent/say.h"
@@ -25,7 +27,7 @@ int Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kExitWrongUse : kExitFailed;
 }
 
-void Reload(Agent& agent, const ReadSettings& read_settings) {
+absl::Status Reload(Agent& agent, const ReadSettings& read_settings) {
   absl::StatusOr<AgentSettings> read = read_settings();
   const LogSettings log = read.ok() ? read->log : LogSettings();
   const absl::Status status = read.ok() ? agent.Reload(*std::move(read)) : read.status();
@@ -35,6 +37,7 @@ void Reload(Agent& agent, const ReadSettings& read_settings) {
   } else {
     LogError("settings not reloaded, the old ones stay: " + std::string(status.message()));
   }
+  return status;
 }
 
 }  // namespace
@@ -54,19 +57,19 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
     agent.Run();
     if (StopRequested()) break;
     TakeReload();
-    Reload(agent, reload);
+    agent.AnswerReloads(Reload(agent, reload));
   }
   agent.Finish();
   return 0;
 }
 
 int RunAgentStatus(const AgentSettings& settings) {
-  const absl::StatusOr<std::string> status = AskStatus(settings.state_dir);
+  const ControlAnswer status = AskAgent(settings.state_dir, kStatusRequest);
   if (!status.ok()) {
     SayError(std::string(status.status().message()));
     return kExitFailed;
   }
-  fmt::print("{}", *status);
+  fmt::print("{}", StatusText(*status));
   return 0;
 }
 

@@ -1,5 +1,5 @@
 // STATE_DIR/agent: what the running agent itself keeps there. Its lock, so that one state directory has one
-// agent; its status socket; its heartbeat.
+// agent; its control socket; its heartbeat.
 #ifndef STACKRAY_AGENT_DAEMON_STATE_DIRECTORY_H_
 #define STACKRAY_AGENT_DAEMON_STATE_DIRECTORY_H_
 

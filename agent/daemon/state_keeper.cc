@@ -4,19 +4,20 @@
 
 #include <utility>
 
+#include "agent/daemon/agent_requests.h"
 #include "agent/daemon/page_token.h"
-#include "agent/daemon/status_json.h"
 #include "agent/log.h"
 
 namespace stackray {
 
 absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(const std::string& state_dir,
-                                                                const SnapshotBoard& board) {
+                                                                const SnapshotBoard& board,
+                                                                Mailbox& mailbox) {
   std::unique_ptr<StateKeeper> keeper(new StateKeeper(state_dir));
   absl::StatusOr<std::unique_ptr<StateDirectory>> directory = StateDirectory::Open(state_dir);
   if (absl::IsFailedPrecondition(directory.status())) return directory.status();
   if (!directory.ok()) {
-    LogWarning(fmt::format("no status socket and no heartbeat: {}",
+    LogWarning(fmt::format("no control socket and no heartbeat: {}",
                            std::string(directory.status().message())));
     keeper->page_token_ = MakePageToken();
     return keeper;
@@ -24,13 +25,15 @@ absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(const std::strin
   keeper->directory_ = *std::move(directory);
   keeper->ReadLastHeartbeat();
   keeper->page_token_ = PageTokenIn(keeper->directory_->fd());
-  absl::StatusOr<std::unique_ptr<StatusSocket>> socket = StatusSocket::Start(
-      keeper->directory_->fd(), [&board] { return StatusText(*board.Latest()); });
+  absl::StatusOr<std::unique_ptr<ControlServer>> socket = ControlServer::Start(
+      keeper->directory_->fd(), [&](ControlRequest request, ControlServer::Reply reply) {
+        HandleRequest(std::move(request), std::move(reply), board, mailbox);
+      });
   if (socket.ok()) {
     keeper->socket_ = *std::move(socket);
   } else {
-    LogWarning(
-        fmt::format("agent --status will not work: {}", std::string(socket.status().message())));
+    LogWarning(fmt::format("nobody can ask this agent (agent --status): {}",
+                           std::string(socket.status().message())));
   }
   return keeper;
 }

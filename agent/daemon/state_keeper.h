@@ -1,5 +1,5 @@
 // The running agent's mark on its host: the state directory's lock, the heartbeat in it, and the socket that
-// answers `agent --status`. Where the directory cannot be used the agent works without these.
+// answers requests. Where the directory cannot be used the agent works without these.
 // Threads: one; the socket has one of its own.
 #ifndef STACKRAY_AGENT_DAEMON_STATE_KEEPER_H_
 #define STACKRAY_AGENT_DAEMON_STATE_KEEPER_H_
@@ -9,18 +9,20 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "agent/control/control_server.h"
+#include "agent/control/mailbox.h"
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/state_directory.h"
-#include "agent/daemon/status_socket.h"
 
 namespace stackray {
 
 class StateKeeper {
  public:
-  // Says in the log what does not work, and that the agent before did not stop in order. `board` outlives this.
+  // Says in the log what does not work, and that the agent before did not stop in order. `board` and `mailbox` outlive this.
   // Errors: FailedPrecondition: another agent uses this directory.
   static absl::StatusOr<std::unique_ptr<StateKeeper>> Start(const std::string& state_dir,
-                                                            const SnapshotBoard& board);
+                                                            const SnapshotBoard& board,
+                                                            Mailbox& mailbox);
 
   const std::string& state_dir() const { return state_dir_; }
   const std::optional<UncleanStop>& unclean_stop() const { return unclean_stop_; }
@@ -38,7 +40,7 @@ class StateKeeper {
 
   const std::string state_dir_;
   std::unique_ptr<StateDirectory> directory_;  // nullptr: cannot be used.
-  std::unique_ptr<StatusSocket> socket_;
+  std::unique_ptr<ControlServer> socket_;
   std::optional<UncleanStop> unclean_stop_;
   std::string page_token_;
 };

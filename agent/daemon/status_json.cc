@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "agent/privileges/capability_set.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/session_settings.h"
@@ -139,35 +137,38 @@ Json UncleanStopJson(const std::optional<UncleanStop>& stop) {
 
 }  // namespace
 
-std::string StatusText(const AgentSnapshot& s) {
+Json StatusJson(const AgentSnapshot& s) {
   const SessionCounts& session = s.session.counts;
-  const Json status = {{"format", "stackray-status/1"},
-                       {"sequence", s.sequence},
-                       {"time_ms", s.time_unix_ms},
-                       {"version", kAgentVersion},
-                       {"pid", getpid()},
-                       {"host", s.host},
-                       {"page_url", s.page_url.empty() ? Json() : Json(s.page_url)},
-                       {"uptime_seconds", s.uptime_seconds},
-                       {"unclean_stop_before", UncleanStopJson(s.unclean_stop)},
-                       {"sampling",
-                        {{"target", s.target},
-                         {"frequency_hz", s.frequency_hz},
-                         {"produced", session.produced},
-                         {"batches", session.loop.batches},
-                         {"stacks", Stacks(session)},
-                         {"stack_sums", StackSums(session)},
-                         {"source_lines", SourceLinesJson(session.frames.lines)}}},
-                       {"receivers", Takers(s)},
-                       {"costs",
-                        {{"cpu_seconds", s.cpu_seconds},
-                         {"bpf", Programs(s.session)},
-                         {"memory_bytes", Bytes(s.memory)},
-                         {"disk_bytes", Bytes(s.disk)}}},
-                       {"budgets", EnvelopeJson(s.envelope)},
-                       {"privileges", PrivilegesJson()},
-                       {"log_lines_held_back", s.log_lines_held_back},
-                       {"settings", Settings(s)}};
+  return {{"format", "stackray-status/1"},
+          {"sequence", s.sequence},
+          {"time_ms", s.time_unix_ms},
+          {"version", kAgentVersion},
+          {"pid", getpid()},
+          {"host", s.host},
+          {"page_url", s.page_url.empty() ? Json() : Json(s.page_url)},
+          {"uptime_seconds", s.uptime_seconds},
+          {"unclean_stop_before", UncleanStopJson(s.unclean_stop)},
+          {"sampling",
+           {{"target", s.target},
+            {"frequency_hz", s.frequency_hz},
+            {"produced", session.produced},
+            {"batches", session.loop.batches},
+            {"stacks", Stacks(session)},
+            {"stack_sums", StackSums(session)},
+            {"source_lines", SourceLinesJson(session.frames.lines)}}},
+          {"receivers", Takers(s)},
+          {"costs",
+           {{"cpu_seconds", s.cpu_seconds},
+            {"bpf", Programs(s.session)},
+            {"memory_bytes", Bytes(s.memory)},
+            {"disk_bytes", Bytes(s.disk)}}},
+          {"budgets", EnvelopeJson(s.envelope)},
+          {"privileges", PrivilegesJson()},
+          {"log_lines_held_back", s.log_lines_held_back},
+          {"settings", Settings(s)}};
+}
+
+std::string StatusText(const Json& status) {
   return status.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -53,9 +53,15 @@ void RecordQueue::Close() {
   closed_ = true;
 }
 
+void RecordQueue::Wake() {
+  const absl::MutexLock lock(&mutex_);
+  woken_ = true;
+}
+
 void RecordQueue::WaitForRecord(absl::Duration timeout) {
   const absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(this, &RecordQueue::HasRecord), timeout);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &RecordQueue::HasRecordOrIsWoken), timeout);
+  woken_ = false;
 }
 
 int RecordQueue::TakeAll(const RingIntake::Take& take) {

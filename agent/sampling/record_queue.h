@@ -30,8 +30,10 @@ class RecordQueue {
   bool WaitForRoom();
   void Close();
 
-  // Returns when there is a record, or after `timeout`.
+  // Returns when there is a record, after Wake(), or after `timeout`.
   void WaitForRecord(absl::Duration timeout);
+  // Ends the wait for a record, or the next one. Threads: any.
+  void Wake();
   // Calls `take` for all that wait now, and returns how many. They need room until this returns.
   int TakeAll(const RingIntake::Take& take);
 
@@ -52,13 +54,15 @@ class RecordQueue {
   bool HasRoomOrIsClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return closed_ || HasRoomLocked();
   }
-  bool HasRecord() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !waiting_.entries.empty(); }
+  bool HasRecordOrIsWoken() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return woken_ || !waiting_.entries.empty();
+  }
 
   const size_t max_bytes_;
   mutable absl::Mutex mutex_;
   Records waiting_ ABSL_GUARDED_BY(mutex_);
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false, woken_ ABSL_GUARDED_BY(mutex_) = false;
   Records taken_;  // The taker's alone.
 };
 

@@ -32,6 +32,8 @@ class RingReader {
   // Waits up to `timeout_ms` until the kernel has asked for a reading, reads what is in the ring, as far as there is room, and calls
   // `take` for all that has come. Returns how many.
   int Take(int timeout_ms, const RingIntake::Take& take);
+  // Ends the wait of Take(), or of its next call. Threads: any.
+  void WakeTaker() { queue_.Wake(); }
   // Reads what is in the ring, as far as there is room: walks that BPF could not end are finished now. Threads: any.
   void ReadNow();
 

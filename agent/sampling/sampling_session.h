@@ -91,6 +91,8 @@ class SamplingSession {
   absl::Status Start();
   // Waits up to `timeout_ms` for samples and takes those that are there, some thousand at most. Follows CPUs once a second.
   void Turn(int timeout_ms);
+  // Ends the wait of Turn(), or of its next call. Threads: any.
+  void WakeTurn() { reader_->WakeTaker(); }
   // Puts what was lost since the last time into the open batch and seals it.
   void Seal();
   // Stops the clocks, takes what is left in the ring, seals. Nothing is in flight then.

@@ -68,7 +68,7 @@ def all_steps():
         "doctor": (f"{stackray} doctor", judgement.judge_doctor),
         "verifier": (f"{tool('verifier_report')} {' '.join(our_objects())}",
                      judgement.judge_verifier),
-        "record": (record("deep.folded", f"-d 5 -- {live_program('qsort_deep')}"),
+        "record": (record("deep.folded", f"-d 5 -- timeout 6 {live_program('qsort_deep')}"),
                    judgement.judge_record),
         "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
                   judgement.judge_names),

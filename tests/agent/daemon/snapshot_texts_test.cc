@@ -106,7 +106,7 @@ TEST(SnapshotTexts, StatusAndMetricsAgreeAtRandomMoments) {
   for (uint64_t moment = 1; moment <= 50; ++moment) {
     const AgentSnapshot snapshot = agent.Snapshot(moment);
     const std::map<std::string, double> rows = Rows(MetricsText(snapshot));
-    const Json status = Json::parse(StatusText(snapshot));
+    const Json status = Json::parse(StatusText(StatusJson(snapshot)));
     EXPECT_EQ(rows.at("stackray_snapshot_sequence"), moment);
     EXPECT_EQ(status["sequence"], moment);
     EXPECT_EQ(rows.at("stackray_samples_produced_total"), status["sampling"]["produced"]);
@@ -176,7 +176,7 @@ TEST(SnapshotTexts, MetricsObeyPrometheusRules) {
 
 TEST(SnapshotTexts, AnEmptySnapshotIsValidToo) {
   const AgentSnapshot nothing;
-  EXPECT_TRUE(Json::parse(StatusText(nothing))["unclean_stop_before"].is_null());
+  EXPECT_TRUE(Json::parse(StatusText(StatusJson(nothing)))["unclean_stop_before"].is_null());
   EXPECT_THAT(MetricsText(nothing), testing::Not(testing::HasSubstr("unclean_stop")));
 }
 
@@ -185,7 +185,7 @@ TEST(SnapshotTexts, HostileNamesStayText) {
   snapshot.host = "\xff<script>";
   snapshot.settings = std::make_shared<const std::vector<EffectiveSetting>>(
       std::vector<EffectiveSetting>{{"command", "a\"b\xfe", "--command"}});
-  const Json status = Json::parse(StatusText(snapshot));
+  const Json status = Json::parse(StatusText(StatusJson(snapshot)));
   EXPECT_EQ(status["settings"][0]["key"], "command");
 }
 

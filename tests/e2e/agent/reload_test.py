@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """SIGHUP: right settings replace the old ones, wrong ones are said and change nothing."""
 
+import json
 import signal
+import socket
 import time
 
 import agent_case
@@ -62,6 +64,28 @@ class Reload(agent_case.AgentCase):
                 self.assert_still_samples(agent)
                 self.assertEqual(agent.status()["frequency_hz"], 49)
         self.assertEqual(self.sampling_began(agent), 1)
+        self.assertEqual(agent.end(), 0)
+
+    def ask(self, name):
+        """What the agent answers to a request over its socket."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(20)
+            client.connect(f"{self.state}/agent/control.sock")
+            client.sendall(json.dumps({"stackray": 1, "request": name}).encode() + b"\n")
+            with client.makefile("rb") as answers:
+                return json.loads(answers.readline())
+
+    def test_a_request_is_told_how_its_reload_went(self):
+        self.configure(frequency=49, seal_interval="200ms")
+        agent = self.begin()
+        self.configure(frequenzy=9)
+        refused = self.ask("reload")
+        self.assertIs(refused["ok"], False)
+        self.assertIn("did you mean frequency?", refused["error"])
+        self.configure(frequency=97, seal_interval="200ms")
+        self.assertIs(self.ask("reload")["ok"], True)
+        self.assertEqual(agent.status()["frequency_hz"], 97)
+        self.assertEqual(self.ask("dance")["code"], "INVALID_ARGUMENT")
         self.assertEqual(agent.end(), 0)
 
     def test_another_frequency_is_taken_and_nothing_is_lost_on_the_way(self):

@@ -187,7 +187,10 @@ class Status(agent_case.AgentCase):
         """Of the socket that listens on every address."""
         sockets = set()
         for link in os.listdir(f"/proc/{agent.process.pid}/fd"):
-            target = os.readlink(f"/proc/{agent.process.pid}/fd/{link}")
+            try:
+                target = os.readlink(f"/proc/{agent.process.pid}/fd/{link}")
+            except FileNotFoundError:  # Closed meanwhile.
+                continue
             sockets.update(re.findall(r"socket:\[(\d+)\]", target))
         with open("/proc/net/tcp", encoding="ascii") as file:
             rows = [line.split() for line in file][1:]
