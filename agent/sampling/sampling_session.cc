@@ -1,5 +1,7 @@
 #include "agent/sampling/sampling_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
 #include <iterator>
@@ -57,6 +59,10 @@ KernelFacts ReadKernel() {
 
 absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     SessionSettings settings, SampleLoop::OnSealed on_sealed) {
+  for (const SampleOrigin type : settings.types)
+    if (type != SampleOrigin::kCpuClock)
+      return absl::UnimplementedError(
+          fmt::format("--type {} cannot be sampled yet", TypeOf(type).name));
   std::unique_ptr<SamplingSession> session(new SamplingSession(std::move(settings)));
   std::future<KernelFacts> reading = std::async(std::launch::async, ReadKernel);
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(session->settings_.sampler);

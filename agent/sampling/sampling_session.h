@@ -30,6 +30,8 @@
 namespace stackray {
 
 struct SessionSettings {
+  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};  // What is sampled.
+  uint32_t off_cpu_rate = 200;  // Stacks of waits, a second and CPU.
   SamplerSettings sampler;
   SampleLoopSettings loop;
   uint64_t unwind_table_bytes = 16 << 20;

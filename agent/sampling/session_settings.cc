@@ -36,6 +36,8 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
                                     const TargetSettings& target) {
   const HostFacts host = ReadHostFacts();
   SessionSettings settings;
+  settings.types = sampling.types;
+  settings.off_cpu_rate = sampling.off_cpu_rate;
   settings.sampler.frequency_hz = sampling.frequency_hz;
   settings.sampler.raw_budget_bytes = sampling.raw_slices_bytes;
   settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz, sampling.raw_slices_bytes);

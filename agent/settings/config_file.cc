@@ -40,7 +40,8 @@ absl::Status UnknownKey(const std::string& name, const YAML::Node& key, Level le
 absl::StatusOr<GivenSetting> ParseEntry(const YAML::Node& key, const YAML::Node& value,
                                         const std::string& name, Level level) {
   if (!key.IsScalar()) return Wrong(name, key, "a key must be plain text");
-  GivenSetting given{FindSetting(key.Scalar()), SettingSource::kFile, Place(name, key.Mark()), {}};
+  GivenSetting given{
+      FindSettingInFile(key.Scalar()), SettingSource::kFile, Place(name, key.Mark()), {}};
   if (given.row == nullptr || (level == Level::kReceiver && given.row->receiver_field == nullptr))
     return UnknownKey(name, key, level);
   if (value.IsScalar() && !value.Scalar().empty()) {
@@ -63,7 +64,9 @@ class SeenKeys {
   explicit SeenKeys(const std::string& name) : name_(name) {}
   absl::Status Add(const YAML::Node& key) {
     if (!key.IsScalar()) return absl::OkStatus();
-    const auto [first, added] = first_.emplace(key.Scalar(), Place(name_, key.Mark()));
+    const SettingRow* row = FindSettingInFile(key.Scalar());
+    const std::string setting = row == nullptr ? key.Scalar() : std::string(row->key);
+    const auto [first, added] = first_.emplace(setting, Place(name_, key.Mark()));
     if (added) return absl::OkStatus();
     return Wrong(name_, key,
                  fmt::format("key \"{}\" given twice, first at {}", key.Scalar(), first->second));

@@ -48,6 +48,24 @@ bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view>
   return true;
 }
 
+bool StoreTypes(SettingValues& values, Texts texts) {
+  std::vector<SampleOrigin> types;
+  for (const std::string& word : SplitWords(texts)) {
+    const SampleType* type = FindSampleTypeByName(word);
+    if (type == nullptr || std::ranges::find(types, type->origin) != types.end()) return false;
+    types.push_back(type->origin);
+  }
+  values.types = std::move(types);
+  return !values.types->empty();
+}
+
+bool StoreOffCpuRate(SettingValues& values, Texts texts) {
+  const std::optional<uint64_t> rate = ParseWholeNumber(texts[0]);
+  if (!rate || *rate < 1 || *rate > 100'000) return false;
+  values.sampling.off_cpu_rate = static_cast<uint32_t>(*rate);
+  return true;
+}
+
 bool StoreFrequency(SettingValues& values, Texts texts) {
   const std::optional<uint64_t> hz = ParseWholeNumber(texts[0]);
   if (!hz || *hz < 1 || *hz > 10000) return false;

@@ -35,6 +35,8 @@ bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view>
                 std::string& field);
 
 // For the one field each is named after.
+bool StoreTypes(SettingValues& values, Texts texts);
+bool StoreOffCpuRate(SettingValues& values, Texts texts);
 bool StoreFrequency(SettingValues& values, Texts texts);
 bool StoreSymbols(SettingValues& values, Texts texts);
 bool StoreDebuginfod(SettingValues& values, Texts texts);

@@ -86,6 +86,20 @@ constexpr SettingRow kTargetRows[] = {
 };
 
 constexpr SettingRow kSamplingRows[] = {
+    {.key = "type",
+     .verbs = kSamplingVerbs | kConvertVerb,
+     .kind = ValueKind::kList,
+     .section = HelpSection::kSampling,
+     .placeholder = "TYPE[,…]",
+     .help = "cpu (time on a CPU), off-cpu (time spent waiting), page-faults; .folded and "
+             ".speedscope.json hold the first one, convert takes one",
+     .default_text = "cpu",
+     .allowed = "different ones of cpu, off-cpu and page-faults with commas between them",
+     .apply = &StoreTypes,
+     .plural = "types"},
+    {"off-cpu-rate", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "NUMBER",
+     "most stacks of waits a second on each CPU, with --type off-cpu", "200",
+     "a whole number from 1 to 100000", &StoreOffCpuRate},
     {"frequency", 'F', kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HZ",
      "samples a second on each CPU", "20; record: 99", "a whole number from 1 to 10000",
      &StoreFrequency},
@@ -191,6 +205,14 @@ std::span<const SettingRow> SettingTable() {
 const SettingRow* FindSetting(std::string_view key) {
   const std::span<const SettingRow> rows = SettingTable();
   const auto row = std::ranges::find(rows, key, &SettingRow::key);
+  return row == rows.end() ? nullptr : &*row;
+}
+
+const SettingRow* FindSettingInFile(std::string_view key) {
+  const std::span<const SettingRow> rows = SettingTable();
+  const auto row = std::ranges::find_if(rows, [key](const SettingRow& candidate) {
+    return candidate.key == key || (!candidate.plural.empty() && candidate.plural == key);
+  });
   return row == rows.end() ? nullptr : &*row;
 }
 

@@ -32,6 +32,7 @@ struct SettingValues {
   TargetSettings target;
   bool whole_host = false;
   SamplingSettings sampling;
+  std::optional<std::vector<SampleOrigin>> types;
   std::optional<uint32_t> frequency_hz;
   std::optional<bool> timestamps;
   std::optional<std::vector<std::string>> left_out_attributes;
@@ -74,12 +75,14 @@ struct SettingRow {
   bool is_target = false;            // Names a target; one source's target replaces another's.
   bool secret = false;               // Its value never appears in a message.
   std::string ReceiverStrings::*receiver_field = nullptr;  // Also a key of the file's `receivers`.
+  std::string_view plural{};  // Another spelling of the key in files; empty: none.
 };
 
 // In the order of --help. Static storage.
 std::span<const SettingRow> SettingTable();
 
-const SettingRow* FindSetting(std::string_view key);  // nullptr: none of that name.
+const SettingRow* FindSetting(std::string_view key);        // nullptr: none of that name.
+const SettingRow* FindSettingInFile(std::string_view key);  // By key or plural.
 
 std::string VariableName(const SettingRow& row);  // "STACKRAY_HISTORY_SIZE".
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "profile/sample_types.h"
+
 namespace stackray {
 
 inline constexpr uint64_t kMiB = 1024 * 1024;
@@ -42,8 +44,11 @@ using ResourceAttributes = std::vector<std::pair<std::string, std::string>>;
 
 // How samples are taken and what a batch keeps of them.
 struct SamplingSettings {
-  uint32_t frequency_hz = 20;  // record: 99.
-  bool timestamps = false;     // record: true. One timestamp a sample, or counts.
+  // Different ones, at least one. The first is the one in files that hold a single type.
+  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
+  uint32_t frequency_hz = 20;   // record: 99.
+  uint32_t off_cpu_rate = 200;  // Stacks of waits, a second and CPU.
+  bool timestamps = false;      // record: true. One timestamp a sample, or counts.
   bool thread_attributes = true;
   bool cpu_attribute = false;
   bool name_unnamed = false;
@@ -174,6 +179,8 @@ struct CheckSettings {
 struct ConvertSettings {
   std::string input_path;  // A run of batches (.otlp), whatever its name; "-": standard input.
   std::vector<OutputFile> outputs;  // At least one.
+  // Of files that hold a single type; nothing: on-CPU, or the first one of an input without it.
+  std::optional<SampleOrigin> type;
 };
 
 struct ExplainSettings {

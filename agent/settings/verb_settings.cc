@@ -97,6 +97,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   RecordSettings record = std::move(values.record);
   record.target = *std::move(target);
   record.sampling = values.sampling;
+  record.sampling.types = values.types.value_or(SamplingSettings().types);
   record.sampling.frequency_hz = values.frequency_hz.value_or(99);
   record.sampling.timestamps = values.timestamps.value_or(true);
   record.sampling.lines_deadline_ms = 2000;
@@ -129,6 +130,7 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   agent.target = *std::move(target);
   const bool has_receiver = !agent.receivers.empty();
   agent.sampling = values.sampling;
+  agent.sampling.types = values.types.value_or(SamplingSettings().types);
   agent.sampling.frequency_hz = values.frequency_hz.value_or(20);
   agent.sampling.timestamps = values.timestamps.value_or(false);
   agent.sampling.seal_interval_ms = values.seal_interval_ms.value_or(has_receiver ? 15000 : 2000);
@@ -178,6 +180,10 @@ absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, Comma
   // OUT replaces what a file or a variable says; a flag stands beside it.
   if (convert.outputs.empty() || OnCommandLine(flags, "output"))
     std::ranges::move(values.record.outputs, std::back_inserter(convert.outputs));
+  // A variable or a file may list what an agent samples; a user who converts names one.
+  if (values.types && values.types->size() > 1 && OnCommandLine(flags, "type"))
+    return absl::InvalidArgumentError("convert takes one --type (see stackray convert --help)");
+  if (values.types) convert.type = values.types->front();
   if (convert.outputs.empty())
     return absl::InvalidArgumentError("convert needs OUT, or -o OUT (see stackray convert --help)");
   for (size_t i = 0; i < convert.outputs.size(); ++i) {

@@ -47,6 +47,8 @@ std::map<std::string_view, Words> BadValues() {
       {"command", NoText({"sixteen-bytes-xx"})},
       {"all", words},
       {"as-root", words},
+      {"type", NoValue({"gpu", "CPU", "cpu,cpu", "cpu,", "off_cpu", "cpu off-cpu", "samples"})},
+      {"off-cpu-rate", NoValue({"0", "100001", "1.5", "200/s"})},
       {"frequency", NoValue({"0", "10001", "1.5", "20Hz", "+20"})},
       {"timestamps", words},
       {"thread-attributes", words},

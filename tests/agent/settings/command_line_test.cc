@@ -313,6 +313,42 @@ TEST(CommandLine, CheckConvertDoctorVersion) {
   EXPECT_THAT(Error({"convert", "a", "b"}), HasSubstr(".speedscope.json"));
 }
 
+TEST(CommandLine, TypesOfSamples) {
+  using enum SampleOrigin;
+  const auto types = [](const std::vector<std::string>& words, const Environment& environment) {
+    const CommandLine line = Parse(words, environment);
+    return words[0] == "agent" ? std::get<AgentSettings>(line.verb).sampling.types
+                               : std::get<RecordSettings>(line.verb).sampling.types;
+  };
+  for (const char* verb : {"record", "agent"}) {
+    EXPECT_THAT(types({verb}, {}), ElementsAre(kCpuClock));
+    EXPECT_THAT(types({verb, "--type", "off-cpu,cpu"}, {}), ElementsAre(kOffCpu, kCpuClock));
+    EXPECT_THAT(types({verb, "--type", "cpu", "--type", "page-faults"}, {}),
+                ElementsAre(kCpuClock, kPageFaults));
+    EXPECT_THAT(types({verb}, {{"STACKRAY_TYPE", "off-cpu"}}), ElementsAre(kOffCpu));
+    EXPECT_THAT(Error({verb, "--type", "cpu,gpu"}),
+                HasSubstr("--type: \"cpu,gpu\" is not allowed; expected different ones of cpu, "
+                          "off-cpu and page-faults"));
+  }
+  // An output of one type has the one that is named; a list stands only where an agent reads it too.
+  const auto type = [](const std::vector<std::string>& words, const Environment& environment) {
+    return std::get<ConvertSettings>(Parse(words, environment).verb).type;
+  };
+  EXPECT_EQ(type({"convert", "a", "b.folded"}, {}), std::nullopt);
+  EXPECT_EQ(type({"convert", "a", "b.folded", "--type", "off-cpu"}, {}), kOffCpu);
+  EXPECT_EQ(type({"convert", "a", "b.folded"}, {{"STACKRAY_TYPE", "page-faults,cpu"}}),
+            kPageFaults);
+  EXPECT_THAT(Error({"convert", "a", "b.folded", "--type", "cpu,off-cpu"}),
+              HasSubstr("convert takes one --type"));
+}
+
+TEST(CommandLine, HelpNamesEveryTypeOfSamples) {
+  for (const SampleType& type : kSampleTypes) {
+    EXPECT_THAT(std::string(FindSetting("type")->help), HasSubstr(std::string(type.name)));
+    EXPECT_THAT(std::string(FindSetting("type")->allowed), HasSubstr(std::string(type.name)));
+  }
+}
+
 TEST(CommandLine, WrongWordsGetTheNearestRightOne) {
   EXPECT_THAT(Error({"recrod"}), HasSubstr("did you mean record?"));
   EXPECT_THAT(Error({"record", "--frequncy", "9"}),

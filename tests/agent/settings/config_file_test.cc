@@ -33,6 +33,18 @@ TEST(ConfigFile, KeysLinesAndLists) {
   EXPECT_THAT(given[3].texts, ElementsAre("7172"));
 }
 
+// A list of types reads better in the plural; both spellings are one setting.
+TEST(ConfigFile, PluralOfAKey) {
+  const auto settings = ParseConfigText("types: [cpu, off-cpu]\n", "x.yaml");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  ASSERT_EQ(settings->settings.size(), 1u);
+  EXPECT_EQ(settings->settings[0].row, FindSetting("type"));
+  EXPECT_THAT(settings->settings[0].texts, ElementsAre("cpu", "off-cpu"));
+  EXPECT_EQ(FindSetting("types"), nullptr);  // Of files only.
+  EXPECT_THAT(Error("types: cpu\ntype: off-cpu\n"),
+              HasSubstr("x.yaml:2: key \"type\" given twice, first at x.yaml:1"));
+}
+
 TEST(ConfigFile, NothingIsFine) {
   for (const char* text : {"", "# only words\n", "---\n", "{}"}) {
     const auto settings = ParseConfigText(text, "x.yaml");

@@ -33,6 +33,14 @@ std::string MetricsListen(const CommandLine& line) {
   const std::optional<ListenAddress>& address = Agent(line).metrics_listen;
   return address ? fmt::format("{} {}", address->host, address->port) : "none";
 }
+std::string Types(const CommandLine& line) {
+  if (const auto* convert = std::get_if<ConvertSettings>(&line.verb))
+    return convert->type ? std::string(TypeOf(*convert->type).name) : "cpu";
+  std::string text;
+  for (const SampleOrigin type : Sampling(line).types)
+    text += fmt::format("{}{}", text.empty() ? "" : ",", TypeOf(type).name);
+  return text;
+}
 std::string Outputs(const CommandLine& line) {
   std::string text;
   const auto* convert = std::get_if<ConvertSettings>(&line.verb);
@@ -101,6 +109,22 @@ std::map<std::string_view, Case> Cases() {
         READ(Target(l).command_name)}},
       {"all", SwitchCase("true", "true", READ(Target(l).kind == TargetKind::kWholeHost))},
       {"as-root", SwitchCase("false", "", READ(Target(l).as_root))},
+      {"type",
+       {"cpu",
+        "cpu",
+        {"off-cpu", "off-cpu"},
+        {"page-faults", "page-faults"},
+        {"cpu", "cpu"},
+        "gpu",
+        READ(Types(l))}},
+      {"off-cpu-rate",
+       {"200",
+        "200",
+        {"50", "50"},
+        {"100000", "100000"},
+        {"1", "1"},
+        "0",
+        READ(Sampling(l).off_cpu_rate)}},
       {"frequency",
        {"99",
         "20",
