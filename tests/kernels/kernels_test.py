@@ -54,6 +54,11 @@ def record(output, command):
     return f"{tool('stackray')} record -o {output} {command} && cat {output}"
 
 
+def for_seconds(seconds, program):
+    """CMD that ends by itself with code 0: `record` waits for it and has its code."""
+    return f"/bin/busybox sh -c 'timeout {seconds} {program}; true'"
+
+
 def googletest(name, cases):
     """A test ahead of its target programs, which start at nice 0: else the one CPU is half theirs
     while the verifier works."""
@@ -68,14 +73,14 @@ def all_steps():
         "doctor": (f"{stackray} doctor", judgement.judge_doctor),
         "verifier": (f"{tool('verifier_report')} {' '.join(our_objects())}",
                      judgement.judge_verifier),
-        "record": (record("deep.folded", f"-d 5 -- timeout 6 {live_program('qsort_deep')}"),
+        "record": (record("deep.folded", f"-d 5 -- {for_seconds(6, live_program('qsort_deep'))}"),
                    judgement.judge_record),
         "names": (record("names.folded", f"-- /bin/busybox sh -c '{children}; true'"),
                   judgement.judge_names),
-        "deep": (record("levels.folded", f"-d 6 -- timeout 8 {live_program('recursion')} "
-                                         f"{judgement.DEEP_LEVELS}"), judgement.judge_deep),
-        "python": (record("python.folded", f"-d 6 -- timeout 8 {PYTHON} -I -S /callbacks.py"),
-                   judgement.judge_python),
+        "deep": (record("levels.folded", "-d 6 -- " + for_seconds(
+            8, f"{live_program('recursion')} {judgement.DEEP_LEVELS}")), judgement.judge_deep),
+        "python": (record("python.folded", "-d 6 -- " + for_seconds(
+            8, f"{PYTHON} -I -S /callbacks.py")), judgement.judge_python),
         "completeness": (googletest("completeness_test", "*qsort_deep"),
                          judgement.judge_googletest),
         "shapes": (googletest("stack_shapes_test", ":".join(f"*.{name}" for name in SHAPES)),
