@@ -10,8 +10,9 @@
 #include "agent/input_file.h"
 #include "agent/record/record_outputs.h"
 #include "agent/say.h"
+#include "profile/sample_types.h"
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/text.h"
 
@@ -32,6 +33,19 @@ std::string WhyBroken(const InputFile& input, const absl::Status& status) {
                      input.batches());
 }
 
+// A line for each type of another writer.
+std::string NotesOnTypes(const ProfileSummary& sums) {
+  std::string text;
+  const auto note = [&](const ProfileSummary& part) {
+    if (part.samples > 0 && FindSampleType(part.type, part.unit) == nullptr)
+      AppendAll(&text, "note: ", PrintableText(part.type), "/", PrintableText(part.unit),
+                " is a type of another writer, its values are taken as they are\n");
+  };
+  note(sums);
+  for (const ProfileSummary& other : sums.others) note(other);
+  return text;
+}
+
 }  // namespace
 
 int RunCheck(const CheckSettings& settings) {
@@ -44,14 +58,16 @@ int RunCheck(const CheckSettings& settings) {
     for (const RuleViolation& violation : violations)
       fmt::print("batch {}: {}: {} ({})\n", batches, BatchRuleId(violation.rule),
                  PrintableText(violation.where), BatchRuleSentence(violation.rule));
-    if (const absl::StatusOr<DecodedBatch> batch = DecodeBatch(bytes); batch.ok())
+    if (const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes); batch.ok())
       summary.Add(*batch);
     ++batches;
     damaged += violations.empty() ? 0 : 1;
     return absl::OkStatus();
   });
   if (!status.ok()) return Fail(WhyBroken(**input, status));
-  fmt::print("{}{} batches, {} break a rule\n", FormatSummary(summary.summary()), batches, damaged);
+  const ProfileSummary sums = summary.summary();
+  fmt::print("{}{}{} batches, {} break a rule\n", FormatSummary(sums), NotesOnTypes(sums), batches,
+             damaged);
   return damaged == 0 ? 0 : 1;
 }
 
@@ -66,6 +82,7 @@ int RunConvert(const ConvertSettings& settings) {
           RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());
       if (!made.ok()) return made.status();
       outputs = *std::move(made);
+      if (settings.type) outputs->SetType(*settings.type);
     }
     return outputs->Add(bytes);
   });

@@ -18,7 +18,7 @@
 #include "reporter/resource_attributes.h"
 #include "reporter/sample_table.h"
 #include "reporter/valid_text.h"
-#include "reporter/wire_writer.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "reporter/attribute_names.h"
 #include "reporter/valid_text.h"
-#include "reporter/wire_writer.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 namespace {

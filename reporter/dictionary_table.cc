@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "reporter/wire_writer.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 

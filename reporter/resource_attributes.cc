@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "reporter/valid_text.h"
-#include "reporter/wire_writer.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 namespace {

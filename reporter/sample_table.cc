@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "reporter/wire_writer.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 namespace {

@@ -62,9 +62,9 @@ int RunExplain(const ExplainSettings& settings) {
   absl::Status batch_status;
   absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
       MakeSessionSettings(settings.sampling, target), [&](const SealedBatchPtr& batch) {
-        const auto decoded = DecodeBatch(batch->bytes);
-        batch_status.Update(decoded.status());
-        if (decoded.ok()) explanation.sampled.Add(*decoded);
+        const absl::StatusOr<BatchWalk> walk = BatchWalk::Open(batch->bytes);
+        batch_status.Update(walk.status());
+        if (walk.ok()) explanation.sampled.Add(*walk);
       });
   if (!session.ok()) return Fail(session.status());
   for (const std::string& warning : (*session)->warnings()) SayWarning(warning);

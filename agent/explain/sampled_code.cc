@@ -1,16 +1,13 @@
 #include "agent/explain/sampled_code.h"
 
-#include <string_view>
+#include <vector>
+
+#include "profile/sample_types.h"
 
 namespace stackray {
 namespace {
 
-std::string_view NameOf(const DecodedFrame& frame) {
-  return frame.lines.empty() ? std::string_view() : std::string_view(frame.lines.front().function);
-}
-
-void CountFrame(const DecodedFrame& frame, const FrameKind& kind, int64_t count,
-                SampledCode* code) {
+void CountFrame(const WalkedFrame& frame, const FrameKind& kind, int64_t count, SampledCode* code) {
   code->frames += count;
   if (!kind.named()) {
     if (code->unnamed.size() < SampledCode::kMaxUnnamed || code->unnamed.contains(frame.address))
@@ -24,34 +21,50 @@ void CountFrame(const DecodedFrame& frame, const FrameKind& kind, int64_t count,
 
 }  // namespace
 
-void SampledProcess::Add(const DecodedBatch& batch) {
-  for (const DecodedSample& sample : batch.samples) {
-    // Of the frame that is nearest to the root so far.
-    absl::btree_map<std::string, int64_t>* cuts = &other_cuts;
-    StackFacts stack;
-    for (const int32_t index : sample.frames) {
-      const DecodedFrame& frame = batch.frames[static_cast<size_t>(index)];
-      const FrameKind kind(frame.type, NameOf(frame), frame.marker);
-      stack.Add(kind, sample.frames.size() == 1);
-      switch (kind.is) {
-        case FrameKind::kLost:
-        case FrameKind::kOutside:
-        case FrameKind::kNotThere: continue;
-        case FrameKind::kUnknown:
-          unknown_code += sample.count;
-          cuts = &unknown_code_cuts;
-          continue;
-        case FrameKind::kCut: (*cuts)[frame.marker_reason] += sample.count; continue;
-        case FrameKind::kKernel: CountFrame(frame, kind, sample.count, &kernel); continue;
-        case FrameKind::kUser: break;
-      }
-      SampledCode& code =
-          frame.mapping_path.empty() ? by_kind[frame.type] : by_executable[frame.mapping_path];
-      CountFrame(frame, kind, sample.count, &code);
-      cuts = &code.cuts;
+void SampledProcess::Add(const BatchWalk& batch) {
+  std::vector<WalkedFrame> frames(batch.frames());
+  for (uint32_t i = 0; i < frames.size(); ++i) batch.ReadFrame(i, &frames[i]);
+  bool on_cpu = false;
+  std::vector<uint32_t> stack;
+  batch.Visit([](const WalkedResource&) {},
+              [&](const WalkedProfile& profile) {
+                const SampleType* const type = FindSampleType(profile.type, profile.unit);
+                on_cpu = type != nullptr && type->origin == SampleOrigin::kCpuClock;
+              },
+              [&](const WalkedSample& sample) {
+                if (!on_cpu) return;
+                batch.ReadStack(sample.stack, &stack);
+                AddSample(frames, stack, sample.events);
+              });
+}
+
+void SampledProcess::AddSample(const std::vector<WalkedFrame>& frames,
+                               const std::vector<uint32_t>& stack, int64_t count) {
+  // Of the frame that is nearest to the root so far.
+  absl::btree_map<std::string, int64_t>* cuts = &other_cuts;
+  StackFacts facts;
+  for (const uint32_t index : stack) {
+    const WalkedFrame& frame = frames[index];
+    const FrameKind kind(frame);
+    facts.Add(kind, stack.size() == 1);
+    switch (kind.is) {
+      case FrameKind::kLost:
+      case FrameKind::kOutside:
+      case FrameKind::kNotThere: continue;
+      case FrameKind::kUnknown:
+        unknown_code += count;
+        cuts = &unknown_code_cuts;
+        continue;
+      case FrameKind::kCut: (*cuts)[std::string(frame.marker_reason)] += count; continue;
+      case FrameKind::kKernel: CountFrame(frame, kind, count, &kernel); continue;
+      case FrameKind::kUser: break;
     }
-    AddStack(stack, sample.count, "", &sums);
+    SampledCode& code = frame.mapping_path.empty() ? by_kind[std::string(frame.type)]
+                                                   : by_executable[std::string(frame.mapping_path)];
+    CountFrame(frame, kind, count, &code);
+    cuts = &code.cuts;
   }
+  AddStack(facts, count, "", &sums);
 }
 
 }  // namespace stackray

@@ -6,9 +6,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/btree_map.h"
-#include "reporter/decoded_batch.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/profile_summary.h"
 
 namespace stackray {
@@ -25,6 +26,7 @@ struct SampledCode {
   static constexpr size_t kMaxUnnamed = 4096;
 };
 
+// Of on-CPU samples.
 struct SampledProcess {
   ProfileSummary sums;       // Of its samples, stacks and frames alone.
   int64_t unknown_code = 0;  // Frames of executable memory that nothing names.
@@ -36,7 +38,10 @@ struct SampledProcess {
 
   int64_t user_frames() const { return sums.user_frames; }
 
-  void Add(const DecodedBatch& batch);
+  void Add(const BatchWalk& batch);
+  // `stack`: numbers of `frames`, leaf first.
+  void AddSample(const std::vector<WalkedFrame>& frames, const std::vector<uint32_t>& stack,
+                 int64_t count);
 };
 
 }  // namespace stackray

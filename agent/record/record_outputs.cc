@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "reporter/batch_file.h"
-#include "reporter/decoded_batch.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/folded.h"
 #include "reporter/formats/html.h"
 #include "reporter/formats/otlp_json.h"
@@ -53,7 +53,7 @@ absl::Status RecordOutputs::Add(std::string_view bytes) {
     if (IsStreamed(result.file.output().format) && result.status.ok())
       result.status = Stream(result, bytes);
   }
-  absl::StatusOr<DecodedBatch> batch = DecodeBatch(bytes);
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
   if (!batch.ok()) return batch.status();
   summary_.Add(*batch);
   if (needs_view_) view_.Add(*batch);
@@ -73,15 +73,20 @@ ProfileSummary RecordOutputs::summary() const {
   return summary;
 }
 
+uint32_t RecordOutputs::SingleType() const {
+  const std::optional<uint32_t> type = type_ ? view_.FindType(TypeOf(*type_).name) : std::nullopt;
+  return type && view_.types()[*type].total > 0 ? *type : view_.DefaultType();
+}
+
 absl::Status RecordOutputs::WriteWhole(Result& result) {
   const auto sink = [&](std::string_view part) { return result.file.Write(part); };
   switch (result.file.output().format) {
-    case OutputFormat::kFolded: return WriteFolded(view_, sink);
+    case OutputFormat::kFolded: return WriteFolded(view_, SingleType(), sink);
     case OutputFormat::kPprof: {
       absl::StatusOr<std::string> pprof = PprofGzip(view_);
       return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
     }
-    case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, title_, sink);
+    case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, SingleType(), title_, sink);
     case OutputFormat::kHtml: {
       const std::string data =
           PageData(view_, {.title = title_, .summary = summary(), .note = note_});

@@ -1,5 +1,5 @@
 // Sealed batches in, result files out: streamed formats as the batches come, the others at the end, all
-// from the same decoded bytes.
+// from the same bytes.
 //
 // Memory:  one ProfileView when any format needs it (ViewOptions::max_bytes).
 // Threads: one.
@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "agent/record/output_file.h"
 #include "agent/settings/settings.h"
+#include "profile/sample_types.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
 
@@ -38,6 +39,9 @@ class RecordOutputs {
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
+  // Of the formats that hold a single type. Without it, and where there are no samples of it: on-CPU samples, or what
+  // there is of others.
+  void SetType(SampleOrigin type) { type_ = type; }
   // Said by the page in the place of samples, where there is none.
   void SetNote(std::string note) { note_ = std::move(note); }
   ProfileSummary summary() const;
@@ -56,6 +60,9 @@ class RecordOutputs {
   void Complete(Result& result);
 
   std::vector<Result> results_;
+  uint32_t SingleType() const;  // Its number in view_.
+
+  std::optional<SampleOrigin> type_;
   std::string title_, note_;
   bool needs_view_ = false;
   ProfileView view_;

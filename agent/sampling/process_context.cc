@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "reporter/formats/wire_fields.h"
+#include "reporter/wire/reader.h"
 #include "reporter/valid_text.h"
 
 namespace stackray {

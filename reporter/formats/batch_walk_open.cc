@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <limits>
 
-#include "profile/sample_types.h"
 #include "reporter/formats/batch_walk.h"
-#include "reporter/formats/wire_fields.h"
+#include "reporter/wire/reader.h"
 
 namespace stackray {
+namespace {
+
+constexpr size_t kMostTypes = 64;  // Of further ones it is not asked whether they have times.
+
+}  // namespace
 
 absl::StatusOr<BatchWalk> BatchWalk::Open(std::string_view bytes) {
   BatchWalk walk(bytes);
@@ -52,7 +56,8 @@ bool BatchWalk::Inside(TableNumber table, uint64_t index) const {
 }
 
 bool BatchWalk::CheckTables() const {
-  for (const TableNumber table : {kMappings, kLocations, kFunctions, kAttributes, kStacks}) {
+  for (const TableNumber table :
+       {kMappings, kLocations, kFunctions, kLinks, kAttributes, kStacks}) {
     for (size_t i = 0; i < tables_[table].size(); ++i)
       if (!CheckEntry(table, At(table, i))) return false;
   }
@@ -110,18 +115,18 @@ bool BatchWalk::EachProfile(std::string_view resource_profiles,
 }
 
 bool BatchWalk::CheckProfile(std::string_view profile) {
-  int64_t start = 0, duration = 0, period = 0;
-  uint64_t period_type = 0;
+  int64_t start = 0, duration = 0;
+  TypeTimes type;
   const bool good = EachField(profile, [&](const WireField& field) {
     if (field.number == 3) start = ClampToSigned(field.value);
     if (IsNumber(field, 4)) duration = ClampToSigned(field.value);
-    if (IsNumber(field, 6)) period = static_cast<int64_t>(field.value);
-    if (IsBytes(field, 2)) return CheckSample(field.bytes);
+    if (IsBytes(field, 2)) return CheckSample(field.bytes, &type.timed);
     if (field.number == 11)
       return EachNumber(field, [&](uint64_t index) { return Inside(kAttributes, index); });
     if (!IsBytes(field, 1) && !IsBytes(field, 5)) return true;
     return EachField(field.bytes, [&](const WireField& part) {
-      if (IsNumber(part, 1) && field.number == 5) period_type = part.value;
+      if (field.number == 1 && IsNumber(part, 1)) type.type = part.value;
+      if (field.number == 1 && IsNumber(part, 2)) type.unit = part.value;
       return part.type != WireType::kVarint || Inside(kStrings, part.value);
     });
   });
@@ -130,20 +135,30 @@ bool BatchWalk::CheckProfile(std::string_view profile) {
   start_unix_ns_ = has_time_ ? std::min(start_unix_ns_, start) : start;
   end_unix_ns_ = has_time_ ? std::max(end_unix_ns_, end) : end;
   has_time_ = true;
-  if (period_ns_ == 0 && At(kStrings, AsIndex(period_type)) == TypeOf(SampleOrigin::kCpuClock).period_type)
-    period_ns_ = static_cast<double>(period);
+  const auto same = std::ranges::find_if(types_, [&](const TypeTimes& known) {
+    return known.type == type.type && known.unit == type.unit;
+  });
+  if (same != types_.end())
+    same->timed |= type.timed;
+  else if (types_.size() < kMostTypes)
+    types_.push_back(type);
   return true;
 }
 
-bool BatchWalk::CheckSample(std::string_view sample) {
+bool BatchWalk::CheckSample(std::string_view sample, bool* timed) {
+  ++samples_;
   return EachField(sample, [&](const WireField& field) {
     if (IsNumber(field, 1)) return Inside(kStacks, field.value);
     if (IsNumber(field, 3)) return Inside(kLinks, field.value);
     if (field.number == 4) return EachNumber(field, [](uint64_t) { return true; });
-    if (field.number == 5) return EachFixed64(field, [&](uint64_t) { return timed_ = true; });
+    if (field.number == 5) return EachFixed64(field, [&](uint64_t) { return *timed = true; });
     return field.number != 2 ||
            EachNumber(field, [&](uint64_t index) { return Inside(kAttributes, index); });
   });
+}
+
+bool BatchWalk::timed() const {
+  return std::ranges::all_of(types_, [](const TypeTimes& type) { return type.timed; });
 }
 
 }  // namespace stackray

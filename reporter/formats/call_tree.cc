@@ -1,8 +1,17 @@
 #include "reporter/formats/call_tree.h"
 
+#include <vector>
+
 namespace stackray {
 
-CallTree::CallTree(const ProfileView& view) : view_(view), rows_(view.Rows()) {
+std::vector<ViewRow> CallTree::RowsOf(const ProfileView& view, uint32_t type) {
+  std::vector<ViewRow> rows = view.Rows();
+  std::erase_if(rows, [&](const ViewRow& row) { return view.threads()[row.thread].type != type; });
+  return rows;
+}
+
+CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows)
+    : view_(view), rows_(std::move(rows)) {
   const std::vector<ViewNode>& view_nodes = view.nodes();
   std::vector<bool> used(view_nodes.size());
   for (const ViewRow& row : rows_) used[row.node] = true;
@@ -12,11 +21,26 @@ CallTree::CallTree(const ProfileView& view) : view_(view), rows_(view.Rows()) {
   std::vector<uint32_t> node_of(view_nodes.size());
   for (size_t i = 1; i < view_nodes.size(); ++i) {
     if (!used[i]) continue;
-    node_of[i] =
-        AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].location]);
+    node_of[i] = AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].frame]);
   }
   for (ViewRow& row : rows_) row.node = node_of[row.node];
+  DropLabels();
   SortAndMerge(&rows_);
+}
+
+// Threads that differ in labels alone become the first of them.
+void CallTree::DropLabels() {
+  const std::vector<ViewThread>& threads = view_.threads();
+  InternTable<ViewThread> plain;
+  std::vector<uint32_t> first_of, plain_of(threads.size());
+  for (uint32_t id = 0; id < threads.size(); ++id) {
+    ViewThread thread = threads[id];
+    thread.labels = 0;
+    const uint32_t number = plain.Intern(thread, true);
+    if (number >= first_of.size()) first_of.resize(number + 1, id);
+    plain_of[id] = first_of[number];
+  }
+  for (ViewRow& row : rows_) row.thread = plain_of[row.thread];
 }
 
 uint32_t CallTree::AddLocation(uint32_t parent, const ViewLocation& location) {

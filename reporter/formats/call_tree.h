@@ -29,31 +29,26 @@ struct CallFrame {
   }
 };
 
-struct CallNode {  // Node 0 is the root, its frame means nothing. A parent's index is the smaller
-                   // one.
-  uint32_t parent = 0, frame = kNoId;
-  friend bool operator==(const CallNode&, const CallNode&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const CallNode& n) {
-    return H::combine(std::move(h), n.parent, n.frame);
-  }
-};
-
 class CallTree {
  public:
-  // `view` must outlive this, unchanged.
-  explicit CallTree(const ProfileView& view);
+  // Of all types together, as rows; each row is of its thread's type. `view` must outlive this, unchanged.
+  explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows()) {}
+  // Of one type.
+  CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type)) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
-  const std::vector<CallNode>& nodes() const { return nodes_.items(); }
+  const std::vector<ViewNode>& nodes() const { return nodes_.items(); }
   // Valid UTF-8; lives as long as this and the view.
   std::string_view Text(uint32_t id) const;
-  // The view's rows with this tree's nodes, by (thread, bucket, node).
+  // The view's rows with this tree's nodes and without labels, by (thread, bucket, node).
   const std::vector<ViewRow>& rows() const { return rows_; }
 
  private:
   static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
 
+  CallTree(const ProfileView& view, std::vector<ViewRow> rows);
+  static std::vector<ViewRow> RowsOf(const ProfileView& view, uint32_t type);
+  void DropLabels();
   uint32_t AddLocation(uint32_t parent, const ViewLocation& location);
   uint32_t AddLine(uint32_t parent, const ViewLocation& location, const ViewLine* line);
   uint32_t OwnText(std::string_view text);
@@ -62,7 +57,7 @@ class CallTree {
   const ProfileView& view_;
   StringTable texts_;
   InternTable<CallFrame> frames_;
-  InternTable<CallNode> nodes_;
+  InternTable<ViewNode> nodes_;
   std::vector<ViewRow> rows_;
 };
 

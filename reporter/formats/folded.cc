@@ -19,8 +19,8 @@ std::string FrameLabel(const CallTree& tree, const CallFrame& frame) {
 // A tree of labels whose first level is the processes.
 class FoldedTree {
  public:
-  explicit FoldedTree(const ProfileView& view) {
-    const CallTree tree(view);
+  FoldedTree(const ProfileView& view, uint32_t type) {
+    const CallTree tree(view, type);
     std::vector<uint32_t> label_of;
     for (const CallFrame& frame : tree.frames()) {
       label_of.push_back(labels_.Intern(FrameLabel(tree, frame), true));
@@ -35,6 +35,8 @@ class FoldedTree {
       counts_.resize(nodes_.items().size());
       counts_[leaf] = SaturatingAdd(counts_[leaf], row.count);
     }
+    if (view.types()[type].unit == "nanoseconds")
+      for (int64_t& count : counts_) count = count / 1000 + (count % 1000 >= 500 ? 1 : 0);
     SortByParent();
   }
 
@@ -102,7 +104,7 @@ class FoldedTree {
   }
 
   StringTable labels_;
-  InternTable<CallNode> nodes_;  // CallNode::frame is a label.
+  InternTable<ViewNode> nodes_;  // ViewNode::frame is a label.
   std::vector<int64_t> counts_;
   std::vector<uint32_t> by_parent_;    // Nodes, sorted by their parents …
   std::vector<uint32_t> first_child_;  // … and where each parent's begin.
@@ -135,13 +137,15 @@ absl::Status FoldedTree::Write(TextSink sink) const {
 
 }  // namespace
 
-absl::Status WriteFolded(const ProfileView& view, TextSink sink) {
-  return FoldedTree(view).Write(sink);
+absl::Status WriteFolded(const ProfileView& view, uint32_t type, TextSink sink) {
+  return FoldedTree(view, type).Write(sink);
 }
 
-std::string FoldedText(const ProfileView& view) {
+std::string FoldedText(const ProfileView& view) { return FoldedText(view, view.DefaultType()); }
+
+std::string FoldedText(const ProfileView& view, uint32_t type) {
   std::string text;
-  WriteFolded(view, [&text](std::string_view part) {
+  WriteFolded(view, type, [&text](std::string_view part) {
     text += part;
     return absl::OkStatus();
   }).IgnoreError();

@@ -1,4 +1,5 @@
-// Folded stacks: one line a stack, `process;frame;…;frame COUNT`, root first (design.md §10).
+// Folded stacks: one line a stack, `process;frame;…;frame COUNT`, root first. COUNT is in the unit of the type that is
+// written, but nanoseconds are written as whole microseconds, which is what flame graph scripts expect of waiting time.
 //
 // Kernel frames end in `_[k]`, inlined ones in `_[i]`; a frame without a name is
 // `[FILE+0xADDRESS]`. Lines are sorted as bytes (`LC_ALL=C sort`), each stack stands once, the last
@@ -14,11 +15,12 @@
 
 namespace stackray {
 
-// Errors: the sink's. Memory: the tree, not the lines, which may be much longer together.
-absl::Status WriteFolded(const ProfileView& view, TextSink sink);
+// `type`: its number in the view. Errors: the sink's. Memory: the tree, not the lines, which may be much longer together.
+absl::Status WriteFolded(const ProfileView& view, uint32_t type, TextSink sink);
 
-// The same in one string.
+// All of it in one string; of the default type where none is given.
 std::string FoldedText(const ProfileView& view);
+std::string FoldedText(const ProfileView& view, uint32_t type);
 
 }  // namespace stackray
 

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "reporter/formats/otlp_json_schema.h"
 #include "reporter/formats/text.h"
-#include "reporter/formats/wire.h"
+#include "reporter/wire/reader.h"
 
 namespace stackray {
 namespace {

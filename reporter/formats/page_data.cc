@@ -40,16 +40,36 @@ class PageStrings {
 // Where a document comes from; all of it outlives the writing.
 struct PageSource {
   const std::vector<CallFrame>& frames;  // Element 0 is empty.
-  const std::vector<CallNode>& nodes;
+  const std::vector<ViewNode>& nodes;
   absl::FunctionRef<ViewRow(size_t)> row;  // By (thread, bucket, node).
   size_t rows = 0;
-  const std::vector<ViewThread>& threads;
-  const std::vector<ViewProcess>& processes;
+  const SampleSums& sums;
   absl::FunctionRef<std::string_view(uint32_t)> text;
-  std::string_view host;
-  double period_ns = 0;
-  int64_t start_ms = 0, end_unix_ns = 0, bucket_ms = 0;
+  int64_t start_ms = 0, bucket_ms = 0;
 };
+
+// One type's part of the document: which rows are its own. While there is one type, all are, and nothing is kept.
+struct PageSection {
+  uint32_t type = 0;
+  size_t rows = 0;
+  std::vector<uint32_t> numbers;  // Empty: each row.
+};
+
+std::vector<PageSection> SectionsOf(const PageSource& source) {
+  std::vector<PageSection> sections;
+  for (const uint32_t type : source.sums.UsedTypes()) sections.push_back({.type = type});
+  if (sections.empty()) sections.emplace_back();
+  sections[0].rows = source.rows;
+  if (sections.size() == 1) return sections;
+  std::vector<PageSection*> of_type(source.sums.types().size(), nullptr);
+  for (PageSection& section : sections) of_type[section.type] = &section;
+  for (size_t i = 0; i < source.rows; ++i) {
+    PageSection* const section = of_type[source.sums.threads()[source.row(i).thread].type];
+    if (section != nullptr) section->numbers.push_back(static_cast<uint32_t>(i));
+  }
+  for (PageSection& section : sections) section.rows = section.numbers.size();
+  return sections;
+}
 
 // Numbers for things of the view that are really used, in order of first use.
 class Renumbering {
@@ -69,7 +89,12 @@ class Renumbering {
 class PageWriter {
  public:
   PageWriter(const PageSource& source, const PageOptions& options, TextSink sink)
-      : source_(source), options_(options), buffer_(sink), out_(*buffer_.text()) {}
+      : source_(source),
+        sums_(source.sums),
+        options_(options),
+        sections_(SectionsOf(source)),
+        buffer_(sink),
+        out_(*buffer_.text()) {}
 
   absl::Status Write() {
     Number();
@@ -77,10 +102,11 @@ class PageWriter {
     Strings();
     Frames();
     Nodes();
-    Samples();
+    Samples(sections_[0]);
     Threads();
     Processes();
     if (options_.summary.has_value()) Summary(*options_.summary);
+    OtherTypes();
     if (!options_.note.empty()) {
       out_ += ",\"note\":";
       AppendJsonString(options_.note, &out_);
@@ -98,29 +124,55 @@ class PageWriter {
       strings_.Index(TypeText(frame));
       strings_.Index(source_.text(frame.file));
     }
-    for (size_t i = 0; i < source_.rows; ++i) threads_.Index(source_.row(i).thread);
+    for (const PageSection& section : sections_)
+      for (size_t i = 0; i < section.rows; ++i) ThreadIndex(RowOf(section, i).thread);
     for (const uint32_t id : threads_.ids()) {
-      processes_.Index(source_.threads[id].process);
-      strings_.Index(source_.text(source_.threads[id].name));
+      processes_.Index(sums_.threads()[id].process);
+      strings_.Index(source_.text(sums_.threads()[id].name));
     }
     for (const uint32_t id : processes_.ids()) {
-      const ViewProcess& process = source_.processes[id];
+      const ViewProcess& process = sums_.processes()[id];
       for (const uint32_t text : {process.command, process.executable, process.container})
         strings_.Index(source_.text(text));
     }
   }
 
+  ViewRow RowOf(const PageSection& section, size_t i) const {
+    return source_.row(section.numbers.empty() ? i : section.numbers[i]);
+  }
+
+  // A thread is one whatever types its rows are of: the first one's number.
+  int64_t ThreadIndex(uint32_t id) {
+    if (sections_.size() == 1) return threads_.Index(id);
+    ViewThread thread = sums_.threads()[id];
+    thread.type = thread.labels = 0;
+    const uint32_t number = plain_threads_.Intern(thread, true);
+    return threads_.Index(first_threads_.try_emplace(number, id).first->second);
+  }
+
   void Head() {
     // The last bucket may end after the profile does; it ends the profile where it must.
-    const int64_t end = source_.end_unix_ns / 1'000'000 + (source_.end_unix_ns % 1'000'000 != 0);
-    const double hz = source_.period_ns > 0 ? 1e9 / source_.period_ns : 0;
+    const int64_t end_ns = sums_.end_unix_ns();
+    const int64_t end = end_ns / 1'000'000 + (end_ns % 1'000'000 != 0);
+    const double hz = sums_.period_ns() > 0 ? 1e9 / sums_.period_ns() : 0;
     out_ += "{\"format\":\"stackray-page/1\",\"title\":";
     AppendJsonString(options_.title, &out_);
     out_ += ",\"host\":";
-    AppendJsonString(source_.host, &out_);
+    AppendJsonString(sums_.host_name(), &out_);
     fmt::format_to(std::back_inserter(out_),
                    ",\"frequency_hz\":{:.6g},\"start_ms\":{},\"end_ms\":{},\"bucket_ms\":{},", hz,
                    source_.start_ms, std::max(end, source_.start_ms), source_.bucket_ms);
+    if (sections_[0].type == SampleSums::kCpuType) return;
+    TypeName(sums_.types()[sections_[0].type]);
+    out_ += ',';
+  }
+
+  // "type":"off_cpu","unit":"nanoseconds"
+  void TypeName(const TypeSums& type) {
+    out_ += "\"type\":";
+    AppendJsonString(type.type, &out_);
+    out_ += ",\"unit\":";
+    AppendJsonString(type.unit, &out_);
   }
 
   void Strings() {
@@ -158,30 +210,51 @@ class PageWriter {
   void Nodes() {
     bool root = true;
     Open("nodes");
-    Column("parent", source_.nodes, 0, [&](const CallNode& node) {
+    Column("parent", source_.nodes, 0, [&](const ViewNode& node) {
       return std::exchange(root, false) ? int64_t{-1} : int64_t{node.parent};
     });
     root = true;
-    Column("frame", source_.nodes, 0, [&](const CallNode& node) {
+    Column("frame", source_.nodes, 0, [&](const ViewNode& node) {
       return std::exchange(root, false) ? int64_t{-1} : int64_t{node.frame} - 1;
     });
     out_ += '}';
   }
 
-  void Samples() {
+  void Samples(const PageSection& section) {
     const auto column = [&](std::string_view name, auto number) {
-      Numbers(name, 0, source_.rows, [&](size_t i) { return number(source_.row(i)); });
+      Numbers(name, 0, section.rows, [&](size_t i) { return number(RowOf(section, i)); });
     };
     Open("samples");
     column("node", [](const ViewRow& row) { return int64_t{row.node}; });
-    column("thread", [&](const ViewRow& row) { return threads_.Index(row.thread); });
+    column("thread", [&](const ViewRow& row) { return ThreadIndex(row.thread); });
     column("bucket", [](const ViewRow& row) { return row.bucket; });
     column("count", [](const ViewRow& row) { return Safe(row.count); });
     out_ += '}';
   }
 
+  void OtherTypes() {
+    if (sections_.size() == 1) return;
+    out_ += ",\"other_types\":[";
+    for (size_t i = 1; i < sections_.size(); ++i) {
+      const TypeSums& type = sums_.types()[sections_[i].type];
+      out_ += i == 1 ? "{" : ",{";
+      TypeName(type);
+      Samples(sections_[i]);
+      if (const ProfileSummary* const summary = SummaryOf(type)) Summary(*summary);
+      out_ += '}';
+    }
+    out_ += ']';
+  }
+
+  const ProfileSummary* SummaryOf(const TypeSums& type) const {
+    if (!options_.summary) return nullptr;
+    for (const ProfileSummary& other : options_.summary->others)
+      if (other.type == type.type && other.unit == type.unit) return &other;
+    return nullptr;
+  }
+
   void Threads() {
-    const auto thread = [&](uint32_t id) -> const ViewThread& { return source_.threads[id]; };
+    const auto thread = [&](uint32_t id) -> const ViewThread& { return sums_.threads()[id]; };
     const std::vector<uint32_t>& ids = threads_.ids();
     Open("threads");
     Column("process", ids, 0, [&](uint32_t id) { return processes_.Index(thread(id).process); });
@@ -195,11 +268,11 @@ class PageWriter {
     const std::vector<uint32_t>& ids = processes_.ids();
     const auto column = [&](std::string_view name, uint32_t ViewProcess::*text) {
       Column(name, ids, 0, [&, text](uint32_t id) {
-        return strings_.Index(source_.text(source_.processes[id].*text));
+        return strings_.Index(source_.text(sums_.processes()[id].*text));
       });
     };
     Open("processes");
-    Column("pid", ids, 0, [&](uint32_t id) { return SafeId(source_.processes[id].pid); });
+    Column("pid", ids, 0, [&](uint32_t id) { return SafeId(sums_.processes()[id].pid); });
     column("command", &ViewProcess::command);
     column("executable", &ViewProcess::executable);
     column("container", &ViewProcess::container);
@@ -231,6 +304,7 @@ class PageWriter {
               ",\"user_stacks\":", Safe(s.user_stacks),
               ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
               ",\"lost\":", Safe(s.lost));
+    if (s.type != "samples") AppendAll(&out_, ",\"value\":", Safe(s.value));
     if (const std::string sentence = UnnamedSentence(s); !sentence.empty()) {
       out_ += ",\"unnamed\":";
       AppendJsonString(sentence, &out_);
@@ -239,13 +313,18 @@ class PageWriter {
   }
 
   const PageSource& source_;
+  const SampleSums& sums_;
   const PageOptions& options_;
+  const std::vector<PageSection> sections_;  // At least one.
   SinkBuffer buffer_;
   std::string& out_;  // Of buffer_.
   absl::Status status_;
   PageStrings strings_;
   StringTable inline_types_;
   Renumbering threads_, processes_;
+  InternTable<ViewThread> plain_threads_;  // Without type, where there are several …
+  absl::flat_hash_map<uint32_t, uint32_t>
+      first_threads_;  // … and which of the source's is the first of them.
 };
 
 }  // namespace
@@ -258,13 +337,9 @@ std::string PageData(const ProfileView& view, const PageOptions& options) {
                           .nodes = tree.nodes(),
                           .row = row,
                           .rows = tree.rows().size(),
-                          .threads = view.threads(),
-                          .processes = view.processes(),
+                          .sums = view,
                           .text = text,
-                          .host = view.host_name(),
-                          .period_ns = view.period_ns(),
                           .start_ms = view.bucket_start_ms(),
-                          .end_unix_ns = view.end_unix_ns(),
                           .bucket_ms = view.bucket_ms()};
   std::string out;
   const absl::Status status = PageWriter(source, options, [&](std::string_view part) {
@@ -282,13 +357,9 @@ absl::Status WritePageData(const PageProfile& profile, const PageOptions& option
                           .nodes = profile.nodes(),
                           .row = row,
                           .rows = profile.rows().size(),
-                          .threads = profile.threads(),
-                          .processes = profile.processes(),
+                          .sums = profile,
                           .text = text,
-                          .host = profile.host_name(),
-                          .period_ns = profile.period_ns(),
                           .start_ms = profile.bucket_start_ms(),
-                          .end_unix_ns = profile.end_unix_ns(),
                           .bucket_ms = profile.bucket_ms()};
   return PageWriter(source, options, sink).Write();
 }

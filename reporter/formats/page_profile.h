@@ -5,7 +5,7 @@
 //   profile.Finish();
 //   WritePageData(profile, page_options, sink);
 //
-// Differs from ProfileView in that it keeps no addresses and lines, so that code that reads the same
+// Differs from ProfileView in that it keeps no addresses, lines and labels, so that code that reads the same
 // is the same, and in what it does when it is full: it gives up time resolution, then the threads and
 // the stacks with the fewest samples. Those stacks end early, in a frame `[cut: rarer stacks]` below
 // the last frame that is kept; such threads become one of pid 0 and no name with their command. No
@@ -21,6 +21,7 @@
 #define STACKRAY_REPORTER_FORMATS_PAGE_PROFILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,9 +30,8 @@
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/intern.h"
 #include "reporter/formats/page_rows.h"
-#include "reporter/formats/period_weight.h"
 #include "reporter/formats/profile_summary.h"
-#include "reporter/formats/profile_view.h"
+#include "reporter/formats/sample_sums.h"
 
 namespace stackray {
 
@@ -43,71 +43,54 @@ struct PageProfileOptions {
   int64_t from_unix_ns = 0, to_unix_ns = INT64_MAX;
 };
 
-struct PageTables {
-  StringTable strings;
-  InternTable<CallFrame> frames;
-  InternTable<CallNode> nodes;
-  InternTable<ViewProcess> processes;
-  InternTable<ViewThread> threads;
-  size_t bytes() const {
-    return strings.bytes() + frames.bytes() + nodes.bytes() + processes.bytes() + threads.bytes();
-  }
-};
-
-class PageProfile {
+class PageProfile : public SampleSums {
  public:
   static constexpr std::string_view kCutName = "[cut: rarer stacks]", kCutType = "cut";
   static constexpr size_t kLongestText = 8192;
 
   explicit PageProfile(PageProfileOptions options = {});
+  ~PageProfile() override;
 
-  void Add(const BatchWalk& batch);
-
-  // Element 0 is the empty one in each; in nodes() it is the root. A parent's index is smaller.
-  const std::vector<CallFrame>& frames() const { return tables_.frames.items(); }
-  const std::vector<CallNode>& nodes() const { return tables_.nodes.items(); }
-  const std::vector<ViewProcess>& processes() const { return tables_.processes.items(); }
-  const std::vector<ViewThread>& threads() const { return tables_.threads.items(); }
-  std::string_view Text(uint32_t string_id) const { return tables_.strings[string_id]; }
+  // Element 0 is the empty one.
+  const std::vector<CallFrame>& frames() const { return frames_.items(); }
   // By (thread, bucket, node) and each once only after Finish().
   const PageRows& rows() const { return rows_; }
   void Finish() { rows_.Merge(); }  // After the last Add().
 
-  int64_t end_unix_ns() const { return end_unix_ns_; }
   int64_t bucket_start_ms() const { return rows_.start_ms(); }
   int64_t bucket_ms() const { return rows_.width_ms(); }
   int64_t bucket_count() const { return rows_.bucket_count(); }
-  // The shortest of the batches, in which all counts of rows() are; 0: none. The summary's are plain samples.
-  double period_ns() const { return weight_.period_ns(); }
-  std::string_view host_name() const { return Text(host_name_); }
-  const ProfileSummary& summary() const { return summary_; }  // `processes` is not counted.
-  int shrinks() const { return shrinks_; }                    // How often it was full.
-  size_t bytes() const { return tables_.bytes() + rows_.bytes(); }
+  // Of the default type, with the others' in it; `processes` is not counted. On-CPU samples are plain ones here, not
+  // scaled to one period.
+  ProfileSummary summary() const;
+  int shrinks() const { return shrinks_; }  // How often it was full.
+  size_t bytes() const { return tables_.bytes() + frames_.bytes() + rows_.bytes(); }
 
  private:
   struct BatchIds;  // What numbers of one batch mean here.
 
-  void AddTimes(const BatchWalk& batch);
-  void AddSample(const BatchWalk& batch, const WalkedSample& sample, BatchIds* ids);
-  bool Wanted(int64_t time_ns) const {
-    return time_ns >= options_.from_unix_ns && time_ns < options_.to_unix_ns;
-  }
-  uint32_t Node(const BatchWalk& batch, uint32_t stack, BatchIds* ids);
-  void ReadLocation(const BatchWalk& batch, uint32_t location, BatchIds* ids);
-  uint32_t Thread(const WalkedSample& sample, BatchIds* ids);
+  void BeginBatch(const BatchWalk& batch) override;
+  void EndBatch() override;
+  uint32_t NodeOf(const BatchWalk& batch, uint32_t stack, bool may_add) override;
+  void Cover(int64_t first_ms, int64_t last_ms) override { rows_.Cover(first_ms, last_ms); }
+  void Widen(int64_t at_least_ms) override { rows_.Widen(at_least_ms); }
+  int64_t width_ms() const override { return rows_.width_ms(); }
+  void Scale(uint32_t type, int64_t factor) override;
+  bool AddRow(uint32_t node, uint32_t thread, int64_t time_ms, int64_t value,
+              bool may_add) override;
+  void TypeIsNew() override { summaries_.emplace_back(); }
+  void SampleIsDone(const Added& added) override;
+  void ReadLocation(const BatchWalk& batch, uint32_t location);
   uint32_t Intern(std::string_view text);
   void Shrink();
   // Keeps one of `share` nodes and some threads, those with the most samples (page_reduction.cc).
   void Reduce(size_t share);
 
   const PageProfileOptions options_;
-  PageTables tables_;
+  InternTable<CallFrame> frames_;
   PageRows rows_;
-  ProfileSummary summary_;
-  uint32_t host_name_ = 0;
-  bool empty_ = true;
-  int64_t end_unix_ns_ = 0;
-  PeriodWeight weight_;
+  std::vector<ProfileSummary> summaries_;  // By type.
+  std::unique_ptr<BatchIds> ids_;          // While a batch is added.
   int shrinks_ = 0;
 };
 

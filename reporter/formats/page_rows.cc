@@ -53,10 +53,9 @@ void PageRows::Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t coun
                    static_cast<uint64_t>(std::min(count, kMostCount))});
 }
 
-void PageRows::Scale(int64_t factor) {
-  for (Row& row : rows_)
-    row.count = static_cast<uint64_t>(
-        std::min(SaturatingMultiply(static_cast<int64_t>(row.count), factor), kMostCount));
+uint64_t PageRows::Scaled(uint64_t count, int64_t factor) {
+  return static_cast<uint64_t>(
+      std::min(SaturatingMultiply(static_cast<int64_t>(count), factor), kMostCount));
 }
 
 void PageRows::Renumber(const std::vector<uint32_t>& node_of,

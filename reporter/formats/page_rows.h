@@ -33,8 +33,12 @@ class PageRows {
   }
   // The time must have been covered; a count below one adds nothing.
   void Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t count);
-  // Every count `factor` times.
-  void Scale(int64_t factor);
+  // Every count of a thread that `is_meant` says yes to `factor` times.
+  template <typename F>
+  void Scale(int64_t factor, F&& is_meant) {
+    for (Row& row : rows_)
+      if (is_meant(row.thread)) row.count = Scaled(row.count, factor);
+  }
   // Other numbers for nodes and threads: node_of[n] instead of n.
   void Renumber(const std::vector<uint32_t>& node_of, const std::vector<uint32_t>& thread_of);
   // Sorts by (thread, bucket, node), one row for each.
@@ -56,6 +60,7 @@ class PageRows {
     uint32_t node, thread;
     uint64_t bucket : 12, count : 52;  // Bucket: from first_ on.
   };
+  static uint64_t Scaled(uint64_t count, int64_t factor);
   void Double(int times);
 
   int64_t width_ms_;

@@ -11,37 +11,37 @@
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/text.h"
-#include "reporter/formats/wire.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray {
 namespace {
 
 namespace profile_fields {
-constexpr uint32_t kSampleType = 1, kSample = 2, kMapping = 3, kLocation = 4, kFunction = 5,
-                   kStringTable = 6, kTimeNanos = 9, kDurationNanos = 10, kPeriodType = 11,
-                   kPeriod = 12;
+constexpr int kSampleType = 1, kSample = 2, kMapping = 3, kLocation = 4, kFunction = 5,
+              kStringTable = 6, kTimeNanos = 9, kDurationNanos = 10, kPeriodType = 11, kPeriod = 12,
+              kDefaultSampleType = 14;
 }
 namespace value_type_fields {
-constexpr uint32_t kType = 1, kUnit = 2;
+constexpr int kType = 1, kUnit = 2;
 }
 namespace sample_fields {
-constexpr uint32_t kLocationIds = 1, kValues = 2, kLabel = 3;
+constexpr int kLocationIds = 1, kValues = 2, kLabel = 3;
 }
 namespace label_fields {
-constexpr uint32_t kKey = 1, kText = 2, kNumber = 3;
+constexpr int kKey = 1, kText = 2, kNumber = 3;
 }
 namespace mapping_fields {
-constexpr uint32_t kId = 1, kStart = 2, kLimit = 3, kOffset = 4, kFile = 5, kBuildId = 6,
-                   kHasFunctions = 7, kHasFilenames = 8, kHasLineNumbers = 9, kHasInlineFrames = 10;
+constexpr int kId = 1, kStart = 2, kLimit = 3, kOffset = 4, kFile = 5, kBuildId = 6,
+              kHasFunctions = 7, kHasFilenames = 8, kHasLineNumbers = 9, kHasInlineFrames = 10;
 }
 namespace location_fields {
-constexpr uint32_t kId = 1, kMappingId = 2, kAddress = 3, kLine = 4;
+constexpr int kId = 1, kMappingId = 2, kAddress = 3, kLine = 4;
 }
 namespace line_fields {
-constexpr uint32_t kFunctionId = 1, kLine = 2;
+constexpr int kFunctionId = 1, kLine = 2;
 }
 namespace function_fields {
-constexpr uint32_t kId = 1, kName = 2, kSystemName = 3, kFile = 4;
+constexpr int kId = 1, kName = 2, kSystemName = 3, kFile = 4;
 }
 
 struct Function {
@@ -92,28 +92,39 @@ class Programs {
 class PprofWriter {
  public:
   explicit PprofWriter(const ProfileView& view)
-      : view_(view), rows_(view.TotalRows()), programs_(view, rows_) {
+      : view_(view), types_(view.UsedTypes()), rows_(view.TotalRows()), programs_(view, rows_) {
+    if (types_.empty()) types_.push_back(ProfileView::kCpuType);
     if (view.period_ns() >= 1) period_ns_ = std::llround(std::min(view.period_ns(), 1e15));
   }
 
   std::string Write() {
-    AddValueType(profile_fields::kSampleType, "samples", "count");
-    if (period_ns_ > 0) AddValueType(profile_fields::kSampleType, "cpu", "nanoseconds");
+    for (const uint32_t type : types_) {
+      const TypeSums& sums = view_.types()[type];
+      AddValueType(profile_fields::kSampleType, sums.type, sums.unit);
+      if (HasTime(type)) AddValueType(profile_fields::kSampleType, "cpu", "nanoseconds");
+    }
     for (const ViewRow& row : rows_) AddSample(row);
     AddMappings();
     for (const uint32_t id : locations_) AddLocation(id);
     for (uint32_t id = 1; id < functions_.items().size(); ++id) AddFunction(id);
-    out_.AddNumber(profile_fields::kTimeNanos, static_cast<uint64_t>(view_.start_unix_ns()));
-    out_.AddNumber(profile_fields::kDurationNanos,
-                   static_cast<uint64_t>(view_.end_unix_ns() - view_.start_unix_ns()));
+    wire::AppendNumber(profile_fields::kTimeNanos, static_cast<uint64_t>(view_.start_unix_ns()),
+                       &out_);
+    wire::AppendNumber(profile_fields::kDurationNanos,
+                       static_cast<uint64_t>(view_.end_unix_ns() - view_.start_unix_ns()), &out_);
     if (period_ns_ > 0) {
       AddValueType(profile_fields::kPeriodType, "cpu", "nanoseconds");
-      out_.AddNumber(profile_fields::kPeriod, static_cast<uint64_t>(period_ns_));
+      wire::AppendNumber(profile_fields::kPeriod, static_cast<uint64_t>(period_ns_), &out_);
     }
+    // Else it would be the last of the types.
+    if (types_.size() > 1)
+      wire::AppendNumber(
+          profile_fields::kDefaultSampleType,
+          Text(HasTime(types_[0]) ? std::string_view("cpu") : view_.types()[types_[0]].type),
+          &out_);
     for (uint32_t id = 0; id < strings_.size(); ++id) {
-      out_.AddBytes(profile_fields::kStringTable, strings_[id]);
+      wire::AppendBytes(profile_fields::kStringTable, strings_[id], &out_);
     }
-    return out_.bytes();
+    return std::move(out_);
   }
 
  private:
@@ -121,46 +132,55 @@ class PprofWriter {
   uint32_t Text(std::string_view text) { return strings_.Intern(PrintableText(text), true); }
 
   void AddValueType(uint32_t field, std::string_view type, std::string_view unit) {
-    WireWriter value_type;
-    value_type.AddNumber(value_type_fields::kType, Text(type));
-    value_type.AddNumber(value_type_fields::kUnit, Text(unit));
-    out_.AddBytes(field, value_type.bytes());
+    std::string value_type;
+    wire::AppendNumber(value_type_fields::kType, Text(type), &value_type);
+    wire::AppendNumber(value_type_fields::kUnit, Text(unit), &value_type);
+    wire::AppendBytes(field, value_type, &out_);
   }
 
   void AddSample(const ViewRow& row) {
-    WireWriter packed;
+    std::string packed;
     for (uint32_t node = row.node; node != ProfileView::kRoot; node = view_.nodes()[node].parent) {
-      packed.AppendVarint(LocationId(view_.nodes()[node].location));
+      wire::AppendVarint(LocationId(view_.nodes()[node].frame), &packed);
     }
-    WireWriter sample;
-    if (!packed.bytes().empty()) sample.AddBytes(sample_fields::kLocationIds, packed.bytes());
-    packed.Clear();
-    packed.AppendVarint(static_cast<uint64_t>(row.count));
-    if (period_ns_ > 0) packed.AppendVarint(static_cast<uint64_t>(Nanoseconds(row.count)));
-    sample.AddBytes(sample_fields::kValues, packed.bytes());
+    std::string sample;
+    if (!packed.empty()) wire::AppendBytes(sample_fields::kLocationIds, packed, &sample);
+    packed.clear();
+    for (const uint32_t type : types_) {
+      const int64_t value = view_.threads()[row.thread].type == type ? row.count : 0;
+      wire::AppendVarint(static_cast<uint64_t>(value), &packed);
+      if (HasTime(type)) wire::AppendVarint(static_cast<uint64_t>(Nanoseconds(value)), &packed);
+    }
+    wire::AppendBytes(sample_fields::kValues, packed, &sample);
     AddLabels(view_.threads()[row.thread], &sample);
-    out_.AddBytes(profile_fields::kSample, sample.bytes());
+    wire::AppendBytes(profile_fields::kSample, sample, &out_);
   }
 
+  // The on-CPU type, where it is known how much time a sample stands for.
+  bool HasTime(uint32_t type) const { return type == ProfileView::kCpuType && period_ns_ > 0; }
   int64_t Nanoseconds(int64_t count) const {
     return count > INT64_MAX / period_ns_ ? INT64_MAX : count * period_ns_;
   }
 
-  void AddLabels(const ViewThread& thread, WireWriter* sample) {
+  void AddLabels(const ViewThread& thread, std::string* sample) {
     const ViewProcess& process = view_.processes()[thread.process];
     AddLabel("process", view_.ProcessName(thread.process), 0, sample);
     if (process.pid != 0) AddLabel("pid", "", process.pid, sample);
     if (thread.tid != 0) AddLabel("tid", "", thread.tid, sample);
     if (thread.name != 0) AddLabel("thread", view_.Text(thread.name), 0, sample);
     if (process.container != 0) AddLabel("container", view_.Text(process.container), 0, sample);
+    for (uint32_t id = thread.labels; id != 0; id = view_.labels()[id].next) {
+      const ViewLabel& label = view_.labels()[id];
+      AddLabel(view_.Text(label.key), view_.Text(label.text), label.number, sample);
+    }
   }
 
-  void AddLabel(std::string_view key, std::string_view text, int64_t number, WireWriter* sample) {
-    WireWriter label;
-    label.AddNumber(label_fields::kKey, Text(key));
-    label.AddNumber(label_fields::kText, Text(text));
-    label.AddNumber(label_fields::kNumber, static_cast<uint64_t>(number));
-    sample->AddBytes(sample_fields::kLabel, label.bytes());
+  void AddLabel(std::string_view key, std::string_view text, int64_t number, std::string* sample) {
+    std::string label;
+    wire::AppendNumber(label_fields::kKey, Text(key), &label);
+    wire::AppendNumber(label_fields::kText, Text(text), &label);
+    wire::AppendNumber(label_fields::kNumber, static_cast<uint64_t>(number), &label);
+    wire::AppendBytes(sample_fields::kLabel, label, sample);
   }
 
   // Numbers of this file: 1 for the first location that is used, and so on.
@@ -204,50 +224,51 @@ class PprofWriter {
 
   // A mapping that no location is in. Marked as if it had all names, so that nobody looks for such a file.
   void AddTitle(std::string_view title) {
-    WireWriter mapping;
-    mapping.AddNumber(mapping_fields::kId, view_.mappings().size());
-    mapping.AddNumber(mapping_fields::kFile, Text(title));
+    std::string mapping;
+    wire::AppendNumber(mapping_fields::kId, view_.mappings().size(), &mapping);
+    wire::AppendNumber(mapping_fields::kFile, Text(title), &mapping);
     for (const uint32_t field : {mapping_fields::kHasFunctions, mapping_fields::kHasFilenames,
                                  mapping_fields::kHasLineNumbers, mapping_fields::kHasInlineFrames})
-      mapping.AddNumber(field, 1);
-    out_.AddBytes(profile_fields::kMapping, mapping.bytes());
+      wire::AppendNumber(field, 1, &mapping);
+    wire::AppendBytes(profile_fields::kMapping, mapping, &out_);
   }
 
   void AddMapping(uint32_t id, const MappingFacts& facts) {
     constexpr uint64_t kPage = 4096;
     const ViewMapping& item = view_.mappings()[id];
-    WireWriter mapping;
-    mapping.AddNumber(mapping_fields::kId, id);
-    mapping.AddNumber(mapping_fields::kStart, facts.lowest & ~(kPage - 1));
-    mapping.AddNumber(mapping_fields::kLimit, facts.highest >= UINT64_MAX - kPage
-                                                  ? UINT64_MAX
-                                                  : (facts.highest | (kPage - 1)) + 1);
-    mapping.AddNumber(mapping_fields::kFile, Text(view_.Text(item.path)));
-    mapping.AddNumber(mapping_fields::kBuildId, Text(view_.Text(item.build_id)));
+    std::string mapping;
+    wire::AppendNumber(mapping_fields::kId, id, &mapping);
+    wire::AppendNumber(mapping_fields::kStart, facts.lowest & ~(kPage - 1), &mapping);
+    wire::AppendNumber(
+        mapping_fields::kLimit,
+        facts.highest >= UINT64_MAX - kPage ? UINT64_MAX : (facts.highest | (kPage - 1)) + 1,
+        &mapping);
+    wire::AppendNumber(mapping_fields::kFile, Text(view_.Text(item.path)), &mapping);
+    wire::AppendNumber(mapping_fields::kBuildId, Text(view_.Text(item.build_id)), &mapping);
     const bool named = facts.all_named;
-    mapping.AddNumber(mapping_fields::kHasFunctions, named);
-    mapping.AddNumber(mapping_fields::kHasFilenames, named && facts.all_filenames);
-    mapping.AddNumber(mapping_fields::kHasLineNumbers, named && facts.all_lines);
-    mapping.AddNumber(mapping_fields::kHasInlineFrames, named && facts.any_inlined);
-    out_.AddBytes(profile_fields::kMapping, mapping.bytes());
+    wire::AppendNumber(mapping_fields::kHasFunctions, named, &mapping);
+    wire::AppendNumber(mapping_fields::kHasFilenames, named && facts.all_filenames, &mapping);
+    wire::AppendNumber(mapping_fields::kHasLineNumbers, named && facts.all_lines, &mapping);
+    wire::AppendNumber(mapping_fields::kHasInlineFrames, named && facts.any_inlined, &mapping);
+    wire::AppendBytes(profile_fields::kMapping, mapping, &out_);
   }
 
   void AddLocation(uint32_t id) {
     const ViewLocation& item = view_.locations()[id];
-    WireWriter location;
-    location.AddNumber(location_fields::kId, location_ids_[id]);
-    location.AddNumber(location_fields::kMappingId, item.mapping);
-    location.AddNumber(location_fields::kAddress, item.address);
+    std::string location;
+    wire::AppendNumber(location_fields::kId, location_ids_[id], &location);
+    wire::AppendNumber(location_fields::kMappingId, item.mapping, &location);
+    wire::AppendNumber(location_fields::kAddress, item.address, &location);
     for (uint32_t line = item.first_line; line != 0; line = view_.lines()[line].next) {
       AddLine(view_.lines()[line], &location);
     }
     // pprof shows a location without name and mapping as nothing at all, and one without a name by its address.
     if (item.first_line == 0 && (item.mapping == 0 || item.function_start))
       AddNamelessLine(item, &location);
-    out_.AddBytes(profile_fields::kLocation, location.bytes());
+    wire::AppendBytes(profile_fields::kLocation, location, &out_);
   }
 
-  void AddLine(const ViewLine& item, WireWriter* location) {
+  void AddLine(const ViewLine& item, std::string* location) {
     const std::string_view system_name = view_.Text(item.system_name);
     const std::string_view function = view_.Text(item.function);
     const std::string_view name = !function.empty() ? function : system_name;
@@ -257,34 +278,36 @@ class PprofWriter {
   }
 
   // The mapping stays one whose functions have to be looked for.
-  void AddNamelessLine(const ViewLocation& item, WireWriter* location) {
+  void AddNamelessLine(const ViewLocation& item, std::string* location) {
     if (!item.function_start) return AddLine({}, location);
     const std::string name = AddressName(view_.Text(view_.mappings()[item.mapping].path),
                                          item.address, item.function_start);
     AddLineOf({Text(name), Text(name), 0}, 0, location);
   }
 
-  void AddLineOf(const Function& function, int64_t number, WireWriter* location) {
-    WireWriter line;
-    line.AddNumber(line_fields::kFunctionId, functions_.Intern(function, true));
-    line.AddNumber(line_fields::kLine, static_cast<uint64_t>(std::max<int64_t>(number, 0)));
-    location->AddBytes(location_fields::kLine, line.bytes());
+  void AddLineOf(const Function& function, int64_t number, std::string* location) {
+    std::string line;
+    wire::AppendNumber(line_fields::kFunctionId, functions_.Intern(function, true), &line);
+    wire::AppendNumber(line_fields::kLine, static_cast<uint64_t>(std::max<int64_t>(number, 0)),
+                       &line);
+    wire::AppendBytes(location_fields::kLine, line, location);
   }
 
   void AddFunction(uint32_t id) {
-    WireWriter function;
-    function.AddNumber(function_fields::kId, id);
-    function.AddNumber(function_fields::kName, functions_[id].name);
-    function.AddNumber(function_fields::kSystemName, functions_[id].system_name);
-    function.AddNumber(function_fields::kFile, functions_[id].file);
-    out_.AddBytes(profile_fields::kFunction, function.bytes());
+    std::string function;
+    wire::AppendNumber(function_fields::kId, id, &function);
+    wire::AppendNumber(function_fields::kName, functions_[id].name, &function);
+    wire::AppendNumber(function_fields::kSystemName, functions_[id].system_name, &function);
+    wire::AppendNumber(function_fields::kFile, functions_[id].file, &function);
+    wire::AppendBytes(profile_fields::kFunction, function, &out_);
   }
 
   const ProfileView& view_;
+  std::vector<uint32_t> types_;  // Those that have samples.
   std::vector<ViewRow> rows_;
   const Programs programs_;
   int64_t period_ns_ = 0;
-  WireWriter out_;
+  std::string out_;
   StringTable strings_;
   std::vector<uint32_t> locations_;  // The view's ids, in order of first use.
   absl::flat_hash_map<uint32_t, uint64_t> location_ids_;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <string_view>
+#include <utility>
 
-#include "reporter/formats/resource_keys.h"
+#include "profile/sample_types.h"
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
 
@@ -27,6 +28,10 @@ std::string Grouped(int64_t number) {
 }
 
 }  // namespace
+
+FrameKind::FrameKind(const WalkedFrame& frame)
+    : FrameKind(frame.type, frame.lines.empty() ? std::string_view() : frame.lines[0].function,
+                frame.marker) {}
 
 FrameKind::FrameKind(std::string_view type, std::string_view name, MarkerKind marker)
     : is(type == "kernel" ? kKernel : kUser), no_name(WhyUnnamed(type, name, marker)) {
@@ -84,62 +89,134 @@ void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
 int64_t ProfileSummary::frames() const { return SaturatingAdd(user_frames, kernel_frames); }
 int64_t ProfileSummary::named_frames() const { return SaturatingAdd(user_named, kernel_named); }
 
-void SummaryCounter::Add(const DecodedBatch& batch) {
-  if (batch.samples.empty()) return;
-  AddTimes(batch);
-  for (const DecodedResource& resource : batch.resources) {
-    const std::string_view pid = FindAttribute(resource, kProcessPid);
-    if (pid.empty() || pid == "0" || processes_.size() >= kMaxProcesses) continue;
-    processes_.insert(Concat(pid, " ", FindAttribute(resource, kProcessCreationTime)));
+ProfileSummary JoinSummaries(std::vector<ProfileSummary> parts) {
+  const auto is_used = [](const ProfileSummary& s) { return s.samples > 0 || s.lost > 0; };
+  ProfileSummary joined;
+  bool is_first = true;
+  for (ProfileSummary& part : parts) {
+    if (!is_used(part)) continue;
+    if (std::exchange(is_first, false))
+      joined = std::move(part);
+    else
+      joined.others.push_back(std::move(part));
   }
-  std::vector<FrameKind> kinds;
-  kinds.reserve(batch.frames.size());
-  for (const DecodedFrame& frame : batch.frames) {
-    kinds.emplace_back(
-        frame.type,
-        frame.lines.empty() ? std::string_view() : std::string_view(frame.lines[0].function),
-        frame.marker);
-  }
-  for (const DecodedSample& sample : batch.samples) {
-    if (sample.count > 0) AddSample(batch, sample, kinds);
-  }
+  return joined;
 }
 
-void SummaryCounter::AddTimes(const DecodedBatch& batch) {
-  const int64_t start = std::max<int64_t>(batch.start_unix_ns, 0);
-  const int64_t end = SaturatingAdd(start, std::max<int64_t>(batch.duration_ns, 0));
-  sums_.start_unix_ns = empty_ ? start : std::min(sums_.start_unix_ns, start);
-  sums_.end_unix_ns = std::max(sums_.end_unix_ns, end);
-  if (sums_.period_ns <= 0 && std::isfinite(batch.period_ns)) sums_.period_ns = batch.period_ns;
+// What the stacks of a batch are, each looked at once.
+struct SummaryCounter::Stacks {
+  explicit Stacks(const BatchWalk& walk) : batch(walk), facts(walk.stacks()) {
+    WalkedFrame frame;
+    kinds.reserve(walk.frames());
+    for (uint32_t i = 0; i < walk.frames(); ++i) {
+      walk.ReadFrame(i, &frame);
+      kinds.emplace_back(frame);
+    }
+  }
+  const StackFacts& Of(uint32_t stack) {
+    if (facts[stack]) return *facts[stack];
+    batch.ReadStack(stack, &locations);
+    StackFacts& known = facts[stack].emplace();
+    for (const uint32_t location : locations) known.Add(kinds[location], locations.size() == 1);
+    return known;
+  }
+
+  const BatchWalk& batch;
+  std::vector<FrameKind> kinds;
+  std::vector<std::optional<StackFacts>> facts;
+  std::vector<uint32_t> locations;
+};
+
+void SummaryCounter::Add(const BatchWalk& batch) {
+  if (batch.samples() == 0) return;
+  AddTimes(batch);
+  Stacks stacks(batch);
+  ProfileSummary* sums = nullptr;
+  std::string_view command;
+  batch.Visit(
+      [&](const WalkedResource& resource) {
+        AddProcess(resource);
+        command = resource.command;
+      },
+      [&](const WalkedProfile& profile) {
+        sums = SumsOf(profile);
+        if (sums != &sums_[0] || sums->period_ns > 0 ||
+            profile.period_type != TypeOf(SampleOrigin::kCpuClock).period_type)
+          return;
+        sums->period_ns = static_cast<double>(profile.period);
+      },
+      [&](const WalkedSample& sample) {
+        if (sums == nullptr || sample.total <= 0) return;
+        AddStack(stacks.Of(sample.stack), sample.events, command, sums);
+        sums->value = SaturatingAdd(sums->value, sample.total);
+      });
+}
+
+ProfileSummary* SummaryCounter::SumsOf(const WalkedProfile& profile) {
+  for (ProfileSummary& sums : sums_)
+    if (sums.type == profile.type && sums.unit == profile.unit) return &sums;
+  if (sums_.size() >= kMaxTypes) return nullptr;
+  sums_.emplace_back();
+  sums_.back().type = profile.type;
+  sums_.back().unit = profile.unit;
+  return &sums_.back();
+}
+
+void SummaryCounter::AddProcess(const WalkedResource& resource) {
+  if (resource.pid == 0 || processes_.size() >= kMaxProcesses) return;
+  processes_.insert(Concat(resource.pid, " ", resource.creation_time));
+}
+
+void SummaryCounter::AddTimes(const BatchWalk& batch) {
+  const int64_t start = batch.start_unix_ns();
+  start_unix_ns_ = empty_ ? start : std::min(start_unix_ns_, start);
+  end_unix_ns_ = std::max(end_unix_ns_, batch.end_unix_ns());
   empty_ = false;
 }
 
-void SummaryCounter::AddSample(const DecodedBatch& batch, const DecodedSample& sample,
-                               const std::vector<FrameKind>& kinds) {
-  StackFacts stack;
-  for (const int32_t frame : sample.frames) {
-    if (frame < 0 || static_cast<size_t>(frame) >= kinds.size()) continue;
-    stack.Add(kinds[frame], sample.frames.size() == 1);
-  }
-  std::string_view command;
-  if (static_cast<size_t>(sample.resource) < batch.resources.size())
-    command = FindAttribute(batch.resources[sample.resource], kProcessCommand);
-  AddStack(stack, sample.count, command, &sums_);
-}
-
 ProfileSummary SummaryCounter::summary() const {
-  ProfileSummary summary = sums_;
+  ProfileSummary summary = JoinSummaries(sums_);
+  summary.period_ns = sums_[0].period_ns;
   summary.processes = static_cast<int64_t>(processes_.size());
+  summary.start_unix_ns = start_unix_ns_;
+  summary.end_unix_ns = end_unix_ns_;
   return summary;
 }
 
-std::string FormatSummary(const ProfileSummary& s) {
+namespace {
+
+// "12.345 s in all" of nanoseconds, "1,234 bytes in all", "1,234 in all".
+std::string InAll(const ProfileSummary& s) {
+  if (s.unit == "nanoseconds")
+    return fmt::format("{:.3f} s in all", static_cast<double>(s.value) / 1e9);
+  const bool is_count = s.unit == "count" || s.unit.empty();
+  return Concat(Grouped(s.value), is_count ? "" : " ", is_count ? "" : PrintableText(s.unit),
+                " in all");
+}
+
+std::string Lost(const ProfileSummary& s) {
+  return Concat(s.lost == 0 ? "none" : Grouped(s.lost), " lost\n");
+}
+
+std::string FirstLine(const ProfileSummary& s) {
   const double seconds = static_cast<double>(s.end_unix_ns - s.start_unix_ns) / 1e9;
-  std::string text = fmt::format("{} {} of {} {} in {:.1f} s", Grouped(s.samples),
-                                 s.samples == 1 ? "sample" : "samples", Grouped(s.processes),
-                                 s.processes == 1 ? "process" : "processes", seconds);
-  if (s.period_ns > 0) fmt::format_to(std::back_inserter(text), " at {:.4g} Hz", 1e9 / s.period_ns);
-  AppendAll(&text, ", ", s.lost == 0 ? "none" : Grouped(s.lost), " lost\n");
+  const std::string what =
+      s.type == "samples" ? std::string(s.samples == 1 ? "sample" : "samples")
+                          : Concat(PrintableText(s.type), s.samples == 1 ? " event" : " events");
+  std::string text =
+      fmt::format("{} {} of {} {} in {:.1f} s", Grouped(s.samples), what, Grouped(s.processes),
+                  s.processes == 1 ? "process" : "processes", seconds);
+  if (s.type != "samples")
+    AppendAll(&text, ", ", InAll(s));
+  else if (s.period_ns > 0)
+    fmt::format_to(std::back_inserter(text), " at {:.4g} Hz", 1e9 / s.period_ns);
+  return Concat(text, ", ", Lost(s));
+}
+
+}  // namespace
+
+std::string FormatSummary(const ProfileSummary& s) {
+  std::string text = FirstLine(s);
   AppendAll(&text, "user stacks: ", Grouped(s.complete), " of ", Grouped(s.user_stacks),
             " complete (", Percent(s.complete, s.user_stacks), ")");
   if (s.through_unknown > 0)
@@ -157,6 +234,9 @@ std::string FormatSummary(const ProfileSummary& s) {
             ", kernel ", Percent(s.kernel_named, s.kernel_frames), "\n");
   if (const std::string sentence = UnnamedSentence(s); !sentence.empty())
     AppendAll(&text, sentence, "\n");
+  for (const ProfileSummary& other : s.others)
+    AppendAll(&text, PrintableText(other.type), ": ", Grouped(other.samples),
+              other.samples == 1 ? " event, " : " events, ", InAll(other), ", ", Lost(other));
   return text;
 }
 

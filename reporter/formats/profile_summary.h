@@ -1,7 +1,8 @@
 // What a recording amounts to, counted from its batches alone: the same figures for record, explain and
 // the page.
 //
-// Samples are weighted by their count. A sample whose only frame is a marker of lost samples counts as
+// Everything is counted in events, type by type: of on-CPU samples an event is a sample, of waiting time a part of a wait.
+// A sample whose only frame is a marker of lost samples counts as
 // lost and nothing else. A stack has a user part when any frame is not the kernel's; whether that
 // part is complete its markers say (profile/marker.h). With a marker of unknown code alone it reaches
 // its start, but through code that nothing describes: such stacks are counted apart.
@@ -21,13 +22,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "reporter/decoded_batch.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/unnamed_frames.h"
 
 namespace stackray {
 
 struct ProfileSummary {
-  int64_t samples = 0;  // Lost ones not included.
+  std::string type = "samples", unit = "count";  // Any bytes.
+  int64_t samples = 0;                           // Events. Lost ones not included.
+  int64_t value = 0;  // What the events come to, in `unit`; lost ones are in it.
   int64_t lost = 0;
   int64_t processes = 0;
   int64_t outside = 0;          // Samples; their user parts are counted nowhere else.
@@ -41,7 +44,9 @@ struct ProfileSummary {
   UnnamedSums unnamed;        // Why the other frames have no name.
   int64_t start_unix_ns = 0;  // Of all batches together.
   int64_t end_unix_ns = 0;
-  double period_ns = 0;  // Of the first batch that had one; 0: unknown.
+  double period_ns = 0;  // Of the first on-CPU profile that had one; 0: unknown.
+  std::vector<ProfileSummary>
+      others;  // Other types that have samples. Times and processes are of all.
 
   int64_t frames() const;
   int64_t named_frames() const;
@@ -60,6 +65,7 @@ struct FrameKind {
   };
   // `name`: of its innermost function; empty: none.
   FrameKind(std::string_view type, std::string_view name, MarkerKind marker);
+  explicit FrameKind(const WalkedFrame& frame);
 
   Class is = kUser;
   NoName no_name = NoName::kNamed;
@@ -80,22 +86,29 @@ struct StackFacts {
 void AddStack(const StackFacts& stack, int64_t count, std::string_view command,
               ProfileSummary* sums);
 
+// One summary of several, one a type: on-CPU samples first, or what there is of others.
+ProfileSummary JoinSummaries(std::vector<ProfileSummary> parts);
+
 // Threads: one thread owns it. Memory: some 100 bytes a process, at most kMaxProcesses of them.
 // Input:   batches of any origin; sums saturate.
 class SummaryCounter {
  public:
   static constexpr size_t kMaxProcesses = 1'000'000;  // More are not counted.
+  static constexpr size_t kMaxTypes = 64;             // Of later ones nothing is.
 
-  void Add(const DecodedBatch& batch);
+  void Add(const BatchWalk& batch);
   ProfileSummary summary() const;
 
  private:
-  void AddSample(const DecodedBatch& batch, const DecodedSample& sample,
-                 const std::vector<FrameKind>& kinds);
-  void AddTimes(const DecodedBatch& batch);
+  struct Stacks;  // Of one batch.
 
-  ProfileSummary sums_;
+  void AddProcess(const WalkedResource& resource);
+  void AddTimes(const BatchWalk& batch);
+  ProfileSummary* SumsOf(const WalkedProfile& profile);  // nullptr: a type too many.
+
+  std::vector<ProfileSummary> sums_{1};  // By type.
   bool empty_ = true;
+  int64_t start_unix_ns_ = 0, end_unix_ns_ = 0;
   absl::flat_hash_set<std::string> processes_;  // pid and creation time.
 };
 
@@ -103,6 +116,7 @@ class SummaryCounter {
 //   1,234 samples of 12 processes in 10.0 s at 99 Hz, none lost
 //   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit]); 39 samples have none
 //   frames: 20,100 of 20,300 named (99.0 %); user 99.3 %, kernel 97.8 %
+//   off_cpu: 812 events, 12.345 s in all, none lost
 // and UnnamedSentence(), where there is one.
 std::string FormatSummary(const ProfileSummary& summary);
 

@@ -4,8 +4,6 @@
 
 #include <string_view>
 
-#include "reporter/decoded_batch.h"
-
 namespace stackray {
 
 inline constexpr std::string_view kProcessPid = "process.pid";
@@ -15,14 +13,6 @@ inline constexpr std::string_view kProcessExecutableName = "process.executable.n
 inline constexpr std::string_view kProcessCreationTime = "process.creation.time";
 inline constexpr std::string_view kContainerId = "container.id";
 inline constexpr std::string_view kHostName = "host.name";
-
-// The value of `key`; empty when absent. Lives as long as `resource`.
-inline std::string_view FindAttribute(const DecodedResource& resource, std::string_view key) {
-  for (const auto& [name, value] : resource.attributes) {
-    if (name == key) return value;
-  }
-  return {};
-}
 
 }  // namespace stackray
 

@@ -17,8 +17,12 @@ struct ThreadRows {
 
 class SpeedscopeWriter {
  public:
-  SpeedscopeWriter(const ProfileView& view, TextSink sink)
-      : view_(view), tree_(view), rows_(tree_.rows()), buffer_(sink) {
+  SpeedscopeWriter(const ProfileView& view, uint32_t type, TextSink sink)
+      : view_(view), tree_(view, type), rows_(tree_.rows()), buffer_(sink) {
+    if (type == ProfileView::kCpuType && view.period_ns() >= 1) period_ns_ = view.period_ns();
+    const std::string_view unit = view.types()[type].unit;
+    if (period_ns_ > 0 || unit == "nanoseconds") unit_ = "nanoseconds";
+    if (unit == "bytes") unit_ = "bytes";
     for (ViewRow& row : rows_) row.bucket = 0;
     SortAndMerge(&rows_);
   }
@@ -88,11 +92,10 @@ class SpeedscopeWriter {
 
   absl::Status WriteThread(const ThreadRows& thread) {
     std::string* out = buffer_.text();
-    const bool timed = view_.period_ns() >= 1;
     *out += "{\"type\":\"sampled\",\"name\":";
     AppendJsonString(ThreadTitle(thread.rows[0].thread), out);
-    AppendAll(out, ",\"unit\":\"", timed ? "nanoseconds" : "none",
-              "\",\"startValue\":0,\"endValue\":", Weight(thread.count), ",\"samples\":[");
+    AppendAll(out, ",\"unit\":\"", unit_, "\",\"startValue\":0,\"endValue\":", Weight(thread.count),
+              ",\"samples\":[");
     for (const ViewRow& row : thread.rows) {
       AppendStack(row.node, &row == thread.rows.data(), out);
       if (absl::Status status = buffer_.FlushIfLong(); !status.ok()) return status;
@@ -121,26 +124,29 @@ class SpeedscopeWriter {
 
   // Whole numbers up to what a double holds exactly.
   int64_t Weight(int64_t count) const {
-    const double period = view_.period_ns() >= 1 ? view_.period_ns() : 1;
-    return std::llround(std::min(static_cast<double>(count) * period, 9007199254740991.0));
+    const double value = static_cast<double>(count) * (period_ns_ > 0 ? period_ns_ : 1);
+    return std::llround(std::min(value, 9007199254740991.0));
   }
 
   const ProfileView& view_;
   const CallTree tree_;
-  std::vector<ViewRow> rows_;  // By (thread, node).
+  std::vector<ViewRow> rows_;       // By (thread, node).
+  std::string_view unit_ = "none";  // As the viewer knows it.
+  double period_ns_ = 0;            // Of a sample; 0: its value is its weight.
   SinkBuffer buffer_;
   std::vector<uint32_t> stack_;
 };
 
 }  // namespace
 
-absl::Status WriteSpeedscope(const ProfileView& view, std::string_view title, TextSink sink) {
-  return SpeedscopeWriter(view, sink).Write(title);
+absl::Status WriteSpeedscope(const ProfileView& view, uint32_t type, std::string_view title,
+                             TextSink sink) {
+  return SpeedscopeWriter(view, type, sink).Write(title);
 }
 
-std::string SpeedscopeJson(const ProfileView& view, std::string_view title) {
+std::string SpeedscopeJson(const ProfileView& view, uint32_t type, std::string_view title) {
   std::string text;
-  WriteSpeedscope(view, title, [&text](std::string_view part) {
+  WriteSpeedscope(view, type, title, [&text](std::string_view part) {
     text += part;
     return absl::OkStatus();
   }).IgnoreError();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "reporter/formats/period_weight.h"
-
 namespace stackray {
 
 void SortAndMerge(std::vector<ViewRow>* rows) {
@@ -57,10 +55,6 @@ bool ViewBuckets::Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t c
   }
   found->second = SaturatingAdd(found->second, count);
   return true;
-}
-
-void ViewBuckets::Scale(int64_t factor) {
-  for (auto& [key, count] : rows_) count = SaturatingMultiply(count, factor);
 }
 
 void ViewBuckets::Double(int times) {

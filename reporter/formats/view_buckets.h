@@ -1,5 +1,4 @@
-// The counts of a profile view: how many samples of which call-tree node and thread in which slice
-// of time.
+// The rows of a profile view: how much of which call-tree node and thread in which slice of time.
 //
 // Nobody knows beforehand how long a recording becomes, so the width of a slice ("bucket") starts
 // small and doubles whenever there would be too many of them, or too many rows.
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "reporter/formats/period_weight.h"
 
 namespace stackray {
 
@@ -48,8 +48,12 @@ class ViewBuckets {
   // have been covered.
   bool Add(uint32_t node, uint32_t thread, int64_t time_ms, int64_t count, bool may_add);
 
-  // Every count `factor` times.
-  void Scale(int64_t factor);
+  // Every count of a thread that `is_meant` says yes to `factor` times.
+  template <typename F>
+  void Scale(int64_t factor, F&& is_meant) {
+    for (auto& [key, count] : rows_)
+      if (is_meant(key.thread)) count = SaturatingMultiply(count, factor);
+  }
 
   int64_t start_ms() const { return bucket_count() == 0 ? 0 : first_ * width_ms_; }
   int64_t width_ms() const { return width_ms_; }

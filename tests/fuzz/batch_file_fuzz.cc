@@ -1,4 +1,4 @@
-// libs: stackray_reporter
+// libs: stackray_decoded_batch stackray_formats stackray_reporter
 // `.otlp` files from any bytes, each batch in them decoded and checked.
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "reporter/batch_file.h"
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t at = 0;

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "reporter/batch_file.h"
-#include "reporter/decoded_batch.h"
 #include "tests/live/sampled_run.h"
 #include "tests/live/target_program.h"
+#include "tests/reporter/decoded_batch.h"
 #include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {

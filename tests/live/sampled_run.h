@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/sampling/sampling_session.h"
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "reporter/decoded_batch.h"
 #include "tests/oracles/symbol_oracle.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
 #include "reporter/proto/profiles.pb.h"
 #include "tests/reporter/batch_events.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 namespace {

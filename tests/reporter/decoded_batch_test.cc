@@ -1,6 +1,6 @@
 // Decoding what hostile senders make: bad indices and batches that are far larger inside than
 // outside.
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 #include <gtest/gtest.h>
 

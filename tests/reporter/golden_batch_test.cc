@@ -8,8 +8,8 @@
 
 #include "reporter/batch.h"
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
 #include "reporter/proto/profiles_service.pb.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 namespace {

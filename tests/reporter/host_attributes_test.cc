@@ -7,7 +7,7 @@
 
 #include "reporter/batch.h"
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 namespace {

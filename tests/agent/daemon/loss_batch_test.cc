@@ -5,7 +5,7 @@
 #include <map>
 
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <map>
 
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 #include "tests/reporter/export/http_receiver.h"
 #include "tests/reporter/export/test_batches.h"
 #include "tests/reporter/export/test_ports.h"

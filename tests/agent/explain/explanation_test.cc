@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/explain/advice.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 namespace {
@@ -46,7 +47,7 @@ DecodedBatch SomeBatch() {
 
 Explanation SomeExplanation() {
   Explanation explanation{.pid = 12, .command = "program", .seconds = 5};
-  explanation.sampled.Add(SomeBatch());
+  AddTo(&explanation.sampled, SomeBatch());
   explanation.code.files = {{.path = "/bin/program",
                              .unwind = UnwindSource::kEhFrame,
                              .has_symtab = true,
@@ -63,7 +64,7 @@ Explanation SomeExplanation() {
 
 TEST(SampledProcess, CountsWhatTheBatchSays) {
   SampledProcess sampled;
-  sampled.Add(SomeBatch());
+  AddTo(&sampled, SomeBatch());
   EXPECT_EQ(sampled.sums.samples, 10);
   EXPECT_EQ(sampled.sums.lost, 1);
   EXPECT_EQ(sampled.sums.user_stacks, 10);
@@ -88,7 +89,7 @@ TEST(SampledProcess, CodeMadeAtRunTimeIsFramesWithoutNames) {
       {}, Frame("/bin/program", 0x1000, "main", 7), MarkerFrame(MarkerKind::kUnknownCode)};
   batch.samples = {{.frames = {2, 2, 1}, .count = 3}, {.frames = {2}, .count = 1}};
   explanation.sampled = {};
-  explanation.sampled.Add(batch);
+  AddTo(&explanation.sampled, batch);
   EXPECT_EQ(explanation.sampled.user_frames(), 10);
   EXPECT_EQ(explanation.sampled.sums.user_stacks, 4);
   EXPECT_EQ(explanation.sampled.sums.complete, 0);
@@ -108,7 +109,7 @@ TEST(Explanation, StacksThatEndInCodeMadeAtRunTimeAreNotTheLibrarys) {
                   MarkerFrame(MarkerKind::kTruncated, "no frame record")};
   batch.samples = {{.frames = {1, 2, 3}, .count = 3}, {.frames = {2, 1, 3}, .count = 1}};
   explanation.sampled = {};
-  explanation.sampled.Add(batch);
+  AddTo(&explanation.sampled, batch);
   explanation.code.files.push_back({.path = "/lib/libjvm.so", .has_symtab = true});
   EXPECT_EQ(explanation.sampled.by_executable.at("/lib/libjvm.so").cuts.begin()->second, 1);
   const std::string text = RenderExplanation(explanation);
@@ -145,7 +146,7 @@ TEST(Explanation, WithoutAnythingMissingSaysSo) {
   explanation.sampled = {};
   DecodedBatch batch = SomeBatch();
   batch.samples.resize(1);
-  explanation.sampled.Add(batch);
+  AddTo(&explanation.sampled, batch);
   EXPECT_THAT(RenderExplanation(explanation), HasSubstr("Nothing is missing."));
 }
 
@@ -177,7 +178,7 @@ TEST(Explanation, HostileNamesAreShownAsText) {
   DecodedBatch batch = SomeBatch();
   batch.frames[1].mapping_path = "/bin/\x1b]0;title\x07";
   explanation.sampled = {};
-  explanation.sampled.Add(batch);
+  AddTo(&explanation.sampled, batch);
   const std::string text = RenderExplanation(explanation);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x07'), std::string::npos);

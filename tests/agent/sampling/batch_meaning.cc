@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "reporter/check.h"
-#include "reporter/decoded_batch.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/sample_stream.h"
+#include "tests/reporter/decoded_batch.h"
 #include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {

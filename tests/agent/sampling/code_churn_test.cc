@@ -16,9 +16,9 @@
 #include "agent/sampling/sample_loop.h"
 #include "interpreters/python/python_layouts.h"
 #include "interpreters/runtimes.h"
-#include "reporter/decoded_batch.h"
 #include "tests/agent/sampling/record_bytes.h"
 #include "tests/interpreters/fake_runtime.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reporter/formats/wire.h"
+#include "reporter/wire/writer.h"
 
 namespace stackray::test {
 
@@ -24,16 +24,16 @@ inline std::vector<uint8_t> ContextHeaderBytes(uint64_t published_at_ns, uint64_
 }
 
 inline std::string Field(uint32_t number, std::string_view bytes) {
-  WireWriter writer;
-  writer.AddBytes(number, bytes);
-  return writer.bytes();
+  std::string field;
+  wire::AppendBytes(static_cast<int>(number), bytes, &field);
+  return field;
 }
 inline std::string TextValue(std::string_view text) { return Field(1, text); }
 inline std::string NumberValue(uint32_t field, uint64_t number) {
-  WireWriter writer;
-  writer.AppendVarint(uint64_t{field} << 3);
-  writer.AppendVarint(number);
-  return writer.bytes();
+  std::string bytes;
+  wire::AppendVarint(uint64_t{field} << 3, &bytes);
+  wire::AppendVarint(number, &bytes);
+  return bytes;
 }
 inline std::string DecimalValue(double number) {
   std::string bytes(9, '\x21');  // Field 4, 64 bits.

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "kernel/process_files.h"
-#include "reporter/decoded_batch.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/sample_stream.h"
 #include "tests/oracles/symbol_oracle.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray::test {
 

@@ -7,7 +7,6 @@
 
 #include "absl/strings/escaping.h"
 #include "reporter/batch.h"
-#include "reporter/decoded_batch.h"
 #include "reporter/formats/folded.h"
 #include "reporter/formats/otlp_json.h"
 #include "reporter/formats/profile_summary.h"
@@ -59,7 +58,8 @@ SealedBatchPtr Seal() {
 }
 
 TEST(BatchToFormats, FoldedAndSummary) {
-  const auto batch = DecodeBatch(Seal()->bytes);
+  const SealedBatchPtr sealed = Seal();
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(sealed->bytes);
   ASSERT_TRUE(batch.ok()) << batch.status();
   ProfileView view;
   view.Add(*batch);

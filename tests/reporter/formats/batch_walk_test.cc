@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "reporter/decoded_batch.h"
 #include "reporter/formats/resource_keys.h"
 #include "tests/reporter/batch_damages.h"
 #include "tests/reporter/batch_events.h"
+#include "tests/reporter/decoded_batch.h"
 #include "tests/reporter/golden_batch.h"
 
 namespace stackray {
@@ -29,11 +29,16 @@ void ExpectSameFrames(const BatchWalk& walk, const DecodedBatch& batch) {
     ASSERT_EQ(frame.type, other.type);
     ASSERT_EQ(frame.mapping_path, other.mapping_path);
     ASSERT_EQ(frame.address, other.address);
+    ASSERT_EQ(frame.build_id, other.build_id);
     ASSERT_EQ(frame.function_start, other.function_start);
+    ASSERT_EQ(frame.marker, other.marker);
+    ASSERT_EQ(frame.marker_reason, other.marker_reason);
     ASSERT_EQ(frame.lines.size(), other.lines.size());
     for (size_t k = 0; k < frame.lines.size(); ++k) {
       ASSERT_EQ(frame.lines[k].function, other.lines[k].function);
+      ASSERT_EQ(frame.lines[k].system_name, other.lines[k].system_name);
       ASSERT_EQ(frame.lines[k].file, other.lines[k].file);
+      ASSERT_EQ(frame.lines[k].line, other.lines[k].line);
     }
   }
 }
@@ -41,9 +46,10 @@ void ExpectSameFrames(const BatchWalk& walk, const DecodedBatch& batch) {
 void ExpectSame(const BatchWalk& walk, const DecodedBatch& batch) {
   EXPECT_EQ(walk.start_unix_ns(), batch.start_unix_ns);
   EXPECT_EQ(walk.end_unix_ns() - walk.start_unix_ns(), batch.duration_ns);
-  EXPECT_EQ(walk.period_ns(), batch.period_ns);
+  EXPECT_EQ(walk.samples(), batch.samples.size());
   ExpectSameFrames(walk, batch);
   size_t resources = 0, samples = 0;
+  double period_ns = 0;
   std::vector<uint32_t> stack;
   walk.Visit(
       [&](const WalkedResource& resource) {
@@ -55,17 +61,23 @@ void ExpectSame(const BatchWalk& walk, const DecodedBatch& batch) {
         const std::string_view pid = FindAttribute(other, kProcessPid);
         EXPECT_EQ(std::to_string(resource.pid), pid.empty() ? "0" : pid);
       },
+      [&](const WalkedProfile& profile) {
+        if (period_ns == 0 && profile.period_type == "cpu")
+          period_ns = static_cast<double>(profile.period);
+      },
       [&](const WalkedSample& sample) {
         ASSERT_LT(samples, batch.samples.size());
         const DecodedSample& other = batch.samples[samples++];
         ASSERT_EQ(static_cast<int32_t>(resources) - 1, other.resource);
-        ASSERT_EQ(sample.count, other.count);
+        ASSERT_EQ(sample.total, other.count);
+        ASSERT_EQ(sample.cpu, other.cpu);
         ASSERT_EQ(sample.tid, other.tid);
         ASSERT_EQ(sample.thread_name, other.thread_name);
         ASSERT_EQ(sample.timestamps_unix_ns, other.timestamps_unix_ns);
         walk.ReadStack(sample.stack, &stack);
         ASSERT_EQ(std::vector<int32_t>(stack.begin(), stack.end()), other.frames);
       });
+  EXPECT_EQ(period_ns, batch.period_ns);
   EXPECT_EQ(resources, batch.resources.size());
   EXPECT_EQ(samples, batch.samples.size());
 }
@@ -117,7 +129,7 @@ TEST(BatchWalk, DamagedBytesAreReadSafely) {
     WalkedFrame frame;
     for (uint32_t f = 0; f < walk->frames(); ++f) walk->ReadFrame(f, &frame);
     std::vector<uint32_t> stack;
-    walk->Visit([](const WalkedResource&) {},
+    walk->Visit([](const WalkedResource&) {}, [](const WalkedProfile&) {},
                 [&](const WalkedSample& sample) {
                   walk->ReadStack(sample.stack, &stack);
                   for (const uint32_t index : stack) ASSERT_LT(index, walk->frames());

@@ -9,7 +9,7 @@ namespace {
 
 std::string Folded(const TestBatch& test) {
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   return FoldedText(view);
 }
 
@@ -105,8 +105,8 @@ TEST(Folded, EqualStacksOfAddressesThreadsProcessesAndBatchesAreOneLine) {
     test->Sample(two, {test->Native("main", 0x20, "/b/app")}, 4);
   }
   ProfileView view;
-  view.Add(first.batch);
-  view.Add(second.batch);
+  AddTo(&view, first.batch);
+  AddTo(&view, second.batch);
   EXPECT_EQ(FoldedText(view), "app;main 14\n");
 }
 
@@ -145,9 +145,9 @@ TEST(Folded, ErrorOfTheSinkEndsTheWriting) {
   const int32_t app = test.Process(1, "app", "/a/app");
   for (int i = 0; i < 10'000; ++i) test.Sample(app, {test.Native("f" + std::to_string(i))}, 1);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   int calls = 0;
-  const absl::Status status = WriteFolded(view, [&calls](std::string_view) {
+  const absl::Status status = WriteFolded(view, view.DefaultType(), [&calls](std::string_view) {
     ++calls;
     return absl::UnavailableError("disk full");
   });

@@ -61,7 +61,7 @@ class Hostile : public testing::TestWithParam<HostileName> {
     test.Sample(test.Process(42, name, "/bin/" + name),
                 {test.Native(name, 0x10, "/lib/" + name), test.Nameless("/lib/" + name, 0x20)}, 3,
                 43, name);
-    view->Add(test.batch);
+    AddTo(view, test.batch);
     return *view;
   }
 };
@@ -95,7 +95,7 @@ TEST_P(Hostile, Html) {
 }
 
 TEST_P(Hostile, Speedscope) {
-  const Json json = Json::parse(SpeedscopeJson(View(), GetParam().name));
+  const Json json = Json::parse(SpeedscopeJson(View(), 0, GetParam().name));
   const std::string& text = GetParam().text;
   EXPECT_EQ(json["name"], text);
   EXPECT_EQ(json["shared"]["frames"][0]["name"], text);

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
-#include "reporter/formats/wire.h"
+#include "reporter/wire/writer.h"
 #include "tests/reporter/golden_batch.h"
 
 namespace stackray {
@@ -41,15 +41,15 @@ TEST(OtlpJson, WholeRequest) {
       R"("stackTable":[{},{"locationIndices":[1,2]}]}})");
 }
 
+std::string Field(int number, std::string_view bytes) {
+  std::string field;
+  wire::AppendBytes(number, bytes, &field);
+  return field;
+}
+
 // A request whose only content is one resource attribute with this AnyValue.
 std::string WithValue(const std::string& any_value) {
-  WireWriter key_value, resource, resource_profiles, request;
-  key_value.AddBytes(1, "k");
-  key_value.AddBytes(2, any_value);
-  resource.AddBytes(1, key_value.bytes());
-  resource_profiles.AddBytes(1, resource.bytes());
-  request.AddBytes(1, resource_profiles.bytes());
-  return request.bytes();
+  return Field(1, Field(1, Field(1, Field(1, "k") + Field(2, any_value))));
 }
 
 std::string JsonOfValue(const std::string& any_value) {
@@ -128,10 +128,7 @@ TEST(OtlpJson, NestingIsBounded) {
   std::string value = absl::HexStringToBytes("1801");
   const auto nest = [&value](int levels) {
     for (; levels > 0; --levels) {
-      WireWriter array, any;
-      array.AddBytes(1, value);
-      any.AddBytes(5, array.bytes());
-      value = any.bytes();
+      value = Field(5, Field(1, value));
     }
   };
   nest(40);

@@ -21,9 +21,9 @@ TEST(PageData, WholeDocument) {
   test.Sample(app, {test.Python("run", "/srv/a.py"), test.Nameless("/lib/libc.so.6", 0x1f)}, 2, 43,
               "worker", {20, 20});
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   EXPECT_EQ(
       PageData(view, {.title = "record of <x>", .summary = counter.summary()}),
       R"j({"format":"stackray-page/1","title":"record of <x>","host":"build-host",)j"
@@ -65,7 +65,7 @@ TEST(PageData, EveryIndexIsInItsTableAndParentsComeFirst) {
         test.Sample(app, stack, 1, pid * 10 + depth % 3, "t", {depth * 49});
       }
     }
-    view.Add(test.batch);
+    AddTo(&view, test.batch);
   }
   const Json page = Json::parse(PageData(view, {}));
   const auto strings = page["strings"].size(), frames = page["frames"]["name"].size();
@@ -100,7 +100,7 @@ TEST(PageData, NumbersThatABrowserCannotHoldAreClamped) {
   test.Sample(app, {}, INT64_MAX, -3);
   test.Sample(test.Process(-9, "app", ""), {}, 1, int64_t{1} << 50);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   const Json page = Json::parse(PageData(view, {}));
   EXPECT_EQ(page["processes"]["pid"], Json({2147483647, 0}));
   EXPECT_EQ(page["threads"]["tid"], Json({0, 2147483647}));

@@ -27,10 +27,11 @@ std::string Document(PageProfile& profile) {
   return out;
 }
 
-void Add(PageProfile* profile, const std::string& bytes) {
+template <typename Sums>
+void Add(Sums* sums, const std::string& bytes) {
   const absl::StatusOr<BatchWalk> walk = BatchWalk::Open(bytes);
   ASSERT_TRUE(walk.ok()) << walk.status();
-  profile->Add(*walk);
+  sums->Add(*walk);
 }
 
 int64_t Sum(const PageProfile& profile) {
@@ -40,7 +41,7 @@ int64_t Sum(const PageProfile& profile) {
 }
 
 // While there is room: the same document, by another way, as a recording's page has.
-TEST(PageProfile, IsTheDocumentOfTheDecodedBatches) {
+TEST(PageProfile, IsTheDocumentOfARecordingsPage) {
   for (const bool timestamps : {false, true}) {
     PageProfile profile({.max_bytes = SIZE_MAX});
     ProfileView view({.first_bucket_ms = 1000});
@@ -49,8 +50,8 @@ TEST(PageProfile, IsTheDocumentOfTheDecodedBatches) {
       const std::string bytes =
           std::move(BatchEvents(seed, timestamps).Replay(0, 2000)).Seal(0, 1)->bytes;
       Add(&profile, bytes);
-      view.Add(*DecodeBatch(bytes));
-      summary.Add(*DecodeBatch(bytes));
+      Add(&view, bytes);
+      Add(&summary, bytes);
     }
     EXPECT_EQ(Document(profile), PageData(view, {.title = "t", .summary = summary.summary()}));
     EXPECT_EQ(profile.shrinks(), 0);

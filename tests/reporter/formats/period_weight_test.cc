@@ -69,7 +69,7 @@ TEST(PeriodWeight, PagesAndFilesWeighEverySample) {
       const absl::StatusOr<BatchWalk> walk = BatchWalk::Open(bytes);
       ASSERT_TRUE(walk.ok()) << walk.status();
       page.Add(*walk);
-      view.Add(*DecodeBatch(bytes));
+      view.Add(*walk);
     }
     page.Finish();
     EXPECT_EQ(page.period_ns(), 5e7);

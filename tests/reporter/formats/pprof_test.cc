@@ -40,7 +40,7 @@ ProfileView Example() {
   test.Sample(app, {test.Nameless("/lib/libc.so.6", 0x1f02)}, 2, 42, "app", {20, 20});
   test.Sample(test.Process(0, "", ""), {test.Marker("[lost: ring full]")}, 4);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   return view;
 }
 
@@ -72,7 +72,7 @@ TEST_F(Pprof, TheMainProgramComesFirst) {
   test.Sample(test.Process(43, "app", "/usr/bin/app"), {program, library}, 1);
   test.Sample(test.Process(0, "", ""), {test.Marker("[lost: ring full]")}, 4);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_THAT(Show(view, "-top"), HasSubstr("File: app\n"));
 }
 
@@ -80,7 +80,7 @@ TEST_F(Pprof, AMainProgramThatWasNotSampledIsTheTitleAllTheSame) {
   TestBatch test;
   test.Sample(test.Process(42, "tool", "/opt/tool"), {test.Nameless("/lib/libc.so.6", 0x1000)}, 3);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_THAT(Show(view, "-top"), HasSubstr("File: tool\n"));
 }
 
@@ -91,7 +91,7 @@ TEST_F(Pprof, SeveralProgramsAreTitledByTheirHost) {
   test.Sample(test.Process(2, "kworker/0:1", ""), {test.Kernel("schedule")}, 1);
   test.Sample(test.Process(3, "kworker/1:0", ""), {test.Kernel("schedule")}, 1);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_THAT(Show(view, "-top"), HasSubstr("File: build-host (3 programs)\n"));
 }
 
@@ -115,7 +115,7 @@ TEST_F(Pprof, AddressesOfOneFunctionWithoutNameAddUp) {
     test.Sample(app, {frame}, 1);
   }
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_THAT(Show(view, "-top -sample_index=samples"),
               ContainsRegex("2 +100% +100% +2 +100% +\\[gzip·fn_4330\\]"));
   // Who has the file's symbols may still name it.
@@ -132,7 +132,7 @@ TEST_F(Pprof, WithoutPeriodThereAreOnlyCounts) {
   test.batch.period_ns = 0;
   test.Sample(test.Process(1, "app", ""), {test.Native("main")}, 7);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   const std::string raw = Show(view, "-raw");
   EXPECT_THAT(raw, HasSubstr("Samples:\nsamples/count\n          7: 1"));
 }
@@ -144,7 +144,7 @@ TEST_F(Pprof, ExtremeAddressesAndCountsAreAccepted) {
               {test.Native("top", UINT64_MAX), test.Nameless("/x", 0), test.Nameless("", 0), 0},
               INT64_MAX);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   const std::string raw = Show(view, "-raw");
   EXPECT_THAT(raw, ContainsRegex("9223372036854775807 9223372036854775807: "));
   EXPECT_THAT(raw, HasSubstr("0xffffffffffffffff M="));

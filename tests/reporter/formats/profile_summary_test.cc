@@ -26,7 +26,7 @@ DecodedBatch Example() {
 
 TEST(ProfileSummary, CountsSamplesStacksAndFrames) {
   SummaryCounter counter;
-  counter.Add(Example());
+  AddTo(&counter, Example());
   const ProfileSummary s = counter.summary();
   EXPECT_EQ(s.samples, 24);
   EXPECT_EQ(s.lost, 6);
@@ -86,7 +86,7 @@ TEST(ProfileSummary, CodeMadeAtRunTimeIsUnnamed) {
   test.Sample(test.Process(1, "java", "/usr/bin/java"), {test.Native("main"), jit, jit, jit}, 9);
   test.Sample(test.Process(2, "no\x1b de", "/usr/bin/node"), {test.Native("main"), jit}, 2);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   EXPECT_EQ(counter.summary().named_frames(), 11);
   EXPECT_EQ(counter.summary().frames(), 40);
   EXPECT_EQ(
@@ -99,7 +99,7 @@ TEST(ProfileSummary, HiddenKernelSymbolsAreNotNamed) {
   TestBatch test;
   test.Sample(test.Process(1, "app", ""), {test.Native("main"), test.Kernel("[kernel+0x12]")}, 3);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   EXPECT_EQ(FormatSummary(counter.summary()),
             "3 samples of 1 process in 1.0 s at 100 Hz, none lost\n"
             "user stacks: 3 of 3 complete (100.0 %)\n"
@@ -119,7 +119,7 @@ TEST(ProfileSummary, OnlyUserFramesMakeAUserStack) {
   test.Sample(app, {test.Native("main"), cut, kernel}, 4);
   test.Sample(app, {test.Marker("[truncated: frame pointer is 0]"), test.Native("a")}, 8);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   EXPECT_EQ(counter.summary().samples, 15);
   EXPECT_EQ(counter.summary().user_stacks, 12);
   EXPECT_EQ(counter.summary().complete, 4);
@@ -127,14 +127,14 @@ TEST(ProfileSummary, OnlyUserFramesMakeAUserStack) {
 
 TEST(ProfileSummary, AddsUpOverBatchesAndKnowsProcessesAgain) {
   SummaryCounter counter;
-  counter.Add(Example());
-  counter.Add(Example());
+  AddTo(&counter, Example());
+  AddTo(&counter, Example());
   EXPECT_EQ(counter.summary().samples, 48);
   EXPECT_EQ(counter.summary().processes, 2);
   TestBatch test;
   test.Sample(test.Process(42, "app", ""), {}, 1);
   test.batch.resources[0].attributes.emplace_back("process.creation.time", "2026-01-01T00:00:00Z");
-  counter.Add(test.batch);  // The same pid, another process.
+  AddTo(&counter, test.batch);  // The same pid, another process.
   EXPECT_EQ(counter.summary().processes, 3);
 }
 
@@ -146,7 +146,7 @@ TEST(ProfileSummary, WhatIsOutsideThePidNamespaceIsCountedApart) {
       7);
   test.Sample(app, {test.Native("main")}, 2);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   const ProfileSummary s = counter.summary();
   EXPECT_EQ(s.samples, 9);
   EXPECT_EQ(s.outside, 7);
@@ -164,7 +164,7 @@ TEST(ProfileSummary, CutBehindUnknownCodeIsCut) {
               {test.Native("main"), test.Marker("[unknown jit]"), test.Marker("[truncated: x]")},
               5);
   SummaryCounter counter;
-  counter.Add(test.batch);
+  AddTo(&counter, test.batch);
   EXPECT_EQ(counter.summary().user_stacks, 5);
   EXPECT_EQ(counter.summary().complete, 0);
   EXPECT_EQ(counter.summary().through_unknown, 0);
@@ -172,7 +172,7 @@ TEST(ProfileSummary, CutBehindUnknownCodeIsCut) {
 
 TEST(ProfileSummary, Text) {
   SummaryCounter counter;
-  counter.Add(Example());
+  AddTo(&counter, Example());
   EXPECT_EQ(
       FormatSummary(counter.summary()),
       "24 samples of 2 processes in 1.0 s at 100 Hz, 6 lost\n"

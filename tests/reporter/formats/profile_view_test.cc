@@ -22,10 +22,10 @@ DecodedBatch Example(int64_t start = kTestStartNs) {
 
 TEST(ProfileView, SameContentTakesNoMoreMemory) {
   ProfileView view;
-  view.Add(Example());
+  AddTo(&view, Example());
   const size_t nodes = view.nodes().size(), locations = view.locations().size();
   const size_t threads = view.threads().size(), bytes = view.bytes();
-  for (int i = 0; i < 1000; ++i) view.Add(Example());
+  for (int i = 0; i < 1000; ++i) AddTo(&view, Example());
   EXPECT_EQ(view.nodes().size(), nodes);
   EXPECT_EQ(view.locations().size(), locations);
   EXPECT_EQ(view.threads().size(), threads);
@@ -36,8 +36,8 @@ TEST(ProfileView, SameContentTakesNoMoreMemory) {
 
 TEST(ProfileView, HeadOfTheProfile) {
   ProfileView view;
-  view.Add(Example(kTestStartNs + 2'000'000'000));
-  view.Add(Example());
+  AddTo(&view, Example(kTestStartNs + 2'000'000'000));
+  AddTo(&view, Example());
   EXPECT_EQ(view.start_unix_ns(), kTestStartNs);
   EXPECT_EQ(view.end_unix_ns(), kTestStartNs + 3'000'000'000);
   EXPECT_EQ(view.period_ns(), 1e7);
@@ -48,7 +48,7 @@ TEST(ProfileView, HeadOfTheProfile) {
 
 TEST(ProfileView, TimestampsChooseTheBucket) {
   ProfileView view;
-  view.Add(Example());
+  AddTo(&view, Example());
   const auto rows = view.Rows();
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].bucket, 0);
@@ -64,7 +64,7 @@ TEST(ProfileView, WithoutTimestampsBucketsAreAsWideAsTheBatch) {
   for (int i = 0; i < 4; ++i) {
     TestBatch test(kTestStartNs + i * 1'000'000'000LL);
     test.Sample(test.Process(1, "app", ""), {test.Native("main")}, 7);
-    view.Add(test.batch);
+    AddTo(&view, test.batch);
   }
   EXPECT_EQ(view.bucket_ms(), 1280);
   EXPECT_EQ(view.samples(), 28);
@@ -80,7 +80,7 @@ TEST(ProfileView, SamplesWithoutTimesAreSpreadOverTheirBatch) {
     test.batch.duration_ns = kBatchNs;
     for (int pid = 0; pid < kRows; ++pid)
       test.Sample(test.Process(pid, "app", ""), {test.Native("main")}, pid % 3 == 0 ? 4 : 1);
-    view.Add(test.batch);
+    AddTo(&view, test.batch);
   }
   EXPECT_EQ(view.bucket_ms(), 2560);
   std::vector<int64_t> bars(static_cast<size_t>(view.bucket_count()));
@@ -95,8 +95,8 @@ TEST(ProfileView, SamplesWithoutTimesAreSpreadOverTheirBatch) {
 TEST(ProfileView, OnlyTheChosenTimeIsKept) {
   ProfileView view({.from_unix_ns = kTestStartNs + 10 * kMillisecond,
                     .to_unix_ns = kTestStartNs + 900 * kMillisecond});
-  view.Add(Example());
-  view.Add(Example(kTestStartNs + 5'000'000'000));
+  AddTo(&view, Example());
+  AddTo(&view, Example(kTestStartNs + 5'000'000'000));
   EXPECT_EQ(view.samples(), 3);  // At 10, 20 and 20 ms.
   EXPECT_EQ(view.start_unix_ns(), kTestStartNs + 10 * kMillisecond);
   EXPECT_EQ(view.end_unix_ns(), kTestStartNs + 900 * kMillisecond);
@@ -108,7 +108,7 @@ TEST(ProfileView, CountsThatAreNoMultipleOfTheirTimestampsAreKept) {
   test.Sample(test.Process(1, "app", ""), {test.Native("main")}, 5, 0, "", {0, 100, 200});
   test.Sample(0, {}, 1, 0, "", {0, 100, 200});
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_EQ(view.samples(), 6);
 }
 
@@ -123,7 +123,7 @@ TEST(ProfileView, FullViewStaysInItsBoundsAndCountsEverySample) {
       const int32_t frame = test.Native("f" + std::to_string(i) + "_" + std::to_string(k));
       test.Sample(app, {frame}, 1, i, "thread" + std::to_string(i));
     }
-    view.Add(test.batch);
+    AddTo(&view, test.batch);
     ASSERT_LT(view.bytes(), 3 * kMaxBytes);  // Tables double when they grow.
   }
   EXPECT_EQ(view.samples(), 50'000);
@@ -148,7 +148,7 @@ TEST(ProfileView, ImpossibleBatchesDoNoHarm) {
   test.batch.duration_ns = INT64_MAX;
   test.batch.period_ns = -1;
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_EQ(view.samples(), INT64_MAX);
   EXPECT_EQ(FoldedText(view), "[host];main 6\napp;main 9223372036854775807\n");
   EXPECT_EQ(view.end_unix_ns(), INT64_MAX);
@@ -161,7 +161,7 @@ TEST(ProfileView, PidsThatAreNoNumbersAreTheHost) {
   test.batch.resources.push_back(resource);
   test.Sample(0, {test.Native("main")}, 1);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_EQ(FoldedText(view), "[host];main 1\n");
 }
 

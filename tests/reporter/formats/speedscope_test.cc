@@ -18,9 +18,9 @@ TEST(Speedscope, WholeDocument) {
   test.Sample(app, {}, 1, 43, "worker", {0});
   test.Sample(test.Process(0, "", ""), {test.Marker("[lost: ring full]")}, 1);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   EXPECT_EQ(
-      SpeedscopeJson(view, "a \"title\""),
+      SpeedscopeJson(view, view.DefaultType(), "a \"title\""),
       R"j({"$schema":"https://www.speedscope.app/file-format-schema.json","name":"a \"title\"",)j"
       R"j("exporter":"stackray","activeProfileIndex":0,"shared":{"frames":[)j"
       R"j({"name":"outer()","file":"app"},{"name":"inner()","file":"app"},)j"
@@ -39,8 +39,8 @@ TEST(Speedscope, WithoutPeriodWeightsAreSamples) {
   test.batch.period_ns = 0;
   test.Sample(test.Process(1, "app", ""), {test.Native("main")}, 7);
   ProfileView view;
-  view.Add(test.batch);
-  const auto json = nlohmann::json::parse(SpeedscopeJson(view, ""));
+  AddTo(&view, test.batch);
+  const auto json = nlohmann::json::parse(SpeedscopeJson(view, view.DefaultType(), ""));
   EXPECT_EQ(json["profiles"][0]["unit"], "none");
   EXPECT_EQ(json["profiles"][0]["weights"], nlohmann::json({7}));
 }
@@ -50,10 +50,10 @@ TEST(Speedscope, LongOutputComesInPartsAndIsTheSame) {
   const int32_t app = test.Process(1, "app", "");
   for (int i = 0; i < 20'000; ++i) test.Sample(app, {test.Native("f" + std::to_string(i))}, 1);
   ProfileView view;
-  view.Add(test.batch);
+  AddTo(&view, test.batch);
   std::string text;
   size_t parts = 0, longest = 0;
-  ASSERT_TRUE(WriteSpeedscope(view, "", [&](std::string_view part) {
+  ASSERT_TRUE(WriteSpeedscope(view, view.DefaultType(), "", [&](std::string_view part) {
                 text += part;
                 ++parts;
                 longest = std::max(longest, part.size());
@@ -61,13 +61,13 @@ TEST(Speedscope, LongOutputComesInPartsAndIsTheSame) {
               }).ok());
   EXPECT_GT(parts, 5u);
   EXPECT_LT(longest, 70'000u);
-  EXPECT_EQ(text, SpeedscopeJson(view, ""));
+  EXPECT_EQ(text, SpeedscopeJson(view, view.DefaultType(), ""));
   const auto json = nlohmann::json::parse(text);
   EXPECT_EQ(json["profiles"][0]["samples"].size(), 20'000u);
 }
 
 TEST(Speedscope, NothingIsStillADocument) {
-  const auto json = nlohmann::json::parse(SpeedscopeJson(ProfileView(), "t"));
+  const auto json = nlohmann::json::parse(SpeedscopeJson(ProfileView(), 0, "t"));
   EXPECT_TRUE(json["profiles"].empty());
   EXPECT_TRUE(json["shared"]["frames"].empty());
 }

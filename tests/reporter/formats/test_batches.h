@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 namespace stackray {
 

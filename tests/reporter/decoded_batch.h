@@ -1,10 +1,10 @@
-// A batch as its receiver understands it: decoded from the sealed bytes alone, nothing else looked
-// at. Every view (folded, pprof, page, speedscope, check) starts here, so what a user sees locally
-// is what a backend gets.
-#ifndef STACKRAY_REPORTER_DECODED_BATCH_H_
-#define STACKRAY_REPORTER_DECODED_BATCH_H_
+// For tests: a batch as plain structures, decoded by the generated message classes and so by other code than BatchWalk's;
+// and back to bytes.
+#ifndef STACKRAY_TESTS_REPORTER_DECODED_BATCH_H_
+#define STACKRAY_TESTS_REPORTER_DECODED_BATCH_H_
 
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "profile/marker.h"
+#include "reporter/formats/batch_walk.h"
 
 namespace stackray {
 
@@ -61,6 +62,22 @@ struct DecodedBatch {
 // shared so often that their copies would take more than 256 MiB).
 absl::StatusOr<DecodedBatch> DecodeBatch(std::string_view bytes);
 
+// The bytes of a batch written down by hand: one profile of on-CPU samples for each run of samples of one resource. Frames
+// and resources that are not there are left out.
+std::string EncodeBatch(const DecodedBatch& batch);
+
+// The value of `key`; empty when absent. Lives as long as `resource`.
+std::string_view FindAttribute(const DecodedResource& resource, std::string_view key);
+
+// Adds the batch to whatever takes a BatchWalk.
+template <typename Sums>
+void AddTo(Sums* sums, const DecodedBatch& batch) {
+  const std::string bytes = EncodeBatch(batch);
+  const absl::StatusOr<BatchWalk> walk = BatchWalk::Open(bytes);
+  if (!walk.ok()) std::abort();  // What EncodeBatch() writes is a batch.
+  sums->Add(*walk);
+}
+
 }  // namespace stackray
 
-#endif  // STACKRAY_REPORTER_DECODED_BATCH_H_
+#endif  // STACKRAY_TESTS_REPORTER_DECODED_BATCH_H_

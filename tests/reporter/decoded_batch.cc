@@ -1,4 +1,4 @@
-#include "reporter/decoded_batch.h"
+#include "tests/reporter/decoded_batch.h"
 
 #include <fmt/format.h>
 
@@ -203,7 +203,8 @@ void Decoder::AddProfile(const Profile& profile) {
   String(profile.sample_type().unit_strindex());
   String(profile.period_type().unit_strindex());
   for (const int32_t index : profile.attribute_indices()) AttributeAt(index);
-  if (batch_.period_ns == 0 && String(profile.period_type().type_strindex()) == TypeOf(SampleOrigin::kCpuClock).period_type)
+  if (batch_.period_ns == 0 &&
+      String(profile.period_type().type_strindex()) == TypeOf(SampleOrigin::kCpuClock).period_type)
     batch_.period_ns = static_cast<double>(profile.period());
   WidenTime(profile);
   for (const Sample& sample : profile.samples()) AddSample(sample);
@@ -243,6 +244,13 @@ absl::StatusOr<DecodedBatch> Decoder::Decode() {
 
 std::string DecodedResource::Find(std::string_view key) const {
   for (const auto& [name, value] : attributes) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+std::string_view FindAttribute(const DecodedResource& resource, std::string_view key) {
+  for (const auto& [name, value] : resource.attributes) {
     if (name == key) return value;
   }
   return {};

@@ -1,4 +1,4 @@
-// Protobuf's wire format, the writing half: the length of a field before it exists, and its bytes.
+// Protobuf's wire format by hand, the writing half: the length of a field before it exists, and its bytes.
 // Numbers of 0 and empty packed lists are left out, as proto3 wants; messages and strings are
 // written even when empty where the caller says so. Layout: the encoding page of the protobuf
 // documentation.
@@ -12,13 +12,15 @@
 #include <string>
 #include <string_view>
 
+#include "reporter/wire/wire_type.h"
+
 namespace stackray::wire {
 
-// Field numbers up to 15 take one byte of tag; OTLP profiles use no others.
+// Field numbers up to 15 take one byte of tag; OTLP profiles and pprof use no others.
 inline constexpr size_t kTagBytes = 1;
 inline constexpr size_t kFixed64Bytes = 8;
 
-enum class Type : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2 };
+using Type = WireType;
 
 constexpr size_t VarintBytes(uint64_t value) {
   return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
