@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "profile/sample_types.h"
 #include "reporter/check_report.h"
 
 namespace stackray::batch_check {
@@ -44,6 +45,8 @@ class ProfilesCheck {
   void CheckResource(int at);
   void CheckScope(int at, const otlp::ScopeProfiles& scope);
   void CheckProfile(const otlp::Profile& profile);
+  // nullptr: a type that stackray does not make.
+  const SampleType* TypeOf(const otlp::Profile& profile) const;
   void CheckTypes(const otlp::Profile& profile);
   void CheckSample(const otlp::Profile& profile, const otlp::Sample& sample, int at);
   void CheckTimes(const otlp::Profile& profile, const otlp::Sample& sample, int at);
@@ -78,8 +81,23 @@ void ProfilesCheck::CheckTypes(const otlp::Profile& profile) {
     references_.Use(Table::kString, index, true, "profile", profiles_);
   if (type.type_strindex() == 0 || type.unit_strindex() == 0)
     report_.Add(BatchRule::kSampleType, fmt::format("profile[{}]", profiles_));
-  if (!profile.has_period_type())
-    report_.Add(BatchRule::kPeriodType, fmt::format("profile[{}]", profiles_));
+  // Types of other writers may have a period or none.
+  const SampleType* const row = TypeOf(profile);
+  if (row == nullptr) return;
+  const bool has_period = profile.has_period_type() || profile.period() != 0;
+  if (row->period_type.empty() ? has_period : !profile.has_period_type())
+    report_.Add(BatchRule::kPeriodType, fmt::format("profile[{}]: {}", profiles_, row->type));
+}
+
+const SampleType* ProfilesCheck::TypeOf(const otlp::Profile& profile) const {
+  const otlp::ProfilesDictionary& dictionary = data_.dictionary();
+  const auto text = [&](int32_t index) -> std::string_view {
+    return index >= 0 && index < dictionary.string_table_size()
+               ? std::string_view(dictionary.string_table(index))
+               : std::string_view();
+  };
+  return FindSampleType(text(profile.sample_type().type_strindex()),
+                        text(profile.sample_type().unit_strindex()));
 }
 
 void ProfilesCheck::CheckTimes(const otlp::Profile& profile, const otlp::Sample& sample, int at) {
@@ -104,7 +122,10 @@ void ProfilesCheck::CheckSample(const otlp::Profile& profile, const otlp::Sample
   const otlp::Sample& first = profile.samples(0);
   const bool like_first = (values > 0) == (first.values_size() > 0) &&
                           (times > 0) == (first.timestamps_unix_nano_size() > 0);
-  if ((values == 0 && times == 0) || (values > 0 && times > 0 && values != times) || !like_first) {
+  const SampleType* const type = TypeOf(profile);
+  const bool must_pair = type != nullptr && type->weighted;
+  if ((values == 0 && times == 0) || (values > 0 && times > 0 && values != times) || !like_first ||
+      (must_pair && values != times)) {
     report_.Add(BatchRule::kSampleShape,
                 fmt::format("{}[{}]: {} values, {} timestamps", where, at, values, times));
   }

@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-#include "reporter/decoded_batch.h"
 #include "reporter/proto/profiles.pb.h"
 #include "tests/reporter/batch_damages.h"
 #include "tests/reporter/batch_events.h"
+#include "tests/reporter/decoded_batch.h"
 #include "tests/reporter/golden_batch.h"
 
 namespace stackray {
@@ -54,6 +54,50 @@ TEST(CheckBatch, BrokenUtf8IsNamedWithItsFieldAndTheRestIsStillChecked) {
     EXPECT_THAT(BrokenRules(bytes), Contains("utf8")) << text;
     EXPECT_THAT(BrokenRules(bytes), testing::Not(Contains("wire"))) << text;
   }
+}
+
+// What is wrong with types and shapes in the golden batch when its profile is of another type, whose samples have so many
+// values and timestamps. Strings that nobody refers to any more are another rule's.
+std::set<std::string> WrongWithType(const char* type, const char* unit, bool has_period, int values,
+                                    int times) {
+  ProfilesData data;
+  EXPECT_TRUE(data.ParseFromString(GoldenBatch()));
+  auto* profile = data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_profiles(0);
+  auto* strings = data.mutable_dictionary()->mutable_string_table();
+  *strings->Add() = type;
+  *strings->Add() = unit;
+  profile->mutable_sample_type()->set_type_strindex(strings->size() - 2);
+  profile->mutable_sample_type()->set_unit_strindex(strings->size() - 1);
+  if (!has_period) {
+    profile->clear_period_type();
+    profile->clear_period();
+  }
+  auto* sample = profile->mutable_samples(0);
+  sample->clear_values();
+  sample->clear_timestamps_unix_nano();
+  for (int i = 0; i < values; ++i) sample->add_values(7);
+  for (int i = 0; i < times; ++i) sample->add_timestamps_unix_nano(1000 + static_cast<uint64_t>(i));
+  std::set<std::string> rules = BrokenRules(data.SerializeAsString());
+  for (const char* other : {"orphan", "duplicate"}) rules.erase(other);
+  return rules;
+}
+
+TEST(CheckBatch, EachTypeHasItsPeriodAndItsShape) {
+  using Rules = std::set<std::string>;
+  const Rules none, shape = {"sample-shape"}, period = {"period-type"};
+  EXPECT_EQ(WrongWithType("off_cpu", "nanoseconds", false, 2, 2), none);
+  EXPECT_EQ(WrongWithType("off_cpu", "nanoseconds", false, 0, 2), shape);
+  EXPECT_EQ(WrongWithType("off_cpu", "nanoseconds", false, 1, 0), shape);
+  EXPECT_EQ(WrongWithType("off_cpu", "nanoseconds", false, 1, 2), shape);
+  EXPECT_EQ(WrongWithType("off_cpu", "nanoseconds", true, 2, 2), period);
+  EXPECT_EQ(WrongWithType("page_faults", "count", true, 2, 2), none);
+  EXPECT_EQ(WrongWithType("page_faults", "count", false, 2, 2), period);
+  EXPECT_EQ(WrongWithType("samples", "count", true, 0, 2), none);
+  EXPECT_EQ(WrongWithType("samples", "count", false, 0, 2), period);
+  // Other writers' types.
+  EXPECT_EQ(WrongWithType("alloc_space", "bytes", false, 1, 0), none);
+  EXPECT_EQ(WrongWithType("alloc_space", "bytes", true, 0, 2), none);
+  EXPECT_EQ(WrongWithType("alloc_space", "bytes", true, 1, 2), shape);
 }
 
 TEST(CheckBatch, EveryRuleHasADamageThatShowsIt) {
