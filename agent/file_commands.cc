@@ -81,7 +81,7 @@ int RunConvert(const ConvertSettings& settings) {
       absl::StatusOr<RecordOutputs> made =
           RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());
       if (!made.ok()) return made.status();
-      outputs = *std::move(made);
+      outputs.emplace(*std::move(made));
       if (settings.type) outputs->SetType(*settings.type);
     }
     return outputs->Add(bytes);

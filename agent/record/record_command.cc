@@ -183,7 +183,7 @@ absl::Status MakeOutputs(const RecordSettings& settings, Made& made) {
       settings.sudo_user,
       fmt::format("{} on {}", DescribeTarget(settings.target), ReadHostFacts().name));
   if (!outputs.ok()) return absl::UnavailableError(std::string(outputs.status().message()));
-  made.outputs = *std::move(outputs);
+  made.outputs.emplace(*std::move(outputs));
   made.outputs->SetType(settings.sampling.types.front());
   return absl::OkStatus();
 }
