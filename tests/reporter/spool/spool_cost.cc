@@ -1,4 +1,5 @@
-// Prints what a spool costs on a disk, for docs/decisions.md: spool_cost DIRECTORY
+// spool_cost DIRECTORY: prints what a spool costs on a disk, the evidence of
+// docs/decisions/078-spool-written-ahead.md.
 // For a receiver that is there and one that is not, and for two sizes of batches: the time of Add(),
 // CPU a batch, bytes that were marked for the disk and taken back before they got there.
 #include <fmt/format.h>
