@@ -10,7 +10,8 @@
 #include "reporter/formats/pprof.h"
 #include "reporter/formats/speedscope.h"
 #include "reporter/formats/text.h"
-#include "reporter/formats/wire.h"
+#include "reporter/wire/reader.h"
+#include "reporter/wire/writer.h"
 #include "tests/reporter/formats/test_batches.h"
 
 namespace stackray {
@@ -127,11 +128,11 @@ TEST_P(Hostile, PprofIsReadByGo) {
 }
 
 TEST_P(Hostile, OtlpJson) {
-  WireWriter dictionary, request;
-  dictionary.AddBytes(5, "");
-  dictionary.AddBytes(5, GetParam().name);
-  request.AddBytes(2, dictionary.bytes());
-  const auto json = OtlpJson(request.bytes());
+  std::string dictionary, request;
+  wire::AppendBytes(5, "", &dictionary);
+  wire::AppendBytes(5, GetParam().name, &dictionary);
+  wire::AppendBytes(2, dictionary, &request);
+  const auto json = OtlpJson(request);
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(std::count(json->begin(), json->end(), '\n'), 0);  // One document a line.
   EXPECT_EQ(Json::parse(*json)["dictionary"]["stringTable"][1], GetParam().text);
