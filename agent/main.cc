@@ -65,7 +65,9 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
     const ReceiverStrings& strings = agent.receivers[i];
     options.settings.receivers.push_back(
         {.address = fmt::format("{} ({})", strings.endpoint, strings.origins.at("endpoint")),
-         .problem = Probe(*MakeTransport((*plans)[i].settings), kLongest).message});
+         .problem =
+             Probe(*MakeTransport((*plans)[i].settings), TraitsOf(Signal::kProfiles), kLongest)
+                 .message});
   }
   return options;
 }

@@ -266,7 +266,7 @@ void Agent::SweepSpools() {
     LogWarning(fmt::format(
         "on disk for {}, which is configured no longer: {} samples wait, {} were too old "
         "and are gone",
-        swept.receiver, swept.waiting_samples, swept.expired_samples));
+        swept.receiver, swept.waiting_items, swept.expired_items));
   }
 }
 

@@ -162,7 +162,7 @@ void AddReceivers(const AgentSnapshot& s, Families* out) {
        [](Counts c) { return c.splits; });
   each(Counter("stackray_receiver_partly_rejected_profiles_total",
                "Profiles, at most, that a receiver left out of batches it has taken."),
-       [](Counts c) { return c.partly_rejected_profiles; });
+       [](Counts c) { return c.partly_rejected_units; });
   each(Counter("stackray_receiver_partly_rejected_samples_total",
                "Samples in those batches: at most so many of the delivered ones were left out."),
        [](Counts c) { return c.partly_rejected.without_markers(); });

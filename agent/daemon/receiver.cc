@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "agent/log.h"
-#include "reporter/export/split_batch.h"
 #include "reporter/export/transport.h"
 #include "reporter/spool/spool_directory.h"
 
@@ -25,7 +24,7 @@ void AddBefore(const DeliveryCounts& before, DeliveryCounts* counts) {
   counts->recovered += before.recovered;
   counts->partly_rejected += before.partly_rejected;
   counts->partly_rejected_batches += before.partly_rejected_batches;
-  counts->partly_rejected_profiles += before.partly_rejected_profiles;
+  counts->partly_rejected_units += before.partly_rejected_units;
   counts->batches_delivered += before.batches_delivered;
   counts->attempts += before.attempts;
   counts->retries += before.retries;
@@ -56,7 +55,7 @@ std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
 // some of its own already; then it stays until the old address is configured again, or it is too old.
 void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
   const std::string endpoint = EndpointOf(plan);
-  if (legacy.counts.spooled.samples == 0 || plan.spool_directory.empty()) return;
+  if (legacy.counts.spooled.items == 0 || plan.spool_directory.empty()) return;
   const std::string from = legacy.spool_directory + "/" + SpoolFolderName(legacy.endpoint);
   const std::string to = plan.spool_directory + "/" + SpoolFolderName(endpoint);
   if (from == to) return;
@@ -69,14 +68,11 @@ void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
 
 Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span) : plan_(std::move(plan)), span_(span) {
   ExportHooks hooks;
-  hooks.on_lost = [this](LossReason reason, SampleCount count) { OnLost(reason, count); };
+  hooks.on_lost = [this](LossReason reason, ItemCount count) { OnLost(reason, count); };
   hooks.on_note = [this](std::string_view text) { OnNote(text); };
   hooks.on_answer = [this] {
     LogInfo(fmt::format("receiver {}: it answers", plan_.name), plan_.name);
   };
-  hooks.split = SplitBatch;
-  hooks.split_by_profile = SplitByProfile;
-  hooks.count_profiles = ProfilesIn;
   queue_ = ExportQueue::Start(MakeTransport(plan_.settings),
                               {.max_bytes = plan_.queue_bytes,
                                .attempt_timeout = plan_.settings.timeout,
@@ -107,12 +103,12 @@ std::unique_ptr<Receiver> Receiver::Succeed(ReceiverPlan plan, Legacy legacy) {
   receiver->before_ = std::move(legacy.counts);
   for (const auto& [frequency_hz, lost] : legacy.losses)
     for (size_t i = 0; i < kLossReasons; ++i) receiver->losses_at_[frequency_hz][i] += lost[i];
-  for (SealedBatchPtr& batch : legacy.unsent) receiver->Add(std::move(batch));
+  for (Payload& payload : legacy.unsent) receiver->queue_->Add(std::move(payload));
   return receiver;
 }
 
-void Receiver::OnLost(LossReason reason, SampleCount count) {
-  losses_[static_cast<size_t>(reason)] += count.samples;
+void Receiver::OnLost(LossReason reason, ItemCount count) {
+  losses_[static_cast<size_t>(reason)] += count.items;
 }
 
 // "the receiver does not take a batch: WHY": one kind of line for each receiver and what it begins with.

@@ -26,7 +26,7 @@ class Receiver {
     TakerSpan span;
     DeliveryCounts counts;                 // Nothing is in flight.
     std::map<double, LostSamples> losses;  // Not told yet, by sampling frequency.
-    std::vector<SealedBatchPtr> unsent;
+    std::vector<Payload> unsent;
     std::string spool_directory, endpoint;  // Where the rest of it waits on disk.
   };
 
@@ -37,7 +37,7 @@ class Receiver {
   // Ends it, the attempt that runs included, and its spool is free for another.
   static Legacy Retire(std::unique_ptr<Receiver> receiver);
 
-  void Add(SealedBatchPtr batch) { queue_->Add(std::move(batch)); }
+  void Add(SealedBatchPtr batch) { queue_->Add(Payload::Of(std::move(batch))); }
   // Sends markers for what was lost since the last time. While the receiver takes nothing they
   // wait as numbers, not in a queue that may be full, by the frequency that held when they were lost.
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end);
@@ -57,7 +57,7 @@ class Receiver {
 
  private:
   Receiver(ReceiverPlan plan, const TakerSpan& span);
-  void OnLost(LossReason reason, SampleCount count);
+  void OnLost(LossReason reason, ItemCount count);
   void OnNote(std::string_view text) const;
   void KeepLossesOf(double frequency_hz);
 

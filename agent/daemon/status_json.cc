@@ -30,7 +30,7 @@ void AddReceiver(const ReceiverSnapshot& receiver, Json* taker) {
   (*taker)["attempts"] = counts.attempts;
   (*taker)["retries"] = counts.retries;
   (*taker)["splits"] = counts.splits;
-  (*taker)["partly_rejected_profiles"] = counts.partly_rejected_profiles;
+  (*taker)["partly_rejected_profiles"] = counts.partly_rejected_units;
   (*taker)["partly_rejected_samples"] = counts.partly_rejected.without_markers();
   (*taker)["recovered"] = counts.recovered.without_markers();
   (*taker)["queue"] = {{"batches", counts.queued_batches}, {"bytes", counts.queued_bytes}};

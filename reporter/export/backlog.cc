@@ -5,35 +5,35 @@
 
 namespace stackray {
 
-void Backlog::Charge(const OutgoingBatch& item) {
-  if (item.batch != nullptr) counts_.queued_bytes += item.bytes;
+void Backlog::Charge(const OutgoingPayload& item) {
+  if (item.payload.in_memory()) counts_.queued_bytes += item.bytes;
   if (!item.entry) return;
   counts_.spooled += item.count;
   counts_.spooled_batches += 1;
   counts_.spooled_bytes += item.entry->disk_bytes();
 }
 
-void Backlog::Discharge(const OutgoingBatch& item) {
-  if (item.batch != nullptr) counts_.queued_bytes -= item.bytes;
+void Backlog::Discharge(const OutgoingPayload& item) {
+  if (item.payload.in_memory()) counts_.queued_bytes -= item.bytes;
   if (!item.entry) return;
   counts_.spooled -= item.count;
   counts_.spooled_batches -= 1;
   counts_.spooled_bytes -= item.entry->disk_bytes();
 }
 
-void Backlog::SetCopy(OutgoingBatch& item, SealedBatchPtr batch) {
+void Backlog::SetCopy(OutgoingPayload& item, Payload payload) {
   Discharge(item);
-  item.batch = std::move(batch);
+  item.payload = std::move(payload);
   Charge(item);
 }
 
-void Backlog::SetEntry(OutgoingBatch& item, std::optional<SpoolEntry> entry) {
+void Backlog::SetEntry(OutgoingPayload& item, std::optional<SpoolEntry> entry) {
   Discharge(item);
   item.entry = std::move(entry);
   Charge(item);
 }
 
-void Backlog::Enter(const OutgoingBatch& item, bool recovered) {
+void Backlog::Enter(const OutgoingPayload& item, bool recovered) {
   counts_.produced += item.count;
   counts_.in_flight += item.count;
   if (recovered) counts_.recovered += item.count;
@@ -41,37 +41,37 @@ void Backlog::Enter(const OutgoingBatch& item, bool recovered) {
   Charge(item);
 }
 
-void Backlog::Withdraw(const OutgoingBatch& item) {
+void Backlog::Withdraw(const OutgoingPayload& item) {
   Discharge(item);
   counts_.produced -= item.count;
   counts_.in_flight -= item.count;
   counts_.queued_batches -= 1;
 }
 
-void Backlog::Lose(OutgoingBatch item, LossReason reason, Aftermath& aftermath) {
+void Backlog::Lose(OutgoingPayload item, LossReason reason, Aftermath& aftermath) {
   Discharge(item);
   counts_.in_flight -= item.count;
   counts_.lost[static_cast<size_t>(reason)] += item.count;
   counts_.queued_batches -= 1;
   aftermath.losses.emplace_back(reason, item.count);
   if (item.entry) aftermath.files.push_back(*std::move(item.entry));
-  aftermath.garbage.push_back(std::move(item.batch));
+  aftermath.garbage.push_back(std::move(item.payload));
 }
 
-void Backlog::Deliver(OutgoingBatch item, Aftermath& aftermath) {
+void Backlog::Deliver(OutgoingPayload item, Aftermath& aftermath) {
   Discharge(item);
   counts_.in_flight -= item.count;
   counts_.delivered += item.count;
   counts_.batches_delivered += 1;
   counts_.queued_batches -= 1;
-  aftermath.garbage.push_back(std::move(item.batch));
+  aftermath.garbage.push_back(std::move(item.payload));
 }
 
-void Backlog::Push(OutgoingBatch item, Aftermath& aftermath) {
+void Backlog::Push(OutgoingPayload item, Aftermath& aftermath) {
   if (item.entry) {
-    if (!waiting_.empty() && item.batch != nullptr) {
-      aftermath.garbage.push_back(item.batch);
-      SetCopy(item, nullptr);
+    if (!waiting_.empty() && item.payload.in_memory()) {
+      aftermath.garbage.push_back(item.payload);
+      SetCopy(item, {});
     }
   } else {
     // One that could never fit drops nobody else.
@@ -84,17 +84,17 @@ void Backlog::Push(OutgoingBatch item, Aftermath& aftermath) {
 
 // Copies of what is on disk go first, then the oldest that is nowhere else.
 void Backlog::MakeRoomInMemory(Aftermath& aftermath) {
-  for (OutgoingBatch& item : waiting_) {
+  for (OutgoingPayload& item : waiting_) {
     if (counts_.queued_bytes <= max_memory_bytes_) return;
-    if (!item.entry || item.batch == nullptr) continue;
-    aftermath.garbage.push_back(item.batch);
-    SetCopy(item, nullptr);
+    if (!item.entry || !item.payload.in_memory()) continue;
+    aftermath.garbage.push_back(item.payload);
+    SetCopy(item, {});
   }
   while (counts_.queued_bytes > max_memory_bytes_) {
     const auto oldest =
-        std::ranges::find_if(waiting_, [](const OutgoingBatch& item) { return !item.entry; });
+        std::ranges::find_if(waiting_, [](const OutgoingPayload& item) { return !item.entry; });
     if (oldest == waiting_.end()) return;
-    OutgoingBatch lost = std::move(*oldest);
+    OutgoingPayload lost = std::move(*oldest);
     waiting_.erase(oldest);
     Lose(std::move(lost), LossReason::kQueueFull, aftermath);
   }
@@ -104,9 +104,9 @@ bool Backlog::MakeRoomOnDisk(uint64_t bytes, Aftermath& aftermath) {
   if (bytes > max_disk_bytes_) return false;
   while (counts_.spooled_bytes > max_disk_bytes_ - bytes) {
     const auto oldest = std::ranges::find_if(
-        waiting_, [](const OutgoingBatch& item) { return item.entry.has_value(); });
+        waiting_, [](const OutgoingPayload& item) { return item.entry.has_value(); });
     if (oldest == waiting_.end()) return false;  // The one that is held fills it.
-    OutgoingBatch lost = std::move(*oldest);
+    OutgoingPayload lost = std::move(*oldest);
     waiting_.erase(oldest);
     Lose(std::move(lost), LossReason::kSpoolFull, aftermath);
   }
@@ -115,7 +115,7 @@ bool Backlog::MakeRoomOnDisk(uint64_t bytes, Aftermath& aftermath) {
 
 void Backlog::Expire(ExportClock::Time now, Aftermath& aftermath) {
   while (NextExpiry() <= now) {
-    OutgoingBatch lost = TakeFront();
+    OutgoingPayload lost = TakeFront();
     Lose(std::move(lost), LossReason::kSpoolAge, aftermath);
   }
 }
@@ -125,15 +125,15 @@ ExportClock::Time Backlog::NextExpiry() const {
                                                      : waiting_.front().expires;
 }
 
-OutgoingBatch Backlog::TakeFront() {
-  OutgoingBatch item = std::move(waiting_.front());
+OutgoingPayload Backlog::TakeFront() {
+  OutgoingPayload item = std::move(waiting_.front());
   waiting_.pop_front();
   return item;
 }
 
 // Their bytes may be a little more than the whole one's, dictionaries being repeated, and the
 // bounds may be exceeded by that until they are sent.
-void Backlog::PutParts(OutgoingBatch whole, std::vector<OutgoingBatch> parts,
+void Backlog::PutParts(OutgoingPayload whole, std::vector<OutgoingPayload> parts,
                        Aftermath& aftermath) {
   counts_.splits += 1;
   counts_.queued_batches += parts.size() - 1;
@@ -144,16 +144,16 @@ void Backlog::PutParts(OutgoingBatch whole, std::vector<OutgoingBatch> parts,
     part->first_attempt = whole.first_attempt;
     part->expires = whole.expires;
     if (part->entry && std::next(part) != parts.rend())
-      aftermath.garbage.push_back(std::exchange(part->batch, nullptr));  // It is not next.
+      aftermath.garbage.push_back(std::exchange(part->payload, {}));  // It is not next.
     Charge(*part);
     waiting_.push_front(std::move(*part));
   }
-  aftermath.garbage.push_back(std::move(whole.batch));
+  aftermath.garbage.push_back(std::move(whole.payload));
 }
 
 std::vector<SpoolEntry> Backlog::TakeUnsynced() {
   std::vector<SpoolEntry> entries;
-  for (OutgoingBatch& item : waiting_)
+  for (OutgoingPayload& item : waiting_)
     if (item.entry && !std::exchange(item.synced, true)) entries.push_back(*item.entry);
   return entries;
 }

@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "reporter/export/outgoing_batch.h"
+#include "reporter/export/outgoing_payload.h"
 
 namespace stackray {
 
 struct Aftermath {
-  std::vector<std::pair<LossReason, SampleCount>> losses;  // To be told.
-  std::vector<SpoolEntry> files;                           // To be removed.
-  std::vector<SealedBatchPtr> garbage;                     // To be freed.
-  std::vector<std::string> notes;                          // For the log.
+  std::vector<std::pair<LossReason, ItemCount>> losses;  // To be told.
+  std::vector<SpoolEntry> files;                         // To be removed.
+  std::vector<Payload> garbage;                          // To be freed.
+  std::vector<std::string> notes;                        // For the log.
 
   bool empty() const { return losses.empty() && files.empty() && garbage.empty() && notes.empty(); }
 };
@@ -33,10 +33,10 @@ class Backlog {
       : max_memory_bytes_(max_memory_bytes), max_disk_bytes_(max_disk_bytes) {}
 
   // Produced and in flight from now on; `recovered`: an earlier process left it.
-  void Enter(const OutgoingBatch& item, bool recovered = false);
+  void Enter(const OutgoingPayload& item, bool recovered = false);
   // Puts an entered batch at the end. One that is on disk keeps no copy in memory unless it is next;
   // one that is not makes room in memory, or is lost where there is none.
-  void Push(OutgoingBatch item, Aftermath& aftermath);
+  void Push(OutgoingPayload item, Aftermath& aftermath);
   // Drops the oldest on disk until `bytes` (of blocks) more fit; false where they never will.
   bool MakeRoomOnDisk(uint64_t bytes, Aftermath& aftermath);
   // Drops what is on disk and too old.
@@ -45,21 +45,21 @@ class Backlog {
   ExportClock::Time NextExpiry() const;
 
   bool empty() const { return waiting_.empty(); }  // Nothing waits; one may be held.
-  OutgoingBatch TakeFront();
-  void PutBack(OutgoingBatch item) { waiting_.push_front(std::move(item)); }
+  OutgoingPayload TakeFront();
+  void PutBack(OutgoingPayload item) { waiting_.push_front(std::move(item)); }
   // Puts all parts of a held batch in its place; they add up to it. Its file is gone.
-  void PutParts(OutgoingBatch whole, std::vector<OutgoingBatch> parts, Aftermath& aftermath);
-  std::deque<OutgoingBatch> TakeAll() { return std::exchange(waiting_, {}); }
+  void PutParts(OutgoingPayload whole, std::vector<OutgoingPayload> parts, Aftermath& aftermath);
+  std::deque<OutgoingPayload> TakeAll() { return std::exchange(waiting_, {}); }
 
-  void Lose(OutgoingBatch item, LossReason reason, Aftermath& aftermath);
+  void Lose(OutgoingPayload item, LossReason reason, Aftermath& aftermath);
   // As if it had never been entered.
-  void Withdraw(const OutgoingBatch& item);
+  void Withdraw(const OutgoingPayload& item);
   // Its file is gone already.
-  void Deliver(OutgoingBatch item, Aftermath& aftermath);
+  void Deliver(OutgoingPayload item, Aftermath& aftermath);
 
   // Of a batch that is entered and held.
-  void SetCopy(OutgoingBatch& item, SealedBatchPtr batch);
-  void SetEntry(OutgoingBatch& item, std::optional<SpoolEntry> entry);
+  void SetCopy(OutgoingPayload& item, Payload payload);
+  void SetEntry(OutgoingPayload& item, std::optional<SpoolEntry> entry);
 
   // The files that wait and are not synced; they count as synced from now on.
   std::vector<SpoolEntry> TakeUnsynced();
@@ -68,14 +68,14 @@ class Backlog {
   const DeliveryCounts& counts() const { return counts_; }
 
  private:
-  void Charge(const OutgoingBatch& item);
-  void Discharge(const OutgoingBatch& item);
+  void Charge(const OutgoingPayload& item);
+  void Discharge(const OutgoingPayload& item);
   void MakeRoomInMemory(Aftermath& aftermath);
 
   const size_t max_memory_bytes_;
   const uint64_t max_disk_bytes_;
-  std::deque<OutgoingBatch> waiting_;  // Oldest first.
-  DeliveryCounts counts_;              // in_flight, queued_* and spooled* with what is held.
+  std::deque<OutgoingPayload> waiting_;  // Oldest first.
+  DeliveryCounts counts_;                // in_flight, queued_* and spooled* with what is held.
 };
 
 }  // namespace stackray

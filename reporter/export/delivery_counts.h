@@ -1,4 +1,4 @@
-// What became of every sample that was meant for one receiver.
+// What became of every item that was meant for one receiver: of every sample, where the signal is profiles.
 #ifndef STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
 #define STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
 
@@ -30,38 +30,37 @@ constexpr std::string_view LossReasonName(LossReason reason) {
   return kNames[static_cast<size_t>(reason)];
 }
 
-// A number of samples. Markers stand for samples that were lost before; a batch carries them as
-// well.
-struct SampleCount {
-  uint64_t samples = 0;  // Everything, SealedBatch::samples.
-  uint64_t markers = 0;  // Of these, SealedBatch::lost_samples.
+// A number of items. Markers stand for items that were lost before; a payload carries them as well.
+struct ItemCount {
+  uint64_t items = 0;    // Everything, Payload::items.
+  uint64_t markers = 0;  // Of these, Payload::markers.
 
-  SampleCount& operator+=(const SampleCount& other) {
-    samples += other.samples;
+  ItemCount& operator+=(const ItemCount& other) {
+    items += other.items;
     markers += other.markers;
     return *this;
   }
-  SampleCount& operator-=(const SampleCount& other) {
-    samples -= other.samples;
+  ItemCount& operator-=(const ItemCount& other) {
+    items -= other.items;
     markers -= other.markers;
     return *this;
   }
-  uint64_t without_markers() const { return samples - markers; }
-  friend bool operator==(const SampleCount&, const SampleCount&) = default;
+  uint64_t without_markers() const { return items - markers; }
+  friend bool operator==(const ItemCount&, const ItemCount&) = default;
 };
 
 // One moment of one receiver. Exactly: produced = delivered + lost, all reasons + in_flight.
-// A batch that was taken in part counts as delivered: the receiver's answer counts profiles, not
-// samples.
+// A batch that was taken in part counts as delivered: the receiver's answer counts units
+// (signal_traits.h), not items.
 struct DeliveryCounts {
   // Produced: what this process handed over and what an earlier one had left in the spool.
-  SampleCount produced, delivered, in_flight;
-  std::array<SampleCount, kLossReasons> lost;  // By LossReason.
-  SampleCount recovered;        // Of produced, what an earlier process had left, damaged or not.
-  SampleCount spooled;          // Of in_flight, what is on disk and outlives this process.
-  SampleCount partly_rejected;  // Of delivered, in batches not taken whole: at most so many.
+  ItemCount produced, delivered, in_flight;
+  std::array<ItemCount, kLossReasons> lost;  // By LossReason.
+  ItemCount recovered;        // Of produced, what an earlier process had left, damaged or not.
+  ItemCount spooled;          // Of in_flight, what is on disk and outlives this process.
+  ItemCount partly_rejected;  // Of delivered, in batches not taken whole: at most so many.
   uint64_t partly_rejected_batches = 0;
-  uint64_t partly_rejected_profiles = 0;  // At most so many.
+  uint64_t partly_rejected_units = 0;  // At most so many.
   uint64_t batches_delivered = 0, attempts = 0, retries = 0, splits = 0;
   uint64_t queued_batches = 0;  // In flight, in memory or on disk, with the one that is being sent.
   uint64_t queued_bytes = 0;    // Of these, bytes in memory.
@@ -72,9 +71,9 @@ struct DeliveryCounts {
   std::string failing_with;  // Why the last attempt was no success; empty: it was one, or none yet.
   std::string spool_failing_with;  // Why the disk failed last; empty: it works, or is not used.
 
-  SampleCount LostInAll() const {
-    SampleCount sum;
-    for (const SampleCount& count : lost) sum += count;
+  ItemCount LostInAll() const {
+    ItemCount sum;
+    for (const ItemCount& count : lost) sum += count;
     return sum;
   }
 };

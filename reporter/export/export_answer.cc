@@ -10,7 +10,7 @@ namespace stackray {
 
 using Kind = SendResult::Kind;
 
-void ExportQueue::Learn(const OutgoingBatch& item, const SendResult& result) {
+void ExportQueue::Learn(const OutgoingPayload& item, const SendResult& result) {
   const ExportClock::Time now = clock_->Now();
   if (result.kind == Kind::kTooLarge) size_limit_.Refused(item.bytes, result.size_limit, now);
   if (result.kind == Kind::kDelivered || result.kind == Kind::kPartlyRejected) {
@@ -20,7 +20,7 @@ void ExportQueue::Learn(const OutgoingBatch& item, const SendResult& result) {
   backlog_.counts().learned_size_limit = size_limit_.bytes();
 }
 
-void ExportQueue::Settle(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath) {
+void ExportQueue::Settle(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath) {
   const SendResult& result = outcome.result;
   switch (result.kind) {
     case Kind::kDelivered:
@@ -39,14 +39,14 @@ void ExportQueue::Settle(OutgoingBatch item, const Outcome& outcome, Aftermath& 
   }
 }
 
-void ExportQueue::CountPartlyRejected(const OutgoingBatch& item, uint64_t profiles) {
+void ExportQueue::CountPartlyRejected(const OutgoingPayload& item, uint64_t units) {
   DeliveryCounts& counts = backlog_.counts();
   counts.partly_rejected += item.count;
   counts.partly_rejected_batches += 1;
-  counts.partly_rejected_profiles += profiles;
+  counts.partly_rejected_units += units;
 }
 
-void ExportQueue::Delivered(OutgoingBatch item, const SendResult& result, Aftermath& aftermath) {
+void ExportQueue::Delivered(OutgoingPayload item, const SendResult& result, Aftermath& aftermath) {
   DeliveryCounts& counts = backlog_.counts();
   schedule_.Reset();
   credentials_schedule_.Reset();
@@ -54,19 +54,19 @@ void ExportQueue::Delivered(OutgoingBatch item, const SendResult& result, Afterm
     aftermath.notes.emplace_back("the receiver takes batches again");
   counts.failing_with.clear();
   if (result.kind == Kind::kPartlyRejected) {
-    // A profile has at least one sample, so no receiver can have rejected more than that.
-    const uint64_t profiles = std::min(
-        static_cast<uint64_t>(std::max<int64_t>(result.rejected_profiles, 0)), item.count.samples);
-    CountPartlyRejected(item, profiles);
-    aftermath.notes.push_back(fmt::format(
-        "the receiver rejected at most {} profiles of a batch: {}", profiles, result.message));
+    // A unit has at least one item, so no receiver can have rejected more than that.
+    const uint64_t units = std::min(
+        static_cast<uint64_t>(std::max<int64_t>(result.rejected_units, 0)), item.count.items);
+    CountPartlyRejected(item, units);
+    aftermath.notes.push_back(fmt::format("the receiver rejected at most {} {} of a batch: {}",
+                                          units, settings_.traits->units, result.message));
   } else if (!result.message.empty()) {
     aftermath.notes.push_back(fmt::format("the receiver warns: {}", result.message));
   }
   backlog_.Deliver(std::move(item), aftermath);
 }
 
-void ExportQueue::Retry(OutgoingBatch item, const SendResult& result, RetrySchedule& schedule,
+void ExportQueue::Retry(OutgoingPayload item, const SendResult& result, RetrySchedule& schedule,
                         Aftermath& aftermath) {
   if (stopping_) return backlog_.PutBack(std::move(item));  // Stop() keeps it or loses it.
   NoteFailure(result.message, aftermath);
@@ -75,35 +75,35 @@ void ExportQueue::Retry(OutgoingBatch item, const SendResult& result, RetrySched
   PutBackOrGiveUp(std::move(item), aftermath);
 }
 
-void ExportQueue::PutBackOrGiveUp(OutgoingBatch item, Aftermath& aftermath) {
+void ExportQueue::PutBackOrGiveUp(OutgoingPayload item, Aftermath& aftermath) {
   if (clock_->Now() - item.first_attempt >= settings_.max_retry_time)
     return backlog_.Lose(std::move(item), LossReason::kRetryTime, aftermath);
   backlog_.counts().retries += 1;
   backlog_.PutBack(std::move(item));
 }
 
-// A batch of several profiles may be stored in part, so it counts as taken and is over. A single
-// profile is not stored, and waits.
-void ExportQueue::OverLimit(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath) {
+// A batch of several units may be stored in part, so it counts as taken and is over. A single one is
+// not stored, and waits.
+void ExportQueue::OverLimit(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath) {
   const SendResult& result = outcome.result;
-  const bool one_profile = outcome.profiles == 1;
-  if (stopping_ && one_profile) return backlog_.PutBack(std::move(item));
+  const bool one_unit = outcome.units == 1;
+  if (stopping_ && one_unit) return backlog_.PutBack(std::move(item));
   const ExportClock::Time now = clock_->Now();
   const bool is_new = !rate_limit_.active();
-  rate_limit_.Refused(one_profile, now);
+  rate_limit_.Refused(one_unit, now);
   not_before_ = now + schedule_.Next(result.retry_after);
   receiver_asked_ = result.retry_after.has_value();
   if (is_new || item.refusals > 1) NoteFailure(result.message, aftermath);
-  if (one_profile) {
+  if (one_unit) {
     ++item.refusals;
     return PutBackOrGiveUp(std::move(item), aftermath);
   }
-  const uint64_t samples = item.count.samples;
-  CountPartlyRejected(item, outcome.profiles == 0 ? samples : std::min(outcome.profiles, samples));
+  const uint64_t items = item.count.items;
+  CountPartlyRejected(item, outcome.units == 0 ? items : std::min(outcome.units, items));
   aftermath.notes.push_back(fmt::format(
-      "a limit of the receiver's rate was met: at most {} samples were not stored and are not sent "
-      "again; from now on each process's profile goes out by itself: {}",
-      samples, result.message));
+      "a limit of the receiver's rate was met: at most {} {} were not stored and are not sent "
+      "again; from now on each of its {} goes out by itself: {}",
+      items, settings_.traits->items, settings_.traits->units, result.message));
   backlog_.Deliver(std::move(item), aftermath);
 }
 

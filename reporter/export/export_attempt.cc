@@ -10,12 +10,12 @@ namespace {
 
 using Kind = SendResult::Kind;
 
-// A batch that is halved until each part holds one sample needs 22 for 4 million samples.
+// A batch that is halved until each part holds one item needs 22 for 4 million of them.
 constexpr int kMaxSplits = 24;
-// Nobody allows less at once, so a refused profile of this size is not too large for a limit of
+// Nobody allows less at once, so a refused unit of this size is not too large for a limit of
 // rate.
 constexpr size_t kSurelySmallBytes = 64 << 10;
-// After so many refusals one profile may be more than the limit allows at once.
+// After so many refusals one unit may be more than the limit allows at once.
 constexpr int kRefusalsOfOne = 3;
 
 bool IsTaken(const SendResult& result) {
@@ -25,7 +25,7 @@ bool IsTaken(const SendResult& result) {
 }  // namespace
 
 void ExportQueue::SendFront(Lock& lock) {
-  OutgoingBatch item = backlog_.TakeFront();
+  OutgoingPayload item = backlog_.TakeFront();
   Aftermath aftermath;
   if (!std::exchange(item.attempted, true)) item.first_attempt = clock_->Now();
   if (Load(item, lock, aftermath)) {
@@ -48,18 +48,20 @@ void ExportQueue::SendFront(Lock& lock) {
 }
 
 // Reads a batch that is on disk alone; false when it was lost or must be tried later.
-bool ExportQueue::Load(OutgoingBatch& item, Lock& lock, Aftermath& aftermath) {
-  if (item.batch != nullptr) return true;
+bool ExportQueue::Load(OutgoingPayload& item, Lock& lock, Aftermath& aftermath) {
+  if (item.payload.in_memory()) return true;
   lock.unlock();
-  absl::StatusOr<SealedBatchPtr> batch = spool_->Read(*item.entry);
+  absl::StatusOr<Payload> batch = spool_->Read(*item.entry);
+  if (batch.ok() && batch->signal != settings_.traits->signal)
+    batch = absl::DataLossError(fmt::format("{}: of another signal", item.entry->FileName()));
   lock.lock();
   if (batch.ok()) {
     backlog_.SetCopy(item, *std::move(batch));
     return true;
   }
   if (absl::IsDataLoss(batch.status())) {
-    aftermath.notes.push_back(fmt::format("{} samples in the spool are lost: {}",
-                                          item.count.samples,
+    aftermath.notes.push_back(fmt::format("{} {} in the spool are lost: {}", item.count.items,
+                                          settings_.traits->items,
                                           std::string(batch.status().message())));
     backlog_.Lose(std::move(item), LossReason::kSpoolDamaged, aftermath);
   } else {
@@ -71,56 +73,54 @@ bool ExportQueue::Load(OutgoingBatch& item, Lock& lock, Aftermath& aftermath) {
   return false;
 }
 
-ExportQueue::Plan ExportQueue::MakePlan(const OutgoingBatch& item) {
+ExportQueue::Plan ExportQueue::MakePlan(const OutgoingPayload& item) {
   const ExportClock::Time now = clock_->Now();
   const bool too_large = size_limit_.MustSplit(item.bytes, item.splits > 0, now);
   const bool over_burst = item.refusals >= kRefusalsOfOne && item.bytes > kSurelySmallBytes;
   backlog_.counts().learned_size_limit = size_limit_.bytes();
   return {.halve = (too_large || over_burst) && MayHalve(item),
-          .profiles_each = rate_limit_.ProfilesEach(now)};
+          .units_each = rate_limit_.UnitsEach(now)};
 }
 
 // Reads nothing that the lock guards.
-bool ExportQueue::MayHalve(const OutgoingBatch& item) const {
-  return hooks_.split && item.splits < kMaxSplits;
+bool ExportQueue::MayHalve(const OutgoingPayload& item) const {
+  return settings_.traits->halve && item.splits < kMaxSplits;
 }
 
-size_t ExportQueue::CountProfiles(const OutgoingBatch& item) const {
-  return hooks_.count_profiles ? hooks_.count_profiles(*item.batch) : 0;
+size_t ExportQueue::CountUnits(const OutgoingPayload& item) const {
+  const auto& count_units = settings_.traits->count_units;
+  return count_units ? count_units(item.payload) : 0;
 }
 
 // Splits the batch or sends it. Without the lock.
-ExportQueue::Outcome ExportQueue::Try(const OutgoingBatch& item, const Plan& plan) const {
+ExportQueue::Outcome ExportQueue::Try(const OutgoingPayload& item, const Plan& plan) const {
+  const SignalTraits& traits = *settings_.traits;
   Outcome outcome;
   if (plan.halve)
-    outcome.parts = Replace(item, hooks_.split(*item.batch), true);
-  else if (plan.profiles_each != 0 && hooks_.split_by_profile &&
-           CountProfiles(item) > plan.profiles_each)
-    outcome.parts =
-        Replace(item, hooks_.split_by_profile(*item.batch, plan.profiles_each), item.synced);
+    outcome.parts = Replace(item, traits.halve(item.payload), true);
+  else if (plan.units_each != 0 && traits.split_by_unit && CountUnits(item) > plan.units_each)
+    outcome.parts = Replace(item, traits.split_by_unit(item.payload, plan.units_each), item.synced);
   if (!outcome.parts.batches.empty()) return outcome;
   outcome.sent = true;
-  outcome.result = transport_->Send(item.batch, settings_.attempt_timeout);
+  outcome.result = transport_->Send(item.payload, settings_.attempt_timeout);
   const Kind kind = outcome.result.kind;
-  if (kind == Kind::kOverLimit) outcome.profiles = CountProfiles(item);
+  if (kind == Kind::kOverLimit) outcome.units = CountUnits(item);
   // First of all: from here on a kill does not make it come twice.
-  const bool is_over =
-      IsTaken(outcome.result) || (kind == Kind::kOverLimit && outcome.profiles != 1);
+  const bool is_over = IsTaken(outcome.result) || (kind == Kind::kOverLimit && outcome.units != 1);
   if (is_over && item.entry) outcome.removed = spool_->Remove(*item.entry);
   if (kind == Kind::kTooLarge && !plan.halve && MayHalve(item))
-    outcome.parts = Replace(item, hooks_.split(*item.batch), true);
+    outcome.parts = Replace(item, traits.halve(item.payload), true);
   return outcome;
 }
 
 // No parts when they do not add up to the whole: then nothing may be sent twice or be lost unseen.
-ExportQueue::Parts ExportQueue::Replace(const OutgoingBatch& item,
-                                        const std::vector<SealedBatchPtr>& batches,
-                                        bool sync) const {
+ExportQueue::Parts ExportQueue::Replace(const OutgoingPayload& item,
+                                        const std::vector<Payload>& batches, bool sync) const {
   Parts parts;
-  SampleCount sum;
-  for (const SealedBatchPtr& batch : batches) {
-    if (batch == nullptr || batch->bytes.size() >= item.bytes) return {};
-    parts.batches.push_back(OutgoingBatch::Of(batch));
+  ItemCount sum;
+  for (const Payload& batch : batches) {
+    if (!batch.in_memory() || batch.bytes.size() >= item.bytes) return {};
+    parts.batches.push_back(OutgoingPayload::Of(batch));
     sum += parts.batches.back().count;
   }
   if (batches.size() < 2 || sum != item.count) return {};
@@ -139,7 +139,7 @@ ExportQueue::Parts ExportQueue::Replace(const OutgoingBatch& item,
 }
 
 // The parts take the whole one's place.
-void ExportQueue::PutParts(OutgoingBatch item, Parts parts, Aftermath& aftermath) {
+void ExportQueue::PutParts(OutgoingPayload item, Parts parts, Aftermath& aftermath) {
   if (!parts.spool_status.ok()) {
     NoteSpool(parts.spool_status, aftermath);
     backlog_.counts().spool_write_failures += 1;

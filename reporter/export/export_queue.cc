@@ -40,12 +40,12 @@ Aftermath ExportQueue::Recover() {
   const ExportClock::Time now = clock_->Now();
   const int64_t now_ms = spool_->NowMs();
   for (const SpoolEntry& entry : spool_->torn()) {
-    OutgoingBatch item = OutgoingBatch::Of(entry);
+    OutgoingPayload item = OutgoingPayload::Of(entry);
     backlog_.Enter(item, true);
     backlog_.Lose(std::move(item), LossReason::kSpoolDamaged, aftermath);
   }
   for (const SpoolEntry& entry : spool_->found()) {
-    OutgoingBatch item = OutgoingBatch::Of(entry);
+    OutgoingPayload item = OutgoingPayload::Of(entry);
     // A clock that was set back makes nothing younger than new.
     const std::chrono::milliseconds age(std::max<int64_t>(now_ms - entry.added_unix_ms, 0));
     item.expires = now + (spool_->settings().max_age - std::min(age, spool_->settings().max_age));
@@ -56,17 +56,18 @@ Aftermath ExportQueue::Recover() {
   backlog_.MakeRoomOnDisk(0, aftermath);
   backlog_.Expire(now, aftermath);
   const DeliveryCounts& counts = backlog_.counts();
-  if (counts.recovered.samples > 0)
-    aftermath.notes.push_back(fmt::format(
-        "the spool holds {} batches ({} samples) of an earlier run; {} samples in it were lost",
-        counts.queued_batches, counts.in_flight.samples, counts.LostInAll().samples));
+  if (counts.recovered.items > 0)
+    aftermath.notes.push_back(
+        fmt::format("the spool holds {} batches ({} {}) of an earlier run; {} {} in it were lost",
+                    counts.queued_batches, counts.in_flight.items, settings_.traits->items,
+                    counts.LostInAll().items, settings_.traits->items));
   return aftermath;
 }
 
-void ExportQueue::Add(SealedBatchPtr batch) {
-  if (batch == nullptr) return;
+void ExportQueue::Add(Payload payload) {
+  if (!payload.in_memory()) return;
   Aftermath aftermath;
-  OutgoingBatch item = OutgoingBatch::Of(std::move(batch));
+  OutgoingPayload item = OutgoingPayload::Of(std::move(payload));
   std::unique_lock adding(add_mutex_, std::defer_lock);
   if (spool_ != nullptr) adding.lock();  // The files' order is the queue's.
   Lock lock(mutex_);
@@ -77,7 +78,7 @@ void ExportQueue::Add(SealedBatchPtr batch) {
     lock.unlock();
     absl::Status status;
     for (const SpoolEntry& file : files) status.Update(spool_->Remove(file));
-    absl::StatusOr<SpoolEntry> entry = spool_->Write(*item.batch);
+    absl::StatusOr<SpoolEntry> entry = spool_->Write(item.payload);
     status.Update(entry.status());
     lock.lock();
     NoteSpool(status, aftermath);
@@ -155,7 +156,8 @@ void ExportQueue::Run(const Aftermath& recovered) {
 void ExportQueue::ProbeReceiver(Lock& lock) {
   constexpr std::chrono::milliseconds kLongest{5'000};
   lock.unlock();
-  const ProbeResult probe = Probe(*transport_, std::min(settings_.attempt_timeout, kLongest));
+  const ProbeResult probe =
+      Probe(*transport_, *settings_.traits, std::min(settings_.attempt_timeout, kLongest));
   lock.lock();
   const bool fails = !probe.answers && !stopping_;
   lock.unlock();
@@ -212,16 +214,16 @@ void ExportQueue::Stop() {
   if (EndThread()) KeepOrLoseRest();
 }
 
-std::vector<SealedBatchPtr> ExportQueue::TakeUnsent() {
+std::vector<Payload> ExportQueue::TakeUnsent() {
   const std::lock_guard stop_lock(stop_mutex_);
-  std::vector<SealedBatchPtr> unsent;
+  std::vector<Payload> unsent;
   if (!EndThread()) return unsent;
   const std::lock_guard adding(add_mutex_);
   const Lock lock(mutex_);
-  const SampleCount left = backlog_.counts().spooled;
-  for (OutgoingBatch& item : backlog_.TakeAll()) {
+  const ItemCount left = backlog_.counts().spooled;
+  for (OutgoingPayload& item : backlog_.TakeAll()) {
     backlog_.Withdraw(item);
-    if (!item.entry) unsent.push_back(std::move(item.batch));
+    if (!item.entry) unsent.push_back(std::move(item.payload));
   }
   backlog_.counts().recovered -= left;
   backlog_.counts().spooled = left;
@@ -233,13 +235,13 @@ std::vector<SealedBatchPtr> ExportQueue::TakeUnsent() {
 void ExportQueue::KeepOrLoseRest() {
   Aftermath aftermath;
   Lock lock(mutex_);
-  std::deque<OutgoingBatch> rest = backlog_.TakeAll();
-  for (OutgoingBatch& item : rest) {
+  std::deque<OutgoingPayload> rest = backlog_.TakeAll();
+  for (OutgoingPayload& item : rest) {
     if (!item.entry && spool_ != nullptr) {
       const uint64_t bytes = SpoolEntry::DiskBytes(item.bytes);
       if (backlog_.counts().spooled_bytes + bytes <= spool_->settings().max_bytes) {
         lock.unlock();
-        absl::StatusOr<SpoolEntry> entry = spool_->Write(*item.batch);
+        absl::StatusOr<SpoolEntry> entry = spool_->Write(item.payload);
         lock.lock();
         if (entry.ok()) backlog_.SetEntry(item, *std::move(entry));
       }
@@ -251,9 +253,9 @@ void ExportQueue::KeepOrLoseRest() {
   }
   const std::vector<SpoolEntry> unsynced = backlog_.TakeUnsynced();
   if (const DeliveryCounts& counts = backlog_.counts(); counts.queued_batches > 0)
-    aftermath.notes.push_back(
-        fmt::format("{} batches ({} samples) stay in the spool for the next start",
-                    counts.queued_batches, counts.in_flight.samples));
+    aftermath.notes.push_back(fmt::format("{} batches ({} {}) stay in the spool for the next start",
+                                          counts.queued_batches, counts.in_flight.items,
+                                          settings_.traits->items));
   lock.unlock();
   absl::Status status;
   if (!unsynced.empty()) status = spool_->Sync(unsynced);

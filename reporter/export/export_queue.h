@@ -1,8 +1,10 @@
-// The batches on their way to one receiver: bounded in bytes, sent in order by a thread of its own,
-// resent as the same bytes until the receiver has them, and every sample accounted for.
+// The payloads of one signal on their way to one receiver, which are called batches here: bounded in
+// bytes, sent in order by a thread of its own, resent as the same bytes until the receiver has them,
+// and every item accounted for. Each signal has a queue of its own, so that a receiver that refuses
+// one does not hold up another.
 //
 //   auto queue = ExportQueue::Start(MakeTransport(settings), {}, hooks, std::move(spool));
-//   queue->Add(batch);                  // Never waits for the receiver.
+//   queue->Add(Payload::Of(batch));     // Never waits for the receiver.
 //   …
 //   queue->Flush(5s);                   // At the end: what can be delivered still is,
 //   queue->Stop();                      // and what cannot stays in the spool, or counts as lost.
@@ -28,6 +30,7 @@
 #include "reporter/export/export_clock.h"
 #include "reporter/export/rate_limit.h"
 #include "reporter/export/retry_schedule.h"
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/size_limit.h"
 #include "reporter/export/transport.h"
 #include "reporter/spool/spool.h"
@@ -45,27 +48,20 @@ struct ExportQueueSettings {
       .first = std::chrono::seconds(30), .factor = 2, .longest = std::chrono::minutes(5)};
   uint64_t jitter_seed = 0;
   ExportClock* clock = nullptr;  // Outlives the queue; nullptr: the real one.
+  const SignalTraits* traits = &TraitsOf(Signal::kProfiles);  // Outlives the queue.
 };
 
 // All are optional, and called without a lock held, from the producer's thread (on_lost) or the
 // queue's. They may call Add() and Counts(), but not Flush() or Stop(), and must not block for
 // long.
 struct ExportHooks {
-  // Samples that will never arrive; the caller puts markers for them into its next batch.
-  std::function<void(LossReason, SampleCount)> on_lost;
+  // Items that will never arrive; the caller puts markers for them into its next batch.
+  std::function<void(LossReason, ItemCount)> on_lost;
   // A line for the log, when something changed: the receiver fails, fails otherwise, is back,
   // rejects.
   std::function<void(std::string_view text)> on_note;
   // The receiver has answered the question at the start.
   std::function<void()> on_answer;
-  // Two or more complete batches that together say the same; empty where that cannot be done.
-  std::function<std::vector<SealedBatchPtr>(const SealedBatch&)> split;
-  // The like, of at most a few dozen parts, cut between profiles; of so many profiles each, or a
-  // multiple.
-  std::function<std::vector<SealedBatchPtr>(const SealedBatch&, size_t profiles_each)>
-      split_by_profile;
-  // How many profiles a batch holds; 0: nobody knows.
-  std::function<size_t(const SealedBatch&)> count_profiles;
 };
 
 // Threads: all functions from any thread. Starting and adding never wait for the receiver; adding
@@ -79,9 +75,9 @@ class ExportQueue {
                                             std::unique_ptr<Spool> spool = nullptr);
   ~ExportQueue();  // As Stop(); closes the spool.
 
-  // Takes a batch; nullptr is ignored. Once it returns, and there is a spool that works, the batch
+  // Takes a batch; one without bytes is ignored. Once it returns, and there is a spool that works, the batch
   // outlives this process. After Stop() it counts as lost.
-  void Add(SealedBatchPtr batch);
+  void Add(Payload payload);
   // Waits until nothing is in flight, at most `limit`; true when so. A backoff is cut short, once;
   // a wait that the receiver asked for is not.
   bool Flush(std::chrono::milliseconds limit);
@@ -94,7 +90,7 @@ class ExportQueue {
   // never come here, so that the sum of both queues' counts is exact: `produced` is less by it, and
   // `recovered`, which the next queue raises by what it finds, less by what stays on disk (modulo
   // 2^64). `spooled` alone still says how much that is.
-  std::vector<SealedBatchPtr> TakeUnsent();
+  std::vector<Payload> TakeUnsent();
   // All numbers of the same moment.
   DeliveryCounts Counts() const;
   // The bytes of a request that the receiver is known to take, 0 while it has refused none: seal
@@ -103,19 +99,19 @@ class ExportQueue {
 
  private:
   struct Parts {
-    std::vector<OutgoingBatch> batches;  // Empty: it could not be split.
+    std::vector<OutgoingPayload> batches;  // Empty: it could not be split.
     absl::Status spool_status;
   };
   // What is to be done with a batch before it is sent.
   struct Plan {
     bool halve = false;
-    size_t profiles_each = 0;  // 0: any number.
+    size_t units_each = 0;  // 0: any number.
   };
   struct Outcome {
     Parts parts;  // Instead of the batch, where there are any.
     bool sent = false;
     SendResult result;
-    size_t profiles = 0;  // In the batch, after kOverLimit; 0: not known.
+    size_t units = 0;  // In the batch, after kOverLimit; 0: not known.
     absl::Status removed;
   };
   using Lock = std::unique_lock<std::mutex>;
@@ -135,24 +131,23 @@ class ExportQueue {
 
   // export_attempt.cc: one attempt. With the lock, but Try() and Replace().
   void SendFront(Lock& lock);
-  bool Load(OutgoingBatch& item, Lock& lock, Aftermath& aftermath);
-  Plan MakePlan(const OutgoingBatch& item);
-  Outcome Try(const OutgoingBatch& item, const Plan& plan) const;
-  size_t CountProfiles(const OutgoingBatch& item) const;
-  bool MayHalve(const OutgoingBatch& item) const;
-  Parts Replace(const OutgoingBatch& item, const std::vector<SealedBatchPtr>& batches,
-                bool sync) const;
-  void PutParts(OutgoingBatch item, Parts parts, Aftermath& aftermath);
+  bool Load(OutgoingPayload& item, Lock& lock, Aftermath& aftermath);
+  Plan MakePlan(const OutgoingPayload& item);
+  Outcome Try(const OutgoingPayload& item, const Plan& plan) const;
+  size_t CountUnits(const OutgoingPayload& item) const;
+  bool MayHalve(const OutgoingPayload& item) const;
+  Parts Replace(const OutgoingPayload& item, const std::vector<Payload>& batches, bool sync) const;
+  void PutParts(OutgoingPayload item, Parts parts, Aftermath& aftermath);
 
   // export_answer.cc: what follows from the answer. With the lock.
-  void Learn(const OutgoingBatch& item, const SendResult& result);
-  void Settle(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath);
-  void Retry(OutgoingBatch item, const SendResult& result, RetrySchedule& schedule,
+  void Learn(const OutgoingPayload& item, const SendResult& result);
+  void Settle(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath);
+  void Retry(OutgoingPayload item, const SendResult& result, RetrySchedule& schedule,
              Aftermath& aftermath);
-  void PutBackOrGiveUp(OutgoingBatch item, Aftermath& aftermath);
-  void Delivered(OutgoingBatch item, const SendResult& result, Aftermath& aftermath);
-  void CountPartlyRejected(const OutgoingBatch& item, uint64_t profiles);
-  void OverLimit(OutgoingBatch item, const Outcome& outcome, Aftermath& aftermath);
+  void PutBackOrGiveUp(OutgoingPayload item, Aftermath& aftermath);
+  void Delivered(OutgoingPayload item, const SendResult& result, Aftermath& aftermath);
+  void CountPartlyRejected(const OutgoingPayload& item, uint64_t units);
+  void OverLimit(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath);
   void NoteFailure(const std::string& message, Aftermath& aftermath);
 
   const std::unique_ptr<Transport> transport_;

@@ -10,23 +10,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "reporter/export/grpc_status.h"
 #include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/tls_files.h"
 
 namespace stackray {
 namespace {
 
-constexpr char kMethod[] =
-    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
-
-// A view of the batch's bytes that keeps the batch alive.
-grpc::ByteBuffer Borrow(const SealedBatchPtr& batch) {
-  auto* holder = new SealedBatchPtr(batch);
+// A view of the payload's bytes that keeps them alive.
+grpc::ByteBuffer Borrow(const Payload& payload) {
+  auto* holder = new Payload(payload);
   const grpc::Slice slice(
-      const_cast<char*>(batch->bytes.data()), batch->bytes.size(),
-      [](void* user_data) { delete static_cast<SealedBatchPtr*>(user_data); }, holder);
+      const_cast<char*>(payload.bytes.data()), payload.bytes.size(),
+      [](void* user_data) { delete static_cast<Payload*>(user_data); }, holder);
   return grpc::ByteBuffer(&slice, 1);
 }
 
@@ -99,19 +98,22 @@ absl::Status GrpcTransport::EnsureChannel() {
   return absl::OkStatus();
 }
 
-void GrpcTransport::Prepare(grpc::ClientContext& context, std::chrono::milliseconds timeout) const {
+void GrpcTransport::Prepare(grpc::ClientContext& context, const SignalTraits& traits,
+                            std::chrono::milliseconds timeout) const {
   // On the monotonic clock: a step of the wall clock must not end a call.
   context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                     gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
   context.set_compression_algorithm(compress_ ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_NONE);
-  context.AddMetadata("otlp-profiles-development-version", "1");
+  if (!traits.version_header.empty())
+    context.AddMetadata(absl::AsciiStrToLower(std::string(traits.version_header)), "1");
   for (const auto& [name, value] : settings_.headers) context.AddMetadata(name, value);
 }
 
-grpc::Status GrpcTransport::Call(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+grpc::Status GrpcTransport::Call(const Payload& payload, std::chrono::milliseconds timeout,
                                  std::string& response) {
+  const SignalTraits& traits = TraitsOf(payload.signal);
   grpc::ClientContext context;
-  Prepare(context, timeout);
+  Prepare(context, traits, timeout);
   grpc::CompletionQueue queue;
   grpc::GenericStub stub(channel_);
   grpc::ByteBuffer answer;
@@ -122,7 +124,7 @@ grpc::Status GrpcTransport::Call(const SealedBatchPtr& batch, std::chrono::milli
     running_ = &context;
   }
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> call =
-      stub.PrepareUnaryCall(&context, kMethod, Borrow(batch), &queue);
+      stub.PrepareUnaryCall(&context, std::string(traits.grpc_method), Borrow(payload), &queue);
   call->StartCall();
   call->Finish(&answer, &status, &context);
   void* tag = nullptr;
@@ -139,10 +141,10 @@ grpc::Status GrpcTransport::Call(const SealedBatchPtr& batch, std::chrono::milli
   return status;
 }
 
-SendResult GrpcTransport::Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+SendResult GrpcTransport::Attempt(const Payload& payload, std::chrono::milliseconds timeout,
                                   bool& encoding_refused) {
   std::string response;
-  const grpc::Status status = Call(batch, timeout, response);
+  const grpc::Status status = Call(payload, timeout, response);
   if (!status.ok()) {
     GrpcOutcome outcome = JudgeGrpcStatus(status);
     encoding_refused = outcome.encoding_refused;
@@ -155,22 +157,23 @@ SendResult GrpcTransport::Attempt(const SealedBatchPtr& batch, std::chrono::mill
     return outcome.result;
   }
   SendResult result{.kind = SendResult::Kind::kDelivered, .answered = true};
-  if (const std::optional<PartialSuccess> partial = ParsePartialSuccess(response)) {
-    if (partial->rejected_profiles > 0) result.kind = SendResult::Kind::kPartlyRejected;
-    result.rejected_profiles = partial->rejected_profiles;
+  if (const std::optional<PartialSuccess> partial =
+          ParsePartialSuccess(response, TraitsOf(payload.signal).rejected_field)) {
+    if (partial->rejected_units > 0) result.kind = SendResult::Kind::kPartlyRejected;
+    result.rejected_units = partial->rejected_units;
     result.message = partial->message;
   }
   return result;
 }
 
-SendResult GrpcTransport::Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) {
+SendResult GrpcTransport::Send(const Payload& payload, std::chrono::milliseconds timeout) {
   if (const absl::Status status = EnsureChannel(); !status.ok())
     return {.kind = SendResult::Kind::kRetry, .message = std::string(status.message())};
   bool encoding_refused = false;
-  SendResult result = Attempt(batch, timeout, encoding_refused);
+  SendResult result = Attempt(payload, timeout, encoding_refused);
   if (!encoding_refused || !compress_) return result;
   compress_ = false;  // gzip is all that gRPC's C core can do, so plain bytes are what is left.
-  return Attempt(batch, timeout, encoding_refused);
+  return Attempt(payload, timeout, encoding_refused);
 }
 
 void GrpcTransport::Cancel() {

@@ -1,5 +1,5 @@
 // OTLP by gRPC, through the generic stub: the sealed bytes go out as they are, never copied into
-// message objects, and stay alive in the batch until gRPC has let go of them.
+// message objects, and stay alive in the payload until gRPC has let go of them.
 #ifndef STACKRAY_REPORTER_EXPORT_GRPC_TRANSPORT_H_
 #define STACKRAY_REPORTER_EXPORT_GRPC_TRANSPORT_H_
 
@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/transport.h"
 
 namespace grpc {
@@ -23,18 +24,19 @@ class GrpcTransport : public Transport {
  public:
   explicit GrpcTransport(ReceiverSettings settings);
   ~GrpcTransport() override;
-  SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) override;
+  SendResult Send(const Payload& payload, std::chrono::milliseconds timeout) override;
   void Cancel() override;
 
  private:
   // Nothing there yet, or the last connection failed: a new channel connects at once, where an old
   // one would first wait out a backoff of its own.
   absl::Status EnsureChannel();
-  SendResult Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+  SendResult Attempt(const Payload& payload, std::chrono::milliseconds timeout,
                      bool& encoding_refused);
-  grpc::Status Call(const SealedBatchPtr& batch, std::chrono::milliseconds timeout,
+  grpc::Status Call(const Payload& payload, std::chrono::milliseconds timeout,
                     std::string& response);
-  void Prepare(grpc::ClientContext& context, std::chrono::milliseconds timeout) const;
+  void Prepare(grpc::ClientContext& context, const SignalTraits& traits,
+               std::chrono::milliseconds timeout) const;
 
   const ReceiverSettings settings_;
   bool compress_;

@@ -21,18 +21,19 @@ bool IsProtobuf(const HttpReply& reply) {
   return reply.content_type.rfind("application/x-protobuf", 0) == 0;
 }
 
-SendResult JudgeSuccess(const HttpReply& reply) {
+SendResult JudgeSuccess(const HttpReply& reply, const SignalTraits& traits) {
   SendResult result{.kind = Kind::kDelivered};
   if (IsHtml(reply.content_type, reply.body)) {
     result.kind = Kind::kWrongProtocol;
     result.message = fmt::format("HTTP {}: a web page, which is no answer of OTLP{}", reply.status,
-                                 kNoProfilesHint);
+                                 traits.no_service_hint);
     return result;
   }
   if (!IsProtobuf(reply) || reply.body_cut) return result;
-  if (const std::optional<PartialSuccess> partial = ParsePartialSuccess(reply.body)) {
-    if (partial->rejected_profiles > 0) result.kind = Kind::kPartlyRejected;
-    result.rejected_profiles = partial->rejected_profiles;
+  if (const std::optional<PartialSuccess> partial =
+          ParsePartialSuccess(reply.body, traits.rejected_field)) {
+    if (partial->rejected_units > 0) result.kind = Kind::kPartlyRejected;
+    result.rejected_units = partial->rejected_units;
     result.message = partial->message;
   }
   return result;
@@ -69,11 +70,11 @@ Kind JudgeError(long status, const std::string& text) {
   }
 }
 
-std::string Hint(const HttpReply& reply) {
+std::string Hint(const HttpReply& reply, const SignalTraits& traits) {
   if (reply.status / 100 == 3)
     return fmt::format(" (redirects are not followed; the receiver points to {})",
                        SafeMessage(reply.location));
-  if (reply.status == 404 || reply.status == 405) return std::string(kNoProfilesHint);
+  if (reply.status == 404 || reply.status == 405) return std::string(traits.no_service_hint);
   if (reply.status == 400 && reply.body.find("HTTPS") != std::string::npos)
     return " (the receiver wants TLS: write the endpoint with https://)";
   if (reply.status == 401 || reply.status == 403) return std::string(kCredentialsHint);
@@ -95,10 +96,10 @@ std::optional<std::chrono::milliseconds> ParseRetryAfter(std::string_view value,
   return std::chrono::seconds(std::min(seconds, kMaxRetrySeconds));
 }
 
-HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now) {
+HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now, const SignalTraits& traits) {
   HttpOutcome outcome{.result = {}, .status = reply.status};
   if (reply.status / 100 == 2) {
-    outcome.result = JudgeSuccess(reply);
+    outcome.result = JudgeSuccess(reply, traits);
     outcome.result.answered = true;
     return outcome;
   }
@@ -107,8 +108,8 @@ HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now) {
   std::optional<RpcStatus> details;
   const std::string text = ErrorText(reply, details);
   result.kind = JudgeError(reply.status, text);
-  result.message =
-      fmt::format("HTTP {}{}{}{}", reply.status, text.empty() ? "" : ": ", text, Hint(reply));
+  result.message = fmt::format("HTTP {}{}{}{}", reply.status, text.empty() ? "" : ": ", text,
+                               Hint(reply, traits));
   outcome.encoding_refused =
       reply.status == 415 || (reply.status == 400 && text.find("ncoding") != std::string::npos);
   if (result.kind == Kind::kTooLarge) result.size_limit = SizeLimitIn(text);

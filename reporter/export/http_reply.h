@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/transport.h"
 
 namespace stackray {
@@ -28,7 +29,8 @@ struct HttpOutcome {
 };
 
 // `now` is the wall clock, for a Retry-After that is a date.
-HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now);
+HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now,
+                           const SignalTraits& traits = TraitsOf(Signal::kProfiles));
 
 // Seconds or an HTTP date, at most one day; nothing when it is neither, or over already.
 std::optional<std::chrono::milliseconds> ParseRetryAfter(std::string_view value, std::time_t now);

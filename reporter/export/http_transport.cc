@@ -8,6 +8,7 @@
 #include "reporter/export/receiver_hints.h"
 #include "reporter/export/request_compression.h"
 #include "reporter/export/response_parser.h"
+#include "reporter/export/signal_traits.h"
 
 namespace stackray {
 namespace {
@@ -82,14 +83,14 @@ std::string HintFor(CURLcode code, const ReceiverSettings& settings, const std::
 
 // The link broke before an answer came. What is no HTTP at all is another protocol; all else may
 // heal.
-SendResult JudgeLink(CURLcode code, const char* details, const ReceiverSettings& settings) {
+SendResult JudgeLink(CURLcode code, const char* details, const ReceiverSettings& settings,
+                     const std::string& url) {
   SendResult result;
   const bool other_protocol =
       code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
   result.kind = other_protocol ? SendResult::Kind::kWrongProtocol : SendResult::Kind::kRetry;
   const std::string text = *details != '\0' ? details : curl_easy_strerror(code);
-  result.message = fmt::format("{}: {}{}", settings.endpoint.Url(), SafeMessage(text),
-                               HintFor(code, settings, text));
+  result.message = fmt::format("{}: {}{}", url, SafeMessage(text), HintFor(code, settings, text));
   return result;
 }
 
@@ -126,7 +127,6 @@ HttpTransport::~HttpTransport() = default;
 
 void HttpTransport::SetOptions() {
   CURL* easy = curl_->easy;
-  curl_easy_setopt(easy, CURLOPT_URL, settings_.endpoint.Url().c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -153,14 +153,14 @@ void HttpTransport::SetTlsOptions() {
   }
 }
 
-absl::Status HttpTransport::Compress(const SealedBatchPtr& batch) {
-  const bool same =
-      !compressed_batch_.owner_before(batch) && !batch.owner_before(compressed_batch_);
+absl::Status HttpTransport::Compress(const Payload& payload) {
+  const bool same = !compressed_owner_.owner_before(payload.owner) &&
+                    !payload.owner.owner_before(compressed_owner_);
   if (same && !compressed_.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> bytes = CompressRequest(batch->bytes, compression_);
+  absl::StatusOr<std::string> bytes = CompressRequest(payload.bytes, compression_);
   if (!bytes.ok()) return bytes.status();
   compressed_ = *std::move(bytes);
-  compressed_batch_ = batch;
+  compressed_owner_ = payload.owner;
   return absl::OkStatus();
 }
 
@@ -179,16 +179,23 @@ int HttpTransport::Perform() {
   return cancelled_ && running > 0 ? -1 : result;
 }
 
-HttpOutcome HttpTransport::Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) {
+HttpOutcome HttpTransport::Attempt(const Payload& payload, std::chrono::milliseconds timeout) {
   CURL* easy = curl_->easy;
+  const SignalTraits& traits = TraitsOf(payload.signal);
+  const std::string url = settings_.endpoint.Url(traits);
+  if (url.empty())
+    return {.result = {
+                .kind = SendResult::Kind::kRejected,
+                .message = fmt::format("{} takes no {}", settings_.endpoint.Url(), traits.units)}};
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   HeaderSlist headers;
   Append(headers, "Content-Type: application/x-protobuf");
-  Append(headers, "OTLP-Profiles-Development-Version: 1");
+  if (!traits.version_header.empty()) Append(headers, fmt::format("{}: 1", traits.version_header));
   Append(headers, "Expect:");  // A batch is not worth a second of waiting for "100 Continue".
-  std::string_view body = batch->bytes;
+  std::string_view body = payload.bytes;
   // An empty request (probe.h) is not worth it, and says nothing about encodings.
-  if (compression_ != ExportCompression::kNone && batch->samples != 0) {
-    if (const absl::Status status = Compress(batch); !status.ok())
+  if (compression_ != ExportCompression::kNone && payload.items != 0) {
+    if (const absl::Status status = Compress(payload); !status.ok())
       return {.result = {.kind = SendResult::Kind::kRejected,
                          .message = std::string(status.message())}};
     body = compressed_;
@@ -210,14 +217,13 @@ HttpOutcome HttpTransport::Attempt(const SealedBatchPtr& batch, std::chrono::mil
   const bool answered =
       code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer.received > kMaxBodyBytes);
   if (!answered || reply.status < 200)
-    return {.result = JudgeLink(static_cast<CURLcode>(code), curl_->error, settings_)};
+    return {.result = JudgeLink(static_cast<CURLcode>(code), curl_->error, settings_, url)};
   reply.retry_after = HeaderOf(easy, "Retry-After");
   reply.location = HeaderOf(easy, "Location");
   reply.content_type = HeaderOf(easy, "Content-Type");
-  HttpOutcome outcome = JudgeHttpReply(reply, std::time(nullptr));
+  HttpOutcome outcome = JudgeHttpReply(reply, std::time(nullptr), traits);
   if (outcome.result.kind == SendResult::Kind::kWrongProtocol)
-    outcome.result.message =
-        fmt::format("{}: {}", settings_.endpoint.Url(), outcome.result.message);
+    outcome.result.message = fmt::format("{}: {}", url, outcome.result.message);
   return outcome;
 }
 
@@ -230,27 +236,27 @@ bool HttpTransport::MustStepDown(const HttpOutcome& outcome) const {
   return outcome.encoding_refused || maybe;
 }
 
-SendResult HttpTransport::Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) {
+SendResult HttpTransport::Send(const Payload& payload, std::chrono::milliseconds timeout) {
   if (cancelled_ || curl_->easy == nullptr || curl_->multi == nullptr)
     return {.kind = SendResult::Kind::kRetry,
             .message = cancelled_ ? "stopped" : "libcurl cannot start"};
-  HttpOutcome outcome = Attempt(batch, timeout);
-  if (batch->samples != 0 && MustStepDown(outcome)) {
+  HttpOutcome outcome = Attempt(payload, timeout);
+  if (payload.items != 0 && MustStepDown(outcome)) {
     // zstd steps down to gzip, which OTLP demands of every receiver; gzip to plain bytes.
     const char* before = EncodingName(compression_);
     compression_ = compression_ == ExportCompression::kZstd ? ExportCompression::kGzip
                                                             : ExportCompression::kNone;
     compressed_.clear();
     const std::string refusal = std::move(outcome.result.message);
-    outcome = Attempt(batch, timeout);
+    outcome = Attempt(payload, timeout);
     outcome.result.note =
         fmt::format("the receiver does not read {}, so requests go out {} from now on: {}", before,
                     compression_ == ExportCompression::kGzip ? "as gzip" : "uncompressed", refusal);
   }
-  if (IsTaken(outcome.result) && batch->samples != 0) encoding_taken_ = true;
+  if (IsTaken(outcome.result) && payload.items != 0) encoding_taken_ = true;
   if (!MayComeAgain(outcome.result)) {
     compressed_ = std::string();
-    compressed_batch_.reset();
+    compressed_owner_.reset();
   }
   return outcome.result;
 }

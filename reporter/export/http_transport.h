@@ -19,15 +19,15 @@ class HttpTransport : public Transport {
  public:
   explicit HttpTransport(ReceiverSettings settings);
   ~HttpTransport() override;
-  SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) override;
+  SendResult Send(const Payload& payload, std::chrono::milliseconds timeout) override;
   void Cancel() override;
 
  private:
   struct Curl;  // The handles, which no includer needs to know.
 
-  HttpOutcome Attempt(const SealedBatchPtr& batch, std::chrono::milliseconds timeout);
+  HttpOutcome Attempt(const Payload& payload, std::chrono::milliseconds timeout);
   bool MustStepDown(const HttpOutcome& outcome) const;
-  absl::Status Compress(const SealedBatchPtr& batch);
+  absl::Status Compress(const Payload& payload);
   void SetOptions();
   void SetTlsOptions();
   // The transfer's end: CURLcode, or -1 when cancelled.
@@ -38,7 +38,7 @@ class HttpTransport : public Transport {
   bool encoding_taken_ = false;  // The receiver has taken a request in that encoding.
   std::unique_ptr<Curl> curl_;
   std::atomic<bool> cancelled_ = false;
-  std::weak_ptr<const SealedBatch> compressed_batch_;  // Whose bytes `compressed_` holds.
+  std::weak_ptr<const void> compressed_owner_;  // Whose bytes `compressed_` holds.
   std::string compressed_;
 };
 

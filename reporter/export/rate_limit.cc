@@ -9,12 +9,12 @@ constexpr double kLongestGap = 30;  // Seconds, whatever the pace.
 
 }  // namespace
 
-void RateLimit::Refused(bool one_profile, ExportClock::Time now) {
+void RateLimit::Refused(bool one_unit, ExportClock::Time now) {
   pace_ = active() ? std::max(pace_ / 2, kSlowestPace) : kFirstPace;
-  if (met_before_ && !one_profile)
+  if (met_before_ && !one_unit)
     calm_ = std::min<ExportClock::Time::duration>(2 * calm_, kLongestCalm);
   met_before_ = true;
-  profiles_each_ = 1;
+  units_each_ = 1;
   calm_since_ = pace_since_ = now;
 }
 
@@ -29,11 +29,11 @@ void RateLimit::Taken(size_t bytes, ExportClock::Time now) {
   next_ = now + std::chrono::duration_cast<ExportClock::Time::duration>(gap);
 }
 
-size_t RateLimit::ProfilesEach(ExportClock::Time now) {
-  if (!active() || now - calm_since_ < calm_) return profiles_each_;
-  profiles_each_ = profiles_each_ < kMostProfiles ? 2 * profiles_each_ : 0;
+size_t RateLimit::UnitsEach(ExportClock::Time now) {
+  if (!active() || now - calm_since_ < calm_) return units_each_;
+  units_each_ = units_each_ < kMostUnits ? 2 * units_each_ : 0;
   calm_since_ = now;
-  return profiles_each_;
+  return units_each_;
 }
 
 }  // namespace stackray

@@ -20,24 +20,24 @@ namespace stackray {
 
 class RateLimit {
  public:
-  static constexpr size_t kMostProfiles = 64;  // In a piece; then batches go out whole.
+  static constexpr size_t kMostUnits = 64;  // In a piece; then batches go out whole.
   static constexpr std::chrono::minutes kFirstCalm{10};
   static constexpr std::chrono::hours kLongestCalm{6};
   static constexpr std::chrono::seconds kPaceRises{30};
   static constexpr double kFirstPace = 256 << 10, kSlowestPace = 1 << 10, kFastestPace = 64 << 20;
 
-  // A request was refused by a limit of rate; `one_profile`: it held no more than that.
-  void Refused(bool one_profile, ExportClock::Time now);
+  // A request was refused by a limit of rate; `one_unit`: it held no more than that.
+  void Refused(bool one_unit, ExportClock::Time now);
   void Taken(size_t bytes, ExportClock::Time now);
   // Profiles that a request may hold now; 0: any number.
-  size_t ProfilesEach(ExportClock::Time now);
-  bool active() const { return profiles_each_ != 0; }
+  size_t UnitsEach(ExportClock::Time now);
+  bool active() const { return units_each_ != 0; }
   // The earliest time for the next request.
   ExportClock::Time next() const { return next_; }
 
  private:
   bool met_before_ = false;
-  size_t profiles_each_ = 0;
+  size_t units_each_ = 0;
   ExportClock::Time calm_since_{}, pace_since_{}, next_{};
   ExportClock::Time::duration calm_ = kFirstCalm;
   double pace_ = kFirstPace;  // Bytes a second.

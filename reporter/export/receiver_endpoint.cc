@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <utility>
+
+#include "reporter/export/signal_traits.h"
 
 namespace stackray {
 namespace {
@@ -45,23 +48,29 @@ std::string WithScheme(std::string_view text, const EndpointRules& rules) {
   return fmt::format("{}://{}", rules.insecure ? "http" : "https", text);
 }
 
-absl::StatusOr<std::string> HttpPath(CURLU* url, std::string_view text,
-                                     const EndpointRules& rules) {
+absl::Status SetHttpPath(CURLU* url, std::string_view text, const EndpointRules& rules,
+                         ReceiverEndpoint& endpoint) {
   std::string path = UrlPart(url, CURLUPART_PATH);
   const std::string query = UrlPart(url, CURLUPART_QUERY);
   if (path.empty()) path = "/";
   if (!rules.http) {
-    if (path == "/" && query.empty()) return path;
+    endpoint.http_path = path;
+    if (path == "/" && query.empty()) return absl::OkStatus();
     return Invalid(
         text, "gRPC takes no path; write http://HOST:PORT, or choose the protocol http/protobuf");
   }
-  if (rules.used_as_it_is) return query.empty() ? path : path + "?" + query;
+  if (rules.used_as_it_is) {
+    endpoint.http_path = query.empty() ? path : path + "?" + query;
+    return absl::OkStatus();
+  }
   if (!query.empty())
     return Invalid(text,
                    "a base URL cannot have a query; give the whole URL in "
                    "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT");
   while (!path.empty() && path.back() == '/') path.pop_back();
-  return path + std::string(kProfilesPath);
+  endpoint.http_path = path + std::string(kProfilesPath);
+  endpoint.http_base = std::move(path);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -70,6 +79,13 @@ std::string ReceiverEndpoint::Authority() const { return fmt::format("{}:{}", ho
 
 std::string ReceiverEndpoint::Url() const {
   return fmt::format("{}://{}{}", tls ? "https" : "http", Authority(), http_path);
+}
+
+std::string ReceiverEndpoint::Url(const SignalTraits& traits) const {
+  if (traits.signal == Signal::kProfiles) return Url();
+  if (!http_base) return {};
+  return fmt::format("{}://{}{}{}", tls ? "https" : "http", Authority(), *http_base,
+                     traits.http_path);
 }
 
 absl::StatusOr<ReceiverEndpoint> ParseEndpoint(std::string_view text, const EndpointRules& rules) {
@@ -106,9 +122,7 @@ absl::StatusOr<ReceiverEndpoint> ParseEndpoint(std::string_view text, const Endp
   endpoint.port = port.empty() ? (rules.http ? kHttpPort : kGrpcPort)
                                : static_cast<uint16_t>(std::strtoul(port.c_str(), nullptr, 10));
   if (endpoint.port == 0) return Invalid(text, "the port must be a number from 1 to 65535");
-  absl::StatusOr<std::string> path = HttpPath(url.get(), text, rules);
-  if (!path.ok()) return path.status();
-  endpoint.http_path = *std::move(path);
+  if (absl::Status path = SetHttpPath(url.get(), text, rules, endpoint); !path.ok()) return path;
   return endpoint;
 }
 

@@ -3,6 +3,7 @@
 #define STACKRAY_REPORTER_EXPORT_RECEIVER_ENDPOINT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,17 +11,24 @@
 
 namespace stackray {
 
+struct SignalTraits;
+
 inline constexpr std::string_view kProfilesPath = "/v1development/profiles";
 
 struct ReceiverEndpoint {
   bool tls = false;
   std::string host;  // IPv6 in brackets.
   uint16_t port = 0;
-  std::string
-      http_path;  // Starts with '/', with the query where there is one. gRPC does not use it.
+  // Of profiles. Starts with '/', with the query where there is one. gRPC does not use it.
+  std::string http_path;
+  // What the paths of all signals stand behind: empty or a path without '/' at its end. Nothing: the
+  // address is that of profiles alone.
+  std::optional<std::string> http_base;
 
   std::string Authority() const;  // host:port
-  std::string Url() const;        // For HTTP.
+  std::string Url() const;        // For HTTP, of profiles.
+  // Empty: not known.
+  std::string Url(const SignalTraits& traits) const;
 
   friend bool operator==(const ReceiverEndpoint&, const ReceiverEndpoint&) = default;
 };

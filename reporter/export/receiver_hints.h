@@ -13,9 +13,6 @@ inline constexpr std::string_view kCredentialsHint =
     " (the receiver does not accept the credentials: check OTEL_EXPORTER_OTLP_HEADERS and the "
     "client "
     "certificate; batches wait and are tried again every few minutes)";
-inline constexpr std::string_view kNoProfilesHint =
-    " (nothing takes profiles there; OTLP's usual ports are 4317 for gRPC and 4318 for HTTP, and a "
-    "Collector needs --feature-gates=service.profilesSupport)";
 
 // What failed before an answer came, by the text of gRPC's core or libcurl.
 std::string LinkHint(const ReceiverSettings& settings, std::string_view text);

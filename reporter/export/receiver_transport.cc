@@ -5,6 +5,7 @@
 
 #include "reporter/export/grpc_transport.h"
 #include "reporter/export/http_transport.h"
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/transport.h"
 
 namespace stackray {
@@ -21,6 +22,7 @@ std::vector<ReceiverSettings> HttpAlternatives(const ReceiverSettings& settings)
   ReceiverSettings http = settings;
   http.protocol = ExportProtocol::kHttpProtobuf;
   http.endpoint.http_path = std::string(kProfilesPath);
+  http.endpoint.http_base = "";
   std::vector<ReceiverSettings> result = {http};
   if (settings.endpoint.port == kGrpcPort) {
     http.endpoint.port = kHttpPort;
@@ -41,11 +43,11 @@ class FallbackTransport : public Transport {
       http_.push_back(std::make_unique<HttpTransport>(http));
   }
 
-  SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) override {
-    if (chosen_ != nullptr) return chosen_->Send(batch, timeout);
-    const SendResult first = grpc_.Send(batch, timeout);
+  SendResult Send(const Payload& payload, std::chrono::milliseconds timeout) override {
+    if (chosen_ != nullptr) return chosen_->Send(payload, timeout);
+    const SendResult first = grpc_.Send(payload, timeout);
     if (first.kind != Kind::kWrongProtocol) return first;
-    return TryHttp(first, batch, timeout);
+    return TryHttp(first, payload, timeout);
   }
 
   void Cancel() override {
@@ -54,19 +56,20 @@ class FallbackTransport : public Transport {
   }
 
  private:
-  SendResult TryHttp(const SendResult& grpc, const SealedBatchPtr& batch,
+  SendResult TryHttp(const SendResult& grpc, const Payload& payload,
                      std::chrono::milliseconds timeout) {
     std::string tried;
     for (const std::unique_ptr<HttpTransport>& http : http_) {
-      SendResult result = http->Send(batch, timeout);
+      SendResult result = http->Send(payload, timeout);
       if (IsTaken(result)) chosen_ = http.get();
       // An HTTP server with something at that URL has judged the batch; a dead link has not.
       if (result.answered && result.kind != Kind::kWrongProtocol) return result;
       tried += fmt::format("; {}", result.message);
     }
     SendResult result = grpc;
-    result.message = fmt::format("no profiles service by gRPC ({}) nor by HTTP ({})", grpc.message,
-                                 tried.empty() ? tried : tried.substr(2));
+    result.message =
+        fmt::format("no {} service by gRPC ({}) nor by HTTP ({})", TraitsOf(payload.signal).units,
+                    grpc.message, tried.empty() ? tried : tried.substr(2));
     return result;
   }
 

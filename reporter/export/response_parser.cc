@@ -90,7 +90,7 @@ std::optional<std::chrono::milliseconds> ParseRetryInfo(std::string_view any) {
 
 }  // namespace
 
-std::optional<PartialSuccess> ParsePartialSuccess(std::string_view response) {
+std::optional<PartialSuccess> ParsePartialSuccess(std::string_view response, int rejected_field) {
   std::optional<PartialSuccess> result;
   Field field;
   FieldReader reader(response);
@@ -100,12 +100,12 @@ std::optional<PartialSuccess> ParsePartialSuccess(std::string_view response) {
     Field inner;
     FieldReader inner_reader(field.bytes);
     while (inner_reader.Next(inner)) {
-      if (inner.number == 1 && !inner.is_bytes)
-        partial.rejected_profiles = static_cast<int64_t>(inner.varint);
+      if (inner.number == rejected_field && !inner.is_bytes)
+        partial.rejected_units = static_cast<int64_t>(inner.varint);
       if (inner.number == 2 && inner.is_bytes) partial.message = SafeMessage(inner.bytes);
     }
     if (inner_reader.damaged()) return std::nullopt;
-    if (partial.rejected_profiles != 0 || !partial.message.empty()) result = partial;
+    if (partial.rejected_units != 0 || !partial.message.empty()) result = partial;
   }
   if (reader.damaged()) return std::nullopt;
   return result;

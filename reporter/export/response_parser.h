@@ -14,13 +14,14 @@
 namespace stackray {
 
 struct PartialSuccess {
-  int64_t rejected_profiles = 0;
-  std::string message;  // At most 1 KiB; without rejected profiles it is a warning.
+  int64_t rejected_units = 0;  // Profiles, spans: signal_traits.h.
+  std::string message;         // At most 1 KiB; without rejected units it is a warning.
 };
 
-// ExportProfilesServiceResponse. Nothing when it has no partial_success, or an empty one, or is
-// damaged.
-std::optional<PartialSuccess> ParsePartialSuccess(std::string_view response);
+// ExportProfilesServiceResponse, or another signal's: all have partial_success = 1 and in it the
+// number of rejected units, here `rejected_field`, and error_message = 2. Nothing when it has no
+// partial_success, or an empty one, or is damaged.
+std::optional<PartialSuccess> ParsePartialSuccess(std::string_view response, int rejected_field);
 
 struct RpcStatus {
   std::string message;                                   // At most 1 KiB.

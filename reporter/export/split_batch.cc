@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "profile/marker.h"
 #include "reporter/attribute_names.h"
@@ -109,37 +111,39 @@ bool IsLostMarker(const profiles::ProfilesDictionary& dictionary, const profiles
                     name) == MarkerKind::kLost;
 }
 
-void CountSamples(const Request& request, SealedBatch& batch) {
+void CountSamples(const Request& request, Payload& batch) {
   for (const profiles::ResourceProfiles& resource : request.resource_profiles())
     for (const profiles::ScopeProfiles& scope : resource.scope_profiles())
       for (const profiles::Profile& profile : scope.profiles())
         for (const profiles::Sample& sample : profile.samples()) {
           const uint64_t count = CountOf(sample);
-          batch.samples += count;
-          if (IsLostMarker(request.dictionary(), sample)) batch.lost_samples += count;
+          batch.items += count;
+          if (IsLostMarker(request.dictionary(), sample)) batch.markers += count;
         }
 }
 
-SealedBatchPtr MakePart(const SealedBatch& whole, Request& request, const Range& range) {
+std::optional<Payload> MakePart(const Payload& whole, Request& request, const Range& range) {
   Request copy = CopyRange(request, range);
-  if (!CopyDictionary(*request.mutable_dictionary(), copy).ok()) return nullptr;
-  auto part = std::make_shared<SealedBatch>();
-  CountSamples(copy, *part);
-  if (!copy.SerializeToString(&part->bytes)) return nullptr;
-  part->start_unix_ns = whole.start_unix_ns;
-  part->duration_ns = whole.duration_ns;
+  if (!CopyDictionary(*request.mutable_dictionary(), copy).ok()) return std::nullopt;
+  std::string bytes;
+  if (!copy.SerializeToString(&bytes)) return std::nullopt;
+  Payload part = Payload::Of(whole.signal, std::move(bytes), 0);
+  CountSamples(copy, part);
+  part.start_unix_ns = whole.start_unix_ns;
+  part.duration_ns = whole.duration_ns;
   return part;
 }
 
 // Empty where there is only one, or one of them cannot be made.
-std::vector<SealedBatchPtr> MakeParts(const SealedBatch& whole, Request& request,
-                                      const std::vector<Range>& ranges) {
-  std::vector<SealedBatchPtr> parts;
+std::vector<Payload> MakeParts(const Payload& whole, Request& request,
+                               const std::vector<Range>& ranges) {
+  std::vector<Payload> parts;
   for (const Range& range : ranges) {
-    parts.push_back(MakePart(whole, request, range));
-    if (parts.back() == nullptr) return {};
+    std::optional<Payload> part = MakePart(whole, request, range);
+    if (!part) return {};
+    parts.push_back(*std::move(part));
   }
-  return parts.size() < 2 ? std::vector<SealedBatchPtr>() : parts;
+  return parts.size() < 2 ? std::vector<Payload>() : parts;
 }
 
 // The numbers of the samples of each profile that has any.
@@ -178,17 +182,17 @@ bool ForEachField(std::string_view message, int number, const Found& found) {
 
 }  // namespace
 
-std::vector<SealedBatchPtr> SplitBatch(const SealedBatch& batch) {
+std::vector<Payload> SplitBatch(const Payload& batch) {
   Request request;
-  if (!request.ParseFromString(batch.bytes)) return {};
+  if (!request.ParseFromArray(batch.bytes.data(), static_cast<int>(batch.bytes.size()))) return {};
   const int64_t total = SamplesIn(request);
   if (total < 2) return {};
   return MakeParts(batch, request, {{0, total / 2}, {total / 2, total}});
 }
 
-std::vector<SealedBatchPtr> SplitByProfile(const SealedBatch& batch, size_t profiles_each) {
+std::vector<Payload> SplitByProfile(const Payload& batch, size_t profiles_each) {
   Request request;
-  if (!request.ParseFromString(batch.bytes)) return {};
+  if (!request.ParseFromArray(batch.bytes.data(), static_cast<int>(batch.bytes.size()))) return {};
   const std::vector<Range> each = RangesOfProfiles(request);
   const size_t least = std::max<size_t>(profiles_each, 1);
   const size_t times = (each.size() + least * kMaxPieces - 1) / (least * kMaxPieces);
@@ -199,7 +203,7 @@ std::vector<SealedBatchPtr> SplitByProfile(const SealedBatch& batch, size_t prof
   return MakeParts(batch, request, ranges);
 }
 
-size_t ProfilesIn(const SealedBatch& batch) {
+size_t ProfilesIn(const Payload& batch) {
   size_t count = 0;
   const auto profile = [&count](std::string_view) { return ++count > 0; };
   const auto scope = [&](std::string_view bytes) { return ForEachField(bytes, 2, profile); };

@@ -1,11 +1,11 @@
-// Makes smaller batches of one, for a receiver that refuses its size or its rate.
+// Makes smaller batches of profiles of one, for a receiver that refuses its size or its rate.
 #ifndef STACKRAY_REPORTER_EXPORT_SPLIT_BATCH_H_
 #define STACKRAY_REPORTER_EXPORT_SPLIT_BATCH_H_
 
 #include <cstddef>
 #include <vector>
 
-#include "reporter/batch.h"
+#include "reporter/export/payload.h"
 
 namespace stackray {
 
@@ -15,15 +15,15 @@ namespace stackray {
 // batch.
 
 // Two: the samples are cut in the middle, resource by resource.
-std::vector<SealedBatchPtr> SplitBatch(const SealedBatch& batch);
+std::vector<Payload> SplitBatch(const Payload& batch);
 
 // At most kMaxPieces, cut between profiles: of `profiles_each` profiles each or, where those would
 // be too many, of a multiple. A profile is one process's samples of one type.
 inline constexpr size_t kMaxPieces = 32;
-std::vector<SealedBatchPtr> SplitByProfile(const SealedBatch& batch, size_t profiles_each);
+std::vector<Payload> SplitByProfile(const Payload& batch, size_t profiles_each);
 
 // 0 where the bytes are damaged. Looks at lengths alone.
-size_t ProfilesIn(const SealedBatch& batch);
+size_t ProfilesIn(const Payload& batch);
 
 }  // namespace stackray
 

@@ -1,4 +1,4 @@
-// Brings one batch to one receiver, once; whether to try again is the queue's business.
+// Brings one payload to one receiver, once; whether to try again is the queue's business.
 #ifndef STACKRAY_REPORTER_EXPORT_TRANSPORT_H_
 #define STACKRAY_REPORTER_EXPORT_TRANSPORT_H_
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "reporter/batch.h"
+#include "reporter/export/payload.h"
 #include "reporter/export/receiver_settings.h"
 
 namespace stackray {
@@ -16,9 +16,9 @@ namespace stackray {
 struct SendResult {
   enum class Kind {
     kDelivered,
-    kPartlyRejected,  // Taken, except for at most `rejected_profiles` profiles. Never sent again.
+    kPartlyRejected,  // Taken, except for at most `rejected_units` units. Never sent again.
     kRetry,           // Nothing is known to be taken; the same bytes may go out again.
-    kOverLimit,       // A limit of rate was met: some of its profiles may be stored, others not.
+    kOverLimit,       // A limit of rate was met: some of its units may be stored, others not.
     kNoEntry,         // The receiver does not accept the credentials, as of now.
     kRejected,        // The receiver does not want these bytes, now or later.
     kTooLarge,  // Refused unread; smaller ones may do. `size_limit` where the receiver told it.
@@ -26,7 +26,7 @@ struct SendResult {
   };
   Kind kind = Kind::kRetry;
   std::string message;  // What the receiver or the link said; for kDelivered mostly empty.
-  int64_t rejected_profiles = 0;
+  int64_t rejected_units = 0;
   // The receiver's wish, with kRetry, kOverLimit and kNoEntry.
   std::optional<std::chrono::milliseconds> retry_after;
   bool answered = false;  // The other side itself said this, not the link to it.
@@ -39,8 +39,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Blocks until the receiver has answered or `timeout` is over, connecting first where needed.
-  // Reads nothing of the batch but its bytes, and keeps no reference once it is done with them.
-  virtual SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds timeout) = 0;
+  // The signal says where to and how. Keeps no reference to the bytes once it is done with them.
+  virtual SendResult Send(const Payload& payload, std::chrono::milliseconds timeout) = 0;
   // Makes the Send() that runs, and all later ones, end at once with kRetry.
   virtual void Cancel() = 0;
 };

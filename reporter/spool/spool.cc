@@ -40,7 +40,7 @@ int WriteBoth(int fd, std::string_view head, std::string_view body) {
 bool IsWhole(int directory, const SpoolEntry& entry) {
   struct stat facts;
   return fstatat(directory, entry.FileName().c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(facts.st_mode) && static_cast<uint64_t>(facts.st_size) == entry.file_bytes();
+         S_ISREG(facts.st_mode) && entry.MayHaveSize(static_cast<uint64_t>(facts.st_size));
 }
 
 }  // namespace
@@ -104,33 +104,33 @@ void Spool::List(std::vector<std::string>& warnings) {
         "the spool of {} has too many files; some wait for the next start", settings_.receiver));
 }
 
-absl::Status Spool::WriteFile(const SpoolEntry& entry, const SealedBatch& batch) {
+absl::Status Spool::WriteFile(const SpoolEntry& entry, const Payload& payload) {
   const std::string name = entry.FileName();
-  if (batch.bytes.size() > SpoolEntry::kMaxPayloadBytes)
+  if (payload.bytes.size() > SpoolEntry::kMaxPayloadBytes)
     return absl::ResourceExhaustedError(
-        fmt::format("a batch of {} bytes is too large to spool", batch.bytes.size()));
+        fmt::format("a batch of {} bytes is too large to spool", payload.bytes.size()));
   const UniqueFd file(openat(directory_.get(), name.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return SpoolError("cannot write", name, errno);
-  const SpoolHeader header = EncodeSpoolHeader(batch);
-  const int error = WriteBoth(file.get(), {header.data(), header.size()}, batch.bytes);
+  const SpoolHeader header = EncodeSpoolHeader(payload);
+  const int error = WriteBoth(file.get(), {header.data(), header.size()}, payload.bytes);
   if (error == 0) return absl::OkStatus();
   unlinkat(directory_.get(), name.c_str(), 0);
   return SpoolError("cannot write", name, error);
 }
 
-absl::StatusOr<SpoolEntry> Spool::Write(const SealedBatch& batch) {
+absl::StatusOr<SpoolEntry> Spool::Write(const Payload& payload) {
   SpoolEntry entry{.sequence = next_sequence_++,
                    .added_unix_ms = std::max<int64_t>(NowMs(), 0),
-                   .samples = batch.samples,
-                   .markers = std::min(batch.lost_samples, batch.samples),
-                   .payload_bytes = batch.bytes.size()};
-  if (absl::Status status = WriteFile(entry, batch); !status.ok()) return status;
+                   .items = payload.items,
+                   .markers = std::min(payload.markers, payload.items),
+                   .payload_bytes = payload.bytes.size()};
+  if (absl::Status status = WriteFile(entry, payload); !status.ok()) return status;
   return entry;
 }
 
 absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(const SpoolEntry& whole,
-                                                          const std::vector<SealedBatchPtr>& parts,
+                                                          const std::vector<Payload>& parts,
                                                           bool sync) {
   std::vector<SpoolEntry> entries;
   absl::Status status;
@@ -138,10 +138,10 @@ absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(const SpoolEntry& whol
     status = absl::ResourceExhaustedError("too many parts of one batch");
   for (size_t i = 0; i < parts.size() && status.ok(); ++i) {
     SpoolEntry entry = whole.Part(i);
-    entry.samples = parts[i]->samples;
-    entry.markers = std::min(parts[i]->lost_samples, parts[i]->samples);
-    entry.payload_bytes = parts[i]->bytes.size();
-    status = WriteFile(entry, *parts[i]);
+    entry.items = parts[i].items;
+    entry.markers = std::min(parts[i].markers, parts[i].items);
+    entry.payload_bytes = parts[i].bytes.size();
+    status = WriteFile(entry, parts[i]);
     if (status.ok()) entries.push_back(std::move(entry));
   }
   if (status.ok() && sync) status = Sync(entries);
@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<SpoolEntry>> Spool::WriteParts(const SpoolEntry& whol
   return entries;
 }
 
-absl::StatusOr<SealedBatchPtr> Spool::Read(const SpoolEntry& entry) const {
+absl::StatusOr<Payload> Spool::Read(const SpoolEntry& entry) const {
   const std::string name = entry.FileName();
   // Non-blocking: opening a pipe of that name must not hang.
   const UniqueFd file(
@@ -165,9 +165,9 @@ absl::StatusOr<SealedBatchPtr> Spool::Read(const SpoolEntry& entry) const {
   struct stat facts;
   if (!file.valid() || fstat(file.get(), &facts) != 0)
     return SpoolError("cannot read", name, errno);
-  if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != entry.file_bytes())
+  if (!S_ISREG(facts.st_mode) || !entry.MayHaveSize(static_cast<uint64_t>(facts.st_size)))
     return absl::DataLossError(name + ": torn");
-  std::string bytes(entry.file_bytes(), '\0');
+  std::string bytes(static_cast<size_t>(facts.st_size), '\0');
   for (size_t have = 0; have < bytes.size();) {
     const ssize_t got =
         pread(file.get(), bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
@@ -176,12 +176,14 @@ absl::StatusOr<SealedBatchPtr> Spool::Read(const SpoolEntry& entry) const {
     if (got == 0) return absl::DataLossError(name + ": torn");
     have += static_cast<size_t>(got);
   }
-  absl::StatusOr<SealedBatch> batch = DecodeSpoolFile(std::move(bytes));
-  if (!batch.ok())
-    return absl::DataLossError(fmt::format("{}: {}", name, std::string(batch.status().message())));
-  if (batch->samples != entry.samples || batch->lost_samples != entry.markers)
+  absl::StatusOr<Payload> payload = DecodeSpoolFile(std::move(bytes));
+  if (!payload.ok())
+    return absl::DataLossError(
+        fmt::format("{}: {}", name, std::string(payload.status().message())));
+  if (payload->items != entry.items || payload->markers != entry.markers ||
+      payload->bytes.size() != entry.payload_bytes)
     return absl::DataLossError(name + ": is another batch");
-  return std::make_shared<const SealedBatch>(*std::move(batch));
+  return payload;
 }
 
 absl::Status Spool::Remove(const SpoolEntry& entry) {

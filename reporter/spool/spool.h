@@ -26,7 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernel/unique_fd.h"
-#include "reporter/batch.h"
+#include "reporter/export/payload.h"
 #include "reporter/spool/spool_entry.h"
 
 namespace stackray {
@@ -56,15 +56,15 @@ class Spool {
   const std::vector<SpoolEntry>& torn() const { return torn_; }
 
   // A new file, after all others in order. Does not wait for the disk. On an error nothing is left.
-  absl::StatusOr<SpoolEntry> Write(const SealedBatch& batch);
+  absl::StatusOr<SpoolEntry> Write(const Payload& payload);
   // Replaces `whole` by its parts, at one moment: whenever this is interrupted, Open() finds either
   // the whole or all parts. With `sync` also by a power cut, and then waits for the disk. On an
   // error the whole is as before.
   absl::StatusOr<std::vector<SpoolEntry>> WriteParts(const SpoolEntry& whole,
-                                                     const std::vector<SealedBatchPtr>& parts,
+                                                     const std::vector<Payload>& parts,
                                                      bool sync = true);
   // Errors: also DataLoss where the content disagrees with the entry.
-  absl::StatusOr<SealedBatchPtr> Read(const SpoolEntry& entry) const;
+  absl::StatusOr<Payload> Read(const SpoolEntry& entry) const;
   // One that is gone already is no error.
   absl::Status Remove(const SpoolEntry& entry);
   // Waits until these files, and their names, would survive a power cut. Files gone meanwhile are
@@ -74,7 +74,7 @@ class Spool {
  private:
   Spool(SpoolSettings settings, UniqueFd directory, UniqueFd lock);
   void List(std::vector<std::string>& warnings);
-  absl::Status WriteFile(const SpoolEntry& entry, const SealedBatch& batch);
+  absl::Status WriteFile(const SpoolEntry& entry, const Payload& payload);
 
   const SpoolSettings settings_;
   const UniqueFd directory_;

@@ -44,7 +44,7 @@ SpoolEntry SpoolEntry::Part(size_t index) const {
 
 std::string SpoolEntry::FileName() const {
   return fmt::format("{:016x}{}{}-{}-{}-{}-{}{}", sequence, part.empty() ? "" : ".", part,
-                     added_unix_ms, samples, markers, payload_bytes, kEnding);
+                     added_unix_ms, items, markers, payload_bytes, kEnding);
 }
 
 std::optional<SpoolEntry> SpoolEntry::FromFileName(std::string_view name) {
@@ -52,11 +52,11 @@ std::optional<SpoolEntry> SpoolEntry::FromFileName(std::string_view name) {
   std::string_view rest = name;
   if (name.size() > kMaxNameBytes || !Take(rest, entry.sequence, 16, "") ||
       !TakePart(rest, entry.part) || !Take(rest, entry.added_unix_ms, 10, "-") ||
-      !Take(rest, entry.samples, 10, "-") || !Take(rest, entry.markers, 10, "-") ||
+      !Take(rest, entry.items, 10, "-") || !Take(rest, entry.markers, 10, "-") ||
       !Take(rest, entry.payload_bytes, 10, kEnding))
     return std::nullopt;
   const bool sane = entry.sequence < kMaxSequence && entry.added_unix_ms >= 0 &&
-                    entry.markers <= entry.samples && entry.payload_bytes <= kMaxPayloadBytes;
+                    entry.markers <= entry.items && entry.payload_bytes <= kMaxPayloadBytes;
   if (!sane || entry.FileName() != name) return std::nullopt;
   return entry;
 }

@@ -1,9 +1,9 @@
 // One file of the spool, known by its name alone.
 //
 // The name repeats what accounting needs, so that a file whose content is torn or damaged is still
-// counted in samples:
+// counted in items:
 //
-//   SEQUENCE[.PART]-ADDEDMS-SAMPLES-MARKERS-BYTES.batch
+//   SEQUENCE[.PART]-ADDEDMS-ITEMS-MARKERS-BYTES.batch
 //
 // SEQUENCE: 16 hex digits, in the order of Add(). PART: where this batch is a piece of one that was
 // too large, one digit 0–9 or a–z a split, so that pieces sort in the place of the whole.
@@ -20,7 +20,8 @@
 namespace stackray {
 
 struct SpoolEntry {
-  static constexpr size_t kHeaderBytes = 64;
+  static constexpr size_t kHeaderBytes = 64;  // Of the file; later formats may have more.
+  static constexpr size_t kMaxHeaderBytes = 4096;
   static constexpr size_t kMaxParts = 36;       // Of one split.
   static constexpr size_t kMaxPartDigits = 40;  // Splits of splits.
   static constexpr uint64_t kMaxPayloadBytes = 64 << 20;
@@ -29,11 +30,14 @@ struct SpoolEntry {
   uint64_t sequence = 0;
   std::string part;
   int64_t added_unix_ms = 0;
-  uint64_t samples = 0;  // SealedBatch::samples
-  uint64_t markers = 0;  // SealedBatch::lost_samples, not more than `samples`.
+  uint64_t items = 0;    // Payload::items
+  uint64_t markers = 0;  // Payload::markers, not more than `items`.
   uint64_t payload_bytes = 0;
 
-  uint64_t file_bytes() const { return kHeaderBytes + payload_bytes; }
+  // Whether a whole file can have that size: its header alone knows its own length.
+  bool MayHaveSize(uint64_t bytes) const {
+    return bytes >= kHeaderBytes + payload_bytes && bytes <= kMaxHeaderBytes + payload_bytes;
+  }
   // As it counts against the spool's bound: whole blocks, so that the bound holds for many small
   // batches too and bounds their number.
   static uint64_t DiskBytes(uint64_t payload) { return (kHeaderBytes + payload + 4095) & ~4095ull; }

@@ -4,19 +4,28 @@
 #include <zlib.h>
 
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 namespace stackray {
 namespace {
 
-constexpr std::string_view kMagic = "SRSPOOL1";
-constexpr size_t kPayloadBytesAt = 8, kSamplesAt = 16, kMarkersAt = 24, kStartAt = 32,
-                 kDurationAt = 40, kPayloadSumAt = 48, kReservedAt = 52, kHeaderSumAt = 60;
+constexpr std::string_view kMagic = "SRSPOOL2", kOldMagic = "SRSPOOL1";
+constexpr uint64_t kVersion = 2;  // What this reader knows.
+constexpr size_t kPayloadBytesAt = 8, kItemsAt = 16, kMarkersAt = 24, kStartAt = 32,
+                 kDurationAt = 40, kPayloadSumAt = 48, kHeaderBytesAt = 52, kVersionAt = 54,
+                 kSignalAt = 56, kReservedAt = 58, kHeaderSumAt = 60;
+constexpr size_t kHeaderBytes = SpoolEntry::kHeaderBytes;  // The least.
 
-uint32_t Checksum(std::string_view bytes) {
+uint32_t Checksum(std::string_view bytes, uint32_t before = 0) {
   return static_cast<uint32_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+// Of all bytes but the sum's own.
+uint32_t HeaderSum(std::string_view header) {
+  return Checksum(header.substr(kHeaderBytes), Checksum(header.substr(0, kHeaderSumAt)));
 }
 
 void Put(SpoolHeader& header, size_t at, uint64_t value, size_t bytes) {
@@ -29,44 +38,80 @@ uint64_t Get(std::string_view header, size_t at, size_t bytes) {
   return value;
 }
 
-}  // namespace
+absl::Status Wrong(std::string_view what) { return absl::DataLossError(std::string(what)); }
 
-SpoolHeader EncodeSpoolHeader(const SealedBatch& batch) {
-  SpoolHeader header{};
-  std::memcpy(header.data(), kMagic.data(), kMagic.size());
-  Put(header, kPayloadBytesAt, batch.bytes.size(), 8);
-  Put(header, kSamplesAt, batch.samples, 8);
-  Put(header, kMarkersAt, batch.lost_samples, 8);
-  Put(header, kStartAt, static_cast<uint64_t>(batch.start_unix_ns), 8);
-  Put(header, kDurationAt, static_cast<uint64_t>(batch.duration_ns), 8);
-  Put(header, kPayloadSumAt, Checksum(batch.bytes), 4);
-  Put(header, kHeaderSumAt, Checksum({header.data(), kHeaderSumAt}), 4);
+// The header alone, with all that a later writer may have put behind what is known here.
+absl::StatusOr<std::string_view> TakeHeader(std::string_view file) {
+  if (file.size() < kHeaderBytes)
+    return absl::DataLossError(fmt::format("torn: {} of 64 header bytes", file.size()));
+  const bool old = file.starts_with(kOldMagic);
+  if (!old && !file.starts_with(kMagic)) return Wrong("does not start as a spool file");
+  const uint64_t bytes = old ? kHeaderBytes : Get(file, kHeaderBytesAt, 2);
+  if (bytes < kHeaderBytes || bytes > SpoolEntry::kMaxHeaderBytes || bytes > file.size())
+    return Wrong("the header's length is not possible");
+  const std::string_view header = file.substr(0, bytes);
+  if (Get(header, kHeaderSumAt, 4) != HeaderSum(header))
+    return Wrong("the header's checksum is wrong");
   return header;
 }
 
-absl::StatusOr<SealedBatch> DecodeSpoolFile(std::string bytes) {
-  if (bytes.size() < SpoolEntry::kHeaderBytes)
-    return absl::DataLossError(fmt::format("torn: {} of 64 header bytes", bytes.size()));
-  const std::string_view header = std::string_view(bytes).substr(0, SpoolEntry::kHeaderBytes);
-  if (!header.starts_with(kMagic)) return absl::DataLossError("does not start as a spool file");
-  if (Get(header, kHeaderSumAt, 4) != Checksum(header.substr(0, kHeaderSumAt)))
-    return absl::DataLossError("the header's checksum is wrong");
-  const uint64_t payload_bytes = Get(header, kPayloadBytesAt, 8);
-  if (payload_bytes != bytes.size() - SpoolEntry::kHeaderBytes)
-    return absl::DataLossError(fmt::format("torn: {} of {} bytes",
-                                           bytes.size() - SpoolEntry::kHeaderBytes, payload_bytes));
-  const std::string_view payload = std::string_view(bytes).substr(SpoolEntry::kHeaderBytes);
-  if (Get(header, kPayloadSumAt, 4) != Checksum(payload))
-    return absl::DataLossError("the batch's checksum is wrong");
-  SealedBatch batch{.samples = Get(header, kSamplesAt, 8),
-                    .lost_samples = Get(header, kMarkersAt, 8),
-                    .start_unix_ns = static_cast<int64_t>(Get(header, kStartAt, 8)),
-                    .duration_ns = static_cast<int64_t>(Get(header, kDurationAt, 8))};
-  if (Get(header, kReservedAt, 8) != 0 || batch.lost_samples > batch.samples)
-    return absl::DataLossError("the header is not possible");
-  bytes.erase(0, SpoolEntry::kHeaderBytes);
-  batch.bytes = std::move(bytes);
-  return batch;
+// Also whether this reader knows all that it must.
+absl::StatusOr<Signal> SignalOf(std::string_view header) {
+  if (header.starts_with(kOldMagic)) {
+    for (const char c : header.substr(kHeaderBytesAt, kHeaderSumAt - kHeaderBytesAt))
+      if (c != 0) return Wrong("the header is not possible");
+    return Signal::kProfiles;
+  }
+  if (const uint64_t version = Get(header, kVersionAt, 2); version > kVersion)
+    return absl::DataLossError(
+        fmt::format("of format {}, which only a later stackray reads", version));
+  const uint64_t signal = Get(header, kSignalAt, 2);
+  if (Get(header, kVersionAt, 2) < kVersion || Get(header, kReservedAt, 2) != 0)
+    return Wrong("the header is not possible");
+  if (signal >= kSignals)
+    return absl::DataLossError(fmt::format("of signal {}, which is not known", signal));
+  return static_cast<Signal>(signal);
+}
+
+}  // namespace
+
+SpoolHeader EncodeSpoolHeader(const Payload& payload) {
+  SpoolHeader header{};
+  std::memcpy(header.data(), kMagic.data(), kMagic.size());
+  Put(header, kPayloadBytesAt, payload.bytes.size(), 8);
+  Put(header, kItemsAt, payload.items, 8);
+  Put(header, kMarkersAt, payload.markers, 8);
+  Put(header, kStartAt, static_cast<uint64_t>(payload.start_unix_ns), 8);
+  Put(header, kDurationAt, static_cast<uint64_t>(payload.duration_ns), 8);
+  Put(header, kPayloadSumAt, Checksum(payload.bytes), 4);
+  Put(header, kHeaderBytesAt, kHeaderBytes, 2);
+  Put(header, kVersionAt, kVersion, 2);
+  Put(header, kSignalAt, static_cast<uint64_t>(payload.signal), 2);
+  Put(header, kHeaderSumAt, HeaderSum({header.data(), header.size()}), 4);
+  return header;
+}
+
+absl::StatusOr<Payload> DecodeSpoolFile(std::string bytes) {
+  auto owner = std::make_shared<const std::string>(std::move(bytes));
+  const std::string_view file = *owner;
+  const absl::StatusOr<std::string_view> header = TakeHeader(file);
+  if (!header.ok()) return header.status();
+  const absl::StatusOr<Signal> signal = SignalOf(*header);
+  if (!signal.ok()) return signal.status();
+  Payload payload{.signal = *signal,
+                  .bytes = file.substr(header->size()),
+                  .items = Get(*header, kItemsAt, 8),
+                  .markers = Get(*header, kMarkersAt, 8),
+                  .start_unix_ns = static_cast<int64_t>(Get(*header, kStartAt, 8)),
+                  .duration_ns = static_cast<int64_t>(Get(*header, kDurationAt, 8)),
+                  .owner = std::move(owner)};
+  const uint64_t wanted = Get(*header, kPayloadBytesAt, 8);
+  if (wanted != payload.bytes.size())
+    return absl::DataLossError(fmt::format("torn: {} of {} bytes", payload.bytes.size(), wanted));
+  if (Get(*header, kPayloadSumAt, 4) != Checksum(payload.bytes))
+    return Wrong("the batch's checksum is wrong");
+  if (payload.markers > payload.items) return Wrong("the header is not possible");
+  return payload;
 }
 
 }  // namespace stackray

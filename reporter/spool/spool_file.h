@@ -1,9 +1,14 @@
-// The bytes of one spool file: a header of 64 bytes and the batch's own bytes behind it.
+// The bytes of one spool file: a header and the payload's own bytes behind it.
 //
-//   0 "SRSPOOL1" · 8 u64 payload bytes · 16 u64 samples · 24 u64 markers · 32 i64 start, Unix ns
-//   40 i64 duration, ns · 48 u32 CRC-32 of the payload · 52 u64 zero · 60 u32 CRC-32 of bytes 0–59
+//   0 "SRSPOOL2" · 8 u64 payload bytes · 16 u64 items · 24 u64 markers · 32 i64 start, Unix ns
+//   40 i64 duration, ns · 48 u32 CRC-32 of the payload · 52 u16 header bytes, all of them
+//   54 u16 version that a reader must know, 2 · 56 u16 signal · 58 u16 zero
+//   60 u32 CRC-32 of the header but these four bytes
 //
 // All little-endian. CRC-32 (zlib's) finds every flipped bit and every burst up to 32 bits.
+// A later writer may put more fields behind byte 64: a reader skips what it does not know of the
+// header, unless the version says that it must know it.
+// "SRSPOOL1", the format before, has zeroes in bytes 52 to 59 and always holds profiles.
 #ifndef STACKRAY_REPORTER_SPOOL_SPOOL_FILE_H_
 #define STACKRAY_REPORTER_SPOOL_SPOOL_FILE_H_
 
@@ -11,18 +16,18 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "reporter/batch.h"
+#include "reporter/export/payload.h"
 #include "reporter/spool/spool_entry.h"
 
 namespace stackray {
 
 using SpoolHeader = std::array<char, SpoolEntry::kHeaderBytes>;
 
-SpoolHeader EncodeSpoolHeader(const SealedBatch& batch);
+SpoolHeader EncodeSpoolHeader(const Payload& payload);
 
-// The whole file's bytes as a batch; they are taken over, not copied.
+// The whole file's bytes as a payload; they are taken over, not copied.
 // Input:  hostile; any bytes. Errors: DataLoss, saying what is wrong (torn, checksum, …).
-absl::StatusOr<SealedBatch> DecodeSpoolFile(std::string bytes);
+absl::StatusOr<Payload> DecodeSpoolFile(std::string bytes);
 
 }  // namespace stackray
 

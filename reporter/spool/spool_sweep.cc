@@ -38,10 +38,10 @@ SweptSpool SweepFolder(int folder, int64_t oldest_ms) {
     if (!entry) continue;
     if (entry->added_unix_ms < oldest_ms && unlinkat(folder, name.c_str(), 0) == 0) {
       result.expired_batches += 1;
-      result.expired_samples += entry->samples;
+      result.expired_items += entry->items;
     } else {
       result.waiting_batches += 1;
-      result.waiting_samples += entry->samples;
+      result.waiting_items += entry->items;
       result.waiting_bytes += entry->disk_bytes();
     }
   }

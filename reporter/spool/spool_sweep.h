@@ -14,8 +14,8 @@ namespace stackray {
 
 struct SweptSpool {
   std::string receiver;  // As the folder notes it, printable, at most 512 bytes.
-  uint64_t expired_batches = 0, expired_samples = 0;  // Removed now, for their age.
-  uint64_t waiting_batches = 0, waiting_samples = 0, waiting_bytes = 0;
+  uint64_t expired_batches = 0, expired_items = 0;  // Removed now, for their age.
+  uint64_t waiting_batches = 0, waiting_items = 0, waiting_bytes = 0;
 };
 
 // Removes what is older than `max_age` from every spool in `directory` but those of `receivers`,

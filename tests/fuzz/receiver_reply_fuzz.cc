@@ -24,7 +24,7 @@ void CheckMessage(std::string_view message, size_t max_bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto partial = stackray::ParsePartialSuccess(text); partial)
+  if (const auto partial = stackray::ParsePartialSuccess(text, 1); partial)
     CheckMessage(partial->message, kMaxMessageBytes);
   if (const auto status = stackray::ParseRpcStatus(text); status) {
     CheckMessage(status->message, kMaxMessageBytes);

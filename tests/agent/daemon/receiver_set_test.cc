@@ -19,6 +19,11 @@
 namespace stackray {
 namespace {
 
+SealedBatchPtr MakeSealedBatch(std::string bytes, uint64_t samples) {
+  return std::make_shared<const SealedBatch>(
+      SealedBatch{.bytes = std::move(bytes), .samples = samples});
+}
+
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -64,7 +69,7 @@ class Receivers : public testing::Test {
   void ExpectAddsUp(const std::string& name, uint64_t added) const {
     const DeliveryCounts counts = CountsOf(name);
     EXPECT_TRUE(AddsUp(counts)) << name;
-    EXPECT_EQ(counts.produced.samples - counts.recovered.samples, added) << name;
+    EXPECT_EQ(counts.produced.items - counts.recovered.items, added) << name;
   }
   const std::string& folder_ = directory_.path();
   ReceiverSet set_;
@@ -75,12 +80,12 @@ TEST_F(Receivers, ASlowOneHoldsUpNobody) {
   slow.slow = true;
   set_.Apply({PlanFor("slow", slow.http.port()), PlanFor("quick", quick.http.port())}, {},
              seconds(5));
-  for (int i = 0; i < 20; ++i) set_.Add(MakeBatch(fmt::format("batch {}", i), 3));
-  EXPECT_TRUE(Eventually([&] { return CountsOf("quick").delivered.samples == 60; }));
-  EXPECT_EQ(CountsOf("slow").delivered.samples, 0u);
-  EXPECT_EQ(CountsOf("slow").in_flight.samples, 60u);
+  for (int i = 0; i < 20; ++i) set_.Add(MakeSealedBatch(fmt::format("batch {}", i), 3));
+  EXPECT_TRUE(Eventually([&] { return CountsOf("quick").delivered.items == 60; }));
+  EXPECT_EQ(CountsOf("slow").delivered.items, 0u);
+  EXPECT_EQ(CountsOf("slow").in_flight.items, 60u);
   slow.slow = false;
-  EXPECT_TRUE(Eventually([&] { return CountsOf("slow").delivered.samples == 60; }));
+  EXPECT_TRUE(Eventually([&] { return CountsOf("slow").delivered.items == 60; }));
   EXPECT_EQ(slow.Bodies(), quick.Bodies());
 }
 
@@ -89,13 +94,13 @@ TEST_F(Receivers, AReloadWithTheSamePlanTouchesNothing) {
   server.slow = true;
   set_.Apply({PlanFor("a", server.http.port())}, {}, seconds(5));
   const Receiver* before = set_.All().at(0);
-  set_.Add(MakeBatch("x", 1));
+  set_.Add(MakeSealedBatch("x", 1));
   ASSERT_TRUE(Eventually([&] { return CountsOf("a").queued_batches == 1; }));
   set_.Apply({PlanFor("a", server.http.port())}, {.sealed = 99}, seconds(5));
   EXPECT_EQ(set_.All().at(0), before);
   EXPECT_EQ(before->span().since.sealed, 0u);
   server.slow = false;
-  EXPECT_TRUE(Eventually([&] { return CountsOf("a").delivered.samples == 1; }));
+  EXPECT_TRUE(Eventually([&] { return CountsOf("a").delivered.items == 1; }));
   EXPECT_EQ(server.http.requests().size(), 1u);  // Not even the attempt was cut.
 }
 
@@ -110,15 +115,15 @@ TEST_F(Receivers, AChangedReceiverHandsOverWhatWaits) {
     std::vector<std::string> bodies;
     for (int i = 0; i < 10; ++i) {
       bodies.push_back(fmt::format("batch {} {}", spool, i));
-      set.Add(MakeBatch(bodies.back(), 3));
+      set.Add(MakeSealedBatch(bodies.back(), 3));
     }
     set.Apply({PlanFor("a", there.http.port(), spool)}, {.sealed = 35}, seconds(5));
     const auto counts = [&] { return set.All().at(0)->Counts(); };
-    EXPECT_TRUE(Eventually([&] { return counts().delivered.samples == 30; }));
+    EXPECT_TRUE(Eventually([&] { return counts().delivered.items == 30; }));
     EXPECT_EQ(there.Bodies(), bodies);
-    EXPECT_EQ(counts().produced.samples, 30u);
-    EXPECT_EQ(counts().recovered.samples, 0u);
-    EXPECT_EQ(counts().LostInAll().samples, 0u);
+    EXPECT_EQ(counts().produced.items, 30u);
+    EXPECT_EQ(counts().recovered.items, 0u);
+    EXPECT_EQ(counts().LostInAll().items, 0u);
     EXPECT_TRUE(AddsUp(counts()));
     EXPECT_EQ(set.All().at(0)->span().since.sealed, 5u);
   }
@@ -127,25 +132,25 @@ TEST_F(Receivers, AChangedReceiverHandsOverWhatWaits) {
 TEST_F(Receivers, CountsGoOnWithASuccessor) {
   Server server;
   set_.Apply({PlanFor("a", server.http.port(), true)}, {}, seconds(5));
-  set_.Add(MakeBatch("one", 4));
-  ASSERT_TRUE(Eventually([&] { return CountsOf("a").delivered.samples == 4; }));
+  set_.Add(MakeSealedBatch("one", 4));
+  ASSERT_TRUE(Eventually([&] { return CountsOf("a").delivered.items == 4; }));
   ReceiverPlan changed = PlanFor("a", server.http.port(), true);
   changed.settings.timeout = milliseconds(1234);
   set_.Apply({changed}, {.sealed = 4}, seconds(5));
-  set_.Add(MakeBatch("two", 5));
-  EXPECT_TRUE(Eventually([&] { return CountsOf("a").delivered.samples == 9; }));
+  set_.Add(MakeSealedBatch("two", 5));
+  EXPECT_TRUE(Eventually([&] { return CountsOf("a").delivered.items == 9; }));
   ExpectAddsUp("a", 9);
 }
 
 TEST_F(Receivers, TwoThatChangePlaces) {
   ReservedPort first, second;
   set_.Apply({PlanFor("a", first.port(), true), PlanFor("b", second.port(), true)}, {}, seconds(5));
-  set_.Add(MakeBatch("x", 7));
+  set_.Add(MakeSealedBatch("x", 7));
   set_.Apply({PlanFor("a", second.port(), true), PlanFor("b", first.port(), true)}, {.sealed = 7},
              seconds(5));
   for (const char* name : {"a", "b"}) {
-    EXPECT_EQ(CountsOf(name).in_flight.samples, 7u) << name;
-    EXPECT_EQ(CountsOf(name).spooled.samples, 7u) << name;
+    EXPECT_EQ(CountsOf(name).in_flight.items, 7u) << name;
+    EXPECT_EQ(CountsOf(name).spooled.items, 7u) << name;
     ExpectAddsUp(name, 7);
   }
 }
@@ -154,10 +159,10 @@ TEST_F(Receivers, OneThatGoesDeliversFirst) {
   Server server, other;
   server.slow = true;
   set_.Apply({PlanFor("a", server.http.port()), PlanFor("b", other.http.port())}, {}, seconds(60));
-  set_.Add(MakeBatch("x", 1));
+  set_.Add(MakeSealedBatch("x", 1));
   set_.Apply({PlanFor("b", other.http.port())}, {.sealed = 1}, seconds(60));
   EXPECT_EQ(set_.All().size(), 2u);
-  set_.Add(MakeBatch("y", 1));  // Not for the one that goes.
+  set_.Add(MakeSealedBatch("y", 1));  // Not for the one that goes.
   set_.LetGo();
   EXPECT_EQ(set_.All().size(), 2u);
   server.slow = false;
@@ -172,7 +177,7 @@ TEST_F(Receivers, OneThatComesBackOwesNothingForTheTimeBetween) {
   Server server;
   server.slow = true;
   set_.Apply({PlanFor("a", server.http.port())}, {}, seconds(60));
-  set_.Add(MakeBatch("x", 3));
+  set_.Add(MakeSealedBatch("x", 3));
   set_.Apply({}, {.sealed = 3}, seconds(60));
   ASSERT_EQ(set_.All().size(), 1u);
   EXPECT_EQ(set_.All()[0]->span().until->settled(), 3u);
@@ -195,9 +200,9 @@ TEST_F(Receivers, LossesTravelToTheirReceiverAlone) {
   picky.status = 400;
   set_.Apply({PlanFor("good", good.http.port()), PlanFor("picky", picky.http.port())}, {},
              seconds(5));
-  set_.Add(MakeBatch("x", 6));
-  ASSERT_TRUE(Eventually([&] { return CountsOf("picky").LostInAll().samples == 6; }));
-  ASSERT_TRUE(Eventually([&] { return CountsOf("good").delivered.samples == 6; }));
+  set_.Add(MakeSealedBatch("x", 6));
+  ASSERT_TRUE(Eventually([&] { return CountsOf("picky").LostInAll().items == 6; }));
+  ASSERT_TRUE(Eventually([&] { return CountsOf("good").delivered.items == 6; }));
   picky.status = 200;
   // The hook runs just after the count: ask again until the marker is there.
   ASSERT_TRUE(Eventually([&] {
@@ -220,10 +225,10 @@ TEST_F(Receivers, WhileAReceiverTakesNothingItsLossesWaitAsNumbers) {
   ReceiverPlan plan = PlanFor("a", absent.port());
   plan.queue_bytes = 4000;
   set_.Apply({plan}, {}, seconds(5));
-  for (int i = 0; i < 10; ++i) set_.Add(MakeBatch(NoiseBytes(1000, 1), 1));
+  for (int i = 0; i < 10; ++i) set_.Add(MakeSealedBatch(NoiseBytes(1000, 1), 1));
   ASSERT_TRUE(Eventually([&] { return !CountsOf("a").failing_with.empty(); }));
   const DeliveryCounts before = CountsOf("a");
-  EXPECT_GT(before.LostInAll().samples, 0u);
+  EXPECT_GT(before.LostInAll().items, 0u);
   for (int i = 0; i < 100; ++i) set_.SendLosses({}, 1'790'000'000'000'000'000);
   EXPECT_EQ(CountsOf("a").queued_batches, before.queued_batches);
 }
@@ -240,7 +245,7 @@ TEST_F(Receivers, LossesHaveThePeriodOfTheirTime) {
   set_.Apply({plan}, {}, seconds(5));
   const auto lose = [&](const BatchSettings& at) {
     set_.SendLosses(at, kNow);  // From here on it holds.
-    for (int i = 0; i < 10; ++i) set_.Add(MakeBatch(NoiseBytes(1000, 1), 1));
+    for (int i = 0; i < 10; ++i) set_.Add(MakeSealedBatch(NoiseBytes(1000, 1), 1));
     EXPECT_TRUE(Eventually([&] { return !CountsOf("a").failing_with.empty(); }));
     set_.SendLosses(at, kNow);
     return CountsOf("a").LostInAll().without_markers();
@@ -276,14 +281,14 @@ TEST_F(Receivers, TheEndIsBoundedForAllTogether) {
     plans.back().settings.endpoint.http_path = std::string("/") + name;
   }
   set_.Apply(plans, {}, seconds(5));
-  set_.Add(MakeBatch("x", 2));
+  set_.Add(MakeSealedBatch("x", 2));
   const auto began = std::chrono::steady_clock::now();
   set_.Finish(seconds(2));
   const auto took = std::chrono::steady_clock::now() - began;
   EXPECT_GE(took, milliseconds(1900));
   EXPECT_LT(took, seconds(6));  // One after the other it would be 8 s.
   for (const Receiver* receiver : set_.All())
-    EXPECT_EQ(receiver->Counts().lost[static_cast<size_t>(LossReason::kShutdown)].samples, 2u);
+    EXPECT_EQ(receiver->Counts().lost[static_cast<size_t>(LossReason::kShutdown)].items, 2u);
   slow.slow = false;
 }
 

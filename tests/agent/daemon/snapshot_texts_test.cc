@@ -35,9 +35,9 @@ class RandomAgent {
     counts.kernel.value[COUNT_SCRATCH_BUSY] = began.scratch_busy + Any();
     counts.loop.damaged_records = began.damaged_records + Any();
     counts.in_flight = Any();
-    SampleCount added;  // To the receiver, since it is there.
-    added.samples = Any();
-    counts.loop.sealed_samples = began.sealed + added.samples;
+    ItemCount added;  // To the receiver, since it is there.
+    added.items = Any();
+    counts.loop.sealed_samples = began.sealed + added.items;
     counts.produced = counts.lost() + counts.loop.sealed_samples + counts.in_flight;
     counts.frames.lines = {.cached = Any(), .answered = Any(), .deferred = Any()};
     s.session.counts = counts;
@@ -50,7 +50,7 @@ class RandomAgent {
     s.history = HistoryStatistics{};
     s.history->on_disk = true;
     s.history->bytes = Any();
-    s.history->appended_samples = added.samples;
+    s.history->appended_samples = added.items;
     s.takers.push_back(HistoryTaker(counts, {began, {}}, *s.history));
     s.cpu_seconds = static_cast<double>(Any()) / 8;
     AddOwners(&s);
@@ -60,19 +60,19 @@ class RandomAgent {
  private:
   uint64_t Any() { return random_() % 1'000'000; }
 
-  DeliveryCounts Delivery(const SampleCount& added) {
+  DeliveryCounts Delivery(const ItemCount& added) {
     DeliveryCounts counts;
     counts.recovered = {.samples = Any(), .markers = 0};
-    counts.recovered.markers = counts.recovered.samples / 7;
+    counts.recovered.markers = counts.recovered.items / 7;
     counts.produced = added;
     counts.produced += counts.recovered;
-    SampleCount rest = counts.produced;
-    const auto take = [&](SampleCount* part) {
-      *part = {.samples = rest.samples / 3, .markers = rest.markers / 3};
+    ItemCount rest = counts.produced;
+    const auto take = [&](ItemCount* part) {
+      *part = {.items = rest.items / 3, .markers = rest.markers / 3};
       rest -= *part;
     };
     take(&counts.delivered);
-    for (SampleCount& lost : counts.lost) take(&lost);
+    for (ItemCount& lost : counts.lost) take(&lost);
     counts.in_flight = rest;
     counts.queued_bytes = Any();
     counts.spooled_bytes = Any();

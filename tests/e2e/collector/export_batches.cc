@@ -20,7 +20,6 @@
 #include "reporter/batch_file.h"
 #include "reporter/export/export_queue.h"
 #include "reporter/export/receiver_settings.h"
-#include "reporter/export/split_batch.h"
 #include "tests/reporter/batch_events.h"
 #include "tests/reporter/export/sample_lines.h"
 
@@ -72,17 +71,16 @@ int Send(char** arguments) {
     return 1;
   }
   ExportHooks hooks;
-  hooks.split = SplitBatch;
   hooks.on_note = [](std::string_view text) { fmt::print(stderr, "note: {}\n", text); };
   const auto queue = ExportQueue::Start(MakeTransport(*settings), {.max_bytes = 512 << 20}, hooks);
-  for (const SealedBatchPtr& batch : batches) queue->Add(batch);
+  for (const SealedBatchPtr& batch : batches) queue->Add(Payload::Of(batch));
   queue->Flush(std::chrono::seconds(60));
   queue->Stop();
   const DeliveryCounts counts = queue->Counts();
   fmt::print("{} batches, {} samples: {} delivered, {} lost, {} splits, learned limit {}\n",
-             batches.size(), samples, counts.delivered.samples, counts.LostInAll().samples,
+             batches.size(), samples, counts.delivered.items, counts.LostInAll().items,
              counts.splits, counts.learned_size_limit);
-  return counts.delivered.samples == samples && counts.produced.samples == samples ? 0 : 1;
+  return counts.delivered.items == samples && counts.produced.items == samples ? 0 : 1;
 }
 
 absl::StatusOr<Lines> ReadLines(const char* path, int64_t* batches) {

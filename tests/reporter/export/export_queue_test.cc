@@ -23,7 +23,7 @@ SendResult Retry(std::optional<milliseconds> after = std::nullopt) {
 }
 
 uint64_t Lost(const DeliveryCounts& counts, LossReason reason) {
-  return counts.lost[static_cast<size_t>(reason)].samples;
+  return counts.lost[static_cast<size_t>(reason)].items;
 }
 
 class ExportQueueTest : public testing::Test {
@@ -31,7 +31,7 @@ class ExportQueueTest : public testing::Test {
   std::unique_ptr<ExportQueue> Start(ExportQueueSettings settings = {}) {
     settings.retry.jitter = 0;
     ExportHooks hooks;
-    hooks.on_lost = [this](LossReason reason, SampleCount count) {
+    hooks.on_lost = [this](LossReason reason, ItemCount count) {
       const std::lock_guard lock(mutex_);
       told_lost_[static_cast<size_t>(reason)] += count;
     };
@@ -52,7 +52,7 @@ class ExportQueueTest : public testing::Test {
   std::shared_ptr<FakeReceiver> receiver_ = std::make_shared<FakeReceiver>();
   JumpingClock clock_;
   std::mutex mutex_;
-  std::array<SampleCount, kLossReasons> told_lost_;
+  std::array<ItemCount, kLossReasons> told_lost_;
   std::vector<std::string> notes_;
 };
 
@@ -62,8 +62,8 @@ TEST_F(ExportQueueTest, DeliversInOrder) {
   ASSERT_TRUE(queue->Flush(kLong));
   EXPECT_THAT(receiver_->Sent(), ElementsAre("one", "two", "three"));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered, (SampleCount{30, 9}));
-  EXPECT_EQ(counts.in_flight, SampleCount{});
+  EXPECT_EQ(counts.delivered, (ItemCount{30, 9}));
+  EXPECT_EQ(counts.in_flight, ItemCount{});
   EXPECT_EQ(counts.queued_bytes, 0u);
   ExpectHonest(counts);
 }
@@ -72,7 +72,7 @@ TEST_F(ExportQueueTest, ResendsTheSameBytesWithGrowingWaits) {
   for (int i = 0; i < 7; ++i) receiver_->script.push_back(Retry());
   const auto queue = Start({.clock = &clock_});
   queue->Add(MakeBatch("batch", 5));
-  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.samples == 5; }));
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.items == 5; }));
   EXPECT_EQ(receiver_->Sent(), std::vector<std::string>(8, "batch"));
   EXPECT_THAT(
       clock_.waits(),
@@ -87,7 +87,7 @@ TEST_F(ExportQueueTest, WaitsStartAnewAfterASuccess) {
   const auto queue = Start({.clock = &clock_});
   queue->Add(MakeBatch("one", 1));
   queue->Add(MakeBatch("two", 1));
-  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.samples == 2; }));
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.items == 2; }));
   EXPECT_THAT(clock_.waits(),
               ElementsAre(milliseconds(5000), milliseconds(7500), milliseconds(5000)));
 }
@@ -96,18 +96,18 @@ TEST_F(ExportQueueTest, TheReceiversWishIsALowerBound) {
   receiver_->script = {Retry(seconds(42)), Retry(seconds(1))};
   const auto queue = Start({.clock = &clock_});
   queue->Add(MakeBatch("batch", 1));
-  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.samples == 1; }));
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.items == 1; }));
   EXPECT_THAT(clock_.waits(), ElementsAre(milliseconds(42000), milliseconds(7500)));
 }
 
 TEST_F(ExportQueueTest, GivesABatchUpAfterTheRetryTime) {
-  receiver_->judge = [](const SealedBatch& batch) {
+  receiver_->judge = [](const Payload& batch) {
     return batch.bytes == "poison" ? Retry() : SendResult{.kind = Kind::kDelivered};
   };
   const auto queue = Start({.max_retry_time = seconds(60), .clock = &clock_});
   queue->Add(MakeBatch("poison", 7));
   queue->Add(MakeBatch("good", 3));
-  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.samples == 3; }));
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.items == 3; }));
   EXPECT_EQ(Lost(queue->Counts(), LossReason::kRetryTime), 7u);
   ExpectHonest(queue->Counts());
 }
@@ -126,7 +126,7 @@ TEST_F(ExportQueueTest, DropsTheOldestWhenFullAndNeverTheOneBeingSent) {
   ASSERT_TRUE(queue->Flush(kLong));
   EXPECT_THAT(receiver_->Sent(),
               ElementsAre(std::string(10, 'a'), std::string(10, 'd'), std::string(10, 'e')));
-  EXPECT_EQ(queue->Counts().delivered.samples, 201u);
+  EXPECT_EQ(queue->Counts().delivered.items, 201u);
 }
 
 TEST_F(ExportQueueTest, ABatchThatCouldNeverFitDropsNobodyElse) {
@@ -138,7 +138,7 @@ TEST_F(ExportQueueTest, ABatchThatCouldNeverFitDropsNobodyElse) {
   EXPECT_EQ(Lost(queue->Counts(), LossReason::kQueueFull), 9u);
   receiver_->Release();
   ASSERT_TRUE(queue->Flush(kLong));
-  EXPECT_EQ(queue->Counts().delivered.samples, 2u);
+  EXPECT_EQ(queue->Counts().delivered.items, 2u);
 }
 
 TEST_F(ExportQueueTest, RejectedIsLostAndTheNextGoesOut) {
@@ -148,38 +148,38 @@ TEST_F(ExportQueueTest, RejectedIsLostAndTheNextGoesOut) {
   for (int i = 0; i < 3; ++i) queue->Add(MakeBatch("batch", 4));
   ASSERT_TRUE(queue->Flush(kLong));
   EXPECT_EQ(Lost(queue->Counts(), LossReason::kRejected), 8u);
-  EXPECT_EQ(queue->Counts().delivered.samples, 4u);
+  EXPECT_EQ(queue->Counts().delivered.items, 4u);
   ExpectHonest(queue->Counts());
 }
 
 TEST_F(ExportQueueTest, PartialSuccessIsDeliveredAndNeverSentAgain) {
   receiver_->script = {
-      {.kind = Kind::kPartlyRejected, .message = "two are odd", .rejected_profiles = 2}};
+      {.kind = Kind::kPartlyRejected, .message = "two are odd", .rejected_units = 2}};
   const auto queue = Start();
   queue->Add(MakeBatch("batch", 4));
   ASSERT_TRUE(queue->Flush(kLong));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, 4u);
-  EXPECT_EQ(counts.partly_rejected_profiles, 2u);
+  EXPECT_EQ(counts.delivered.items, 4u);
+  EXPECT_EQ(counts.partly_rejected_units, 2u);
   EXPECT_EQ(counts.partly_rejected_batches, 1u);
-  EXPECT_EQ(counts.partly_rejected.samples, 4u);
+  EXPECT_EQ(counts.partly_rejected.items, 4u);
   EXPECT_EQ(receiver_->Sent().size(), 1u);
 }
 
 TEST_F(ExportQueueTest, NoReceiverCanRejectMoreThanItGot) {
-  receiver_->script = {{.kind = Kind::kPartlyRejected, .rejected_profiles = INT64_MAX},
-                       {.kind = Kind::kPartlyRejected, .rejected_profiles = INT64_MAX}};
+  receiver_->script = {{.kind = Kind::kPartlyRejected, .rejected_units = INT64_MAX},
+                       {.kind = Kind::kPartlyRejected, .rejected_units = INT64_MAX}};
   const auto queue = Start();
   for (int i = 0; i < 2; ++i) queue->Add(MakeBatch("batch", 4));
   ASSERT_TRUE(queue->Flush(kLong));
-  EXPECT_EQ(queue->Counts().partly_rejected_profiles, 8u);
+  EXPECT_EQ(queue->Counts().partly_rejected_units, 8u);
 }
 
 TEST_F(ExportQueueTest, NotesComeOnChangeOnly) {
   receiver_->script = {Retry(), Retry(), Retry()};
   auto queue = Start({.clock = &clock_});
   queue->Add(MakeBatch("batch", 1));
-  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.samples == 1; }));
+  ASSERT_TRUE(Eventually([&] { return queue->Counts().delivered.items == 1; }));
   queue->Stop();
   EXPECT_THAT(notes_, ElementsAre(testing::HasSubstr("busy"), testing::HasSubstr("again")));
 }
@@ -193,7 +193,7 @@ TEST_F(ExportQueueTest, AProbeTellsAtTheStartAndCountsNothing) {
   }));
   EXPECT_EQ(queue->Counts().attempts, 0u);
   EXPECT_EQ(queue->Counts().failing_with, "");
-  EXPECT_EQ(queue->Counts().produced, SampleCount{});
+  EXPECT_EQ(queue->Counts().produced, ItemCount{});
   queue->Add(MakeBatch("batch", 1));
   ASSERT_TRUE(queue->Flush(kLong));
   queue->Stop();
@@ -207,7 +207,7 @@ TEST_F(ExportQueueTest, FlushCutsABackoffShort) {
   queue->Add(MakeBatch("batch", 1));
   ASSERT_TRUE(Eventually([&] { return queue->Counts().retries == 1; }));
   EXPECT_TRUE(queue->Flush(kLong));
-  EXPECT_EQ(queue->Counts().delivered.samples, 1u);
+  EXPECT_EQ(queue->Counts().delivered.items, 1u);
 }
 
 TEST_F(ExportQueueTest, FlushKeepsTheReceiversWish) {
@@ -236,7 +236,7 @@ TEST_F(ExportQueueTest, StopEndsAHangingAttemptAndCountsTheRest) {
 
 TEST_F(ExportQueueTest, EverySnapshotAddsUpWhileProducersRace) {
   std::atomic<int> calls = 0;
-  receiver_->judge = [&calls](const SealedBatch&) {
+  receiver_->judge = [&calls](const Payload&) {
     switch (calls++ % 5) {
       case 0: return Retry();
       case 1: return SendResult{.kind = Kind::kRejected, .message = "no"};
@@ -262,9 +262,9 @@ TEST_F(ExportQueueTest, EverySnapshotAddsUpWhileProducersRace) {
   EXPECT_EQ(wrong, 0);
   queue->Stop();
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.produced.samples, 500u * (1 + 2 + 3 + 4));
-  EXPECT_EQ(counts.in_flight, SampleCount{});
-  EXPECT_GT(counts.delivered.samples, 0u);
+  EXPECT_EQ(counts.produced.items, 500u * (1 + 2 + 3 + 4));
+  EXPECT_EQ(counts.in_flight, ItemCount{});
+  EXPECT_GT(counts.delivered.items, 0u);
   ExpectHonest(counts);
 }
 

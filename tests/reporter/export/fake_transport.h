@@ -17,7 +17,7 @@ namespace stackray {
 
 // What the test and the transport, which the queue owns, share.
 struct FakeReceiver {
-  using Judge = std::function<SendResult(const SealedBatch&)>;
+  using Judge = std::function<SendResult(const Payload&)>;
 
   void Hold() {
     const std::lock_guard lock(mutex);
@@ -46,9 +46,9 @@ class FakeTransport : public Transport {
  public:
   explicit FakeTransport(std::shared_ptr<FakeReceiver> receiver) : receiver_(std::move(receiver)) {}
 
-  SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds) override {
+  SendResult Send(const Payload& payload, std::chrono::milliseconds) override {
     std::unique_lock lock(receiver_->mutex);
-    receiver_->sent.push_back(batch->bytes);
+    receiver_->sent.emplace_back(payload.bytes);
     receiver_->changed.wait(lock, [this] { return !receiver_->held || receiver_->cancelled; });
     if (receiver_->cancelled) return {.kind = SendResult::Kind::kRetry, .message = "stopped"};
     if (!receiver_->script.empty()) {
@@ -56,7 +56,7 @@ class FakeTransport : public Transport {
       receiver_->script.pop_front();
       return result;
     }
-    if (receiver_->judge) return receiver_->judge(*batch);
+    if (receiver_->judge) return receiver_->judge(payload);
     return {.kind = SendResult::Kind::kDelivered, .answered = true};
   }
 

@@ -24,7 +24,7 @@ GrpcAnswer Answer(grpc::StatusCode code, const char* text, std::string details =
 }
 
 TEST(GrpcTransport, TheSealedBytesArriveWithMethodAndHeaders) {
-  const SealedBatchPtr batch = MakeBatch(NoiseBytes(300'000, 1), 1);
+  const Payload batch = MakeBatch(NoiseBytes(300'000, 1), 1);
   for (const ExportCompression compression :
        {ExportCompression::kGzip, ExportCompression::kNone, ExportCompression::kZstd}) {
     GrpcReceiver receiver([](const GrpcRequest&) { return GrpcAnswer(); });
@@ -35,7 +35,7 @@ TEST(GrpcTransport, TheSealedBytesArriveWithMethodAndHeaders) {
     EXPECT_EQ(transport.Send(batch, kLongTimeout).kind, Kind::kDelivered);
     ASSERT_THAT(receiver.requests(), SizeIs(1));
     const GrpcRequest request = receiver.requests().front();
-    EXPECT_EQ(request.bytes, batch->bytes);
+    EXPECT_EQ(request.bytes, batch.bytes);
     EXPECT_EQ(request.method,
               "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export");
     EXPECT_THAT(request.metadata, Contains(Pair("otlp-profiles-development-version", "1")));
@@ -43,7 +43,7 @@ TEST(GrpcTransport, TheSealedBytesArriveWithMethodAndHeaders) {
     EXPECT_THAT(request.metadata, Contains(Pair("x-tenant", "two")));
     EXPECT_THAT(request.metadata, Contains(Pair("user-agent", HasSubstr("stackray"))));
   }
-  EXPECT_EQ(batch.use_count(), 1) << "gRPC keeps the batch alive after the call";
+  EXPECT_EQ(batch.owner.use_count(), 1) << "gRPC keeps the batch alive after the call";
 }
 
 TEST(GrpcTransport, PartialSuccessAndWarning) {
@@ -55,7 +55,7 @@ TEST(GrpcTransport, PartialSuccessAndWarning) {
   GrpcTransport transport(LocalSettings(ExportProtocol::kGrpc, receiver.port()));
   SendResult result = transport.Send(MakeBatch("x", 1), kLongTimeout);
   EXPECT_EQ(result.kind, Kind::kPartlyRejected);
-  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.rejected_units, 3);
   EXPECT_EQ(result.message, "some");
   response = std::string(
       "\x0a\x06\x12\x04"

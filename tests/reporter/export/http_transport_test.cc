@@ -158,7 +158,7 @@ TEST(HttpTransport, PartialSuccess) {
       10);
   const SendResult result = SendTo(HttpReceiver(Always(200, body, "application/x-protobuf")));
   EXPECT_EQ(result.kind, Kind::kPartlyRejected);
-  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.rejected_units, 3);
 }
 
 TEST(HttpTransport, TheServersOwnSizeLimit) {

@@ -28,9 +28,7 @@ std::unique_ptr<ExportQueue> StartQueue(ExportProtocol protocol, uint16_t port,
 }
 
 // Batch `i` has i + 1 samples and says so in its bytes.
-SealedBatchPtr Numbered(int i) {
-  return MakeBatch(std::to_string(i), static_cast<uint64_t>(i) + 1);
-}
+Payload Numbered(int i) { return MakeBatch(std::to_string(i), static_cast<uint64_t>(i) + 1); }
 
 // A receiver of either protocol whose answers are those of an HTTP status or a gRPC code.
 class AnyReceiver {
@@ -84,10 +82,10 @@ TEST_P(Outage, AbsentAtStartThenComes) {
   const auto queue = StartQueue(GetParam(), port.port());
   for (int i = 0; i < 5; ++i) queue->Add(Numbered(i));
   ASSERT_TRUE(Eventually([&] { return queue->Counts().retries >= 3; }));
-  EXPECT_EQ(queue->Counts().in_flight.samples, 15u);
+  EXPECT_EQ(queue->Counts().in_flight.items, 15u);
   AnyReceiver receiver(GetParam(), port.port(), Never);
   ASSERT_TRUE(queue->Flush(kLong)) << queue->Counts().failing_with;
-  EXPECT_EQ(queue->Counts().delivered.samples, 15u);
+  EXPECT_EQ(queue->Counts().delivered.items, 15u);
   EXPECT_THAT(receiver.taken(), testing::ElementsAre("0", "1", "2", "3", "4"));
 }
 
@@ -116,8 +114,8 @@ TEST_P(Outage, GoesAwayAndComesBack) {
   ASSERT_TRUE(queue->Flush(kLong));
   for (const std::string& bytes : receiver->taken()) taken.push_back(bytes);
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, produced);
-  EXPECT_EQ(counts.LostInAll(), SampleCount{});
+  EXPECT_EQ(counts.delivered.items, produced);
+  EXPECT_EQ(counts.LostInAll(), ItemCount{});
   EXPECT_TRUE(AddsUp(counts));
   EXPECT_EQ(taken.size(), 15u);
   EXPECT_EQ(std::set<std::string>(taken.begin(), taken.end()).size(), 15u)
@@ -130,7 +128,7 @@ TEST_P(Outage, UnavailableEverySecondCall) {
   for (int i = 0; i < 20; ++i) queue->Add(Numbered(i));
   ASSERT_TRUE(queue->Flush(kLong));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, 210u);
+  EXPECT_EQ(counts.delivered.items, 210u);
   EXPECT_EQ(counts.retries, 20u);
   EXPECT_EQ(counts.attempts, 40u);
   EXPECT_EQ(receiver.taken().size(), 20u);
@@ -143,7 +141,7 @@ TEST_P(Outage, StartAndStopWithoutAReceiverTakeNoTime) {
   queue->Add(Numbered(0));
   queue->Stop();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
-  EXPECT_EQ(queue->Counts().lost[static_cast<size_t>(LossReason::kShutdown)].samples, 1u);
+  EXPECT_EQ(queue->Counts().lost[static_cast<size_t>(LossReason::kShutdown)].items, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, Outage,
@@ -155,18 +153,14 @@ INSTANTIATE_TEST_SUITE_P(Protocols, Outage,
 // The Collector's limit, with a splitter that cuts bytes.
 TEST(SizeLimit, FourMebibytesAreMetBySplitting) {
   GrpcReceiver receiver([](const GrpcRequest&) { return GrpcAnswer(); });
-  ExportHooks hooks;
-  hooks.split = [](const SealedBatch& batch) {
-    const size_t middle = batch.bytes.size() / 2;
-    return std::vector<SealedBatchPtr>{
-        MakeBatch(batch.bytes.substr(0, middle), batch.samples / 2),
-        MakeBatch(batch.bytes.substr(middle), batch.samples - batch.samples / 2)};
-  };
-  const auto queue = StartQueue(ExportProtocol::kGrpc, receiver.port(), hooks);
+  const SignalTraits traits = SplitBy(HalveItems);
+  const auto queue =
+      ExportQueue::Start(MakeTransport(LocalSettings(ExportProtocol::kGrpc, receiver.port())),
+                         {.retry = kQuick, .traits = &traits}, {});
   const std::string bytes = NoiseBytes(10'000'000, 3);
   queue->Add(MakeBatch(bytes, 1001));
   ASSERT_TRUE(queue->Flush(kLong));
-  EXPECT_EQ(queue->Counts().delivered.samples, 1001u);
+  EXPECT_EQ(queue->Counts().delivered.items, 1001u);
   EXPECT_EQ(queue->Counts().learned_size_limit, 4u << 20);
   std::string joined;
   for (const GrpcRequest& request : receiver.requests()) joined += request.bytes;

@@ -9,7 +9,6 @@
 
 #include "reporter/check.h"
 #include "reporter/export/export_queue.h"
-#include "reporter/export/split_batch.h"
 #include "reporter/proto/profiles_service.pb.h"
 #include "reporter/spool/spool.h"
 #include "tests/reporter/batch_events.h"
@@ -150,10 +149,8 @@ class PartialStore : public testing::TestWithParam<Kind> {
     std::unique_ptr<Spool> spool;
     if (GetParam().spool)
       spool = std::move(Spool::Open({.directory = directory_.path(), .receiver = "r"})->spool);
-    return ExportQueue::Start(
-        MakeTransport(LocalSettings(GetParam().protocol, StartReceiver())), {.clock = &clock_},
-        {.split = SplitBatch, .split_by_profile = SplitByProfile, .count_profiles = ProfilesIn},
-        std::move(spool));
+    return ExportQueue::Start(MakeTransport(LocalSettings(GetParam().protocol, StartReceiver())),
+                              {.clock = &clock_}, {}, std::move(spool));
   }
 
   const test::TemporaryDirectory directory_;
@@ -167,11 +164,11 @@ class PartialStore : public testing::TestWithParam<Kind> {
 
 TEST_P(PartialStore, NothingIsStoredTwiceAndTheDoubtIsCounted) {
   const auto queue = StartQueue();
-  for (const SealedBatchPtr& batch : batches_) queue->Add(batch);
+  for (const SealedBatchPtr& batch : batches_) queue->Add(Payload::Of(batch));
   ASSERT_TRUE(queue->Flush(std::chrono::seconds(60))) << queue->Counts().failing_with;
   const DeliveryCounts counts = queue->Counts();
   EXPECT_TRUE(AddsUp(counts));
-  EXPECT_EQ(counts.LostInAll(), SampleCount{});
+  EXPECT_EQ(counts.LostInAll(), ItemCount{});
   EXPECT_GT(store_->refusals, 10) << "the limit was not met, so nothing is shown";
 
   // The first refusal stored a part, and is the only doubt.
@@ -190,7 +187,7 @@ TEST_P(PartialStore, NothingIsStoredTwiceAndTheDoubtIsCounted) {
   EXPECT_EQ(sum, produced_);
   // That part lies within what the account calls in doubt.
   const uint64_t first = batches_.front()->samples;
-  EXPECT_EQ(counts.partly_rejected.samples, first);
+  EXPECT_EQ(counts.partly_rejected.items, first);
   EXPECT_EQ(counts.delivered, counts.produced);
 }
 

@@ -19,10 +19,10 @@ constexpr ExportClock::Time kStart{std::chrono::hours(1000)};
 
 TEST(RateLimit, PiecesGrowAfterEachCalmPeriodUntilBatchesAreWholeAgain) {
   RateLimit limit;
-  EXPECT_EQ(limit.ProfilesEach(kStart), 0u);
+  EXPECT_EQ(limit.UnitsEach(kStart), 0u);
   limit.Refused(false, kStart);
   std::vector<size_t> seen;
-  for (int i = 0; i < 9; ++i) seen.push_back(limit.ProfilesEach(kStart + i * minutes(10)));
+  for (int i = 0; i < 9; ++i) seen.push_back(limit.UnitsEach(kStart + i * minutes(10)));
   EXPECT_THAT(seen, ElementsAre(1, 2, 4, 8, 16, 32, 64, 0, 0));
   EXPECT_FALSE(limit.active());
 }
@@ -31,11 +31,11 @@ TEST(RateLimit, ARefusalOfSeveralProfilesMakesTheNextCalmPeriodLonger) {
   RateLimit limit;
   limit.Refused(false, kStart);
   limit.Refused(true, kStart);
-  EXPECT_EQ(limit.ProfilesEach(kStart + minutes(10)), 2u);
+  EXPECT_EQ(limit.UnitsEach(kStart + minutes(10)), 2u);
   const ExportClock::Time again = kStart + minutes(11);
   limit.Refused(false, again);
-  EXPECT_EQ(limit.ProfilesEach(again + minutes(19)), 1u);
-  EXPECT_EQ(limit.ProfilesEach(again + minutes(20)), 2u);
+  EXPECT_EQ(limit.UnitsEach(again + minutes(19)), 1u);
+  EXPECT_EQ(limit.UnitsEach(again + minutes(20)), 2u);
 }
 
 TEST(RateLimit, ThePaceHalvesWithARefusalAndRisesWithTime) {
@@ -53,11 +53,11 @@ TEST(RateLimit, ThePaceHalvesWithARefusalAndRisesWithTime) {
 }
 
 // A digit is a profile of one sample, a letter one of the samples of a profile of letters.
-std::vector<SealedBatchPtr> SplitDigits(const SealedBatch& batch, size_t each) {
-  std::vector<SealedBatchPtr> parts;
+std::vector<Payload> SplitDigits(const Payload& batch, size_t each) {
+  std::vector<Payload> parts;
   for (size_t i = 0; i < batch.bytes.size(); i += each)
     parts.push_back(MakeBatch(batch.bytes.substr(i, each), batch.bytes.substr(i, each).size()));
-  return parts.size() < 2 ? std::vector<SealedBatchPtr>() : parts;
+  return parts.size() < 2 ? std::vector<Payload>() : parts;
 }
 
 class RateLimitedQueue : public testing::Test {
@@ -65,22 +65,19 @@ class RateLimitedQueue : public testing::Test {
   void Start(ExportQueueSettings settings = {}) {
     settings.clock = &clock_;
     settings.retry.jitter = 0;
-    queue_ =
-        ExportQueue::Start(std::make_unique<FakeTransport>(receiver_), settings,
-                           {.on_note = [this](std::string_view text) { notes_.emplace_back(text); },
-                            .split =
-                                [](const SealedBatch& batch) {
-                                  return SplitDigits(batch, (batch.bytes.size() + 1) / 2);
-                                },
-                            .split_by_profile =
-                                [](const SealedBatch& batch, size_t each) {
-                                  return batch.bytes[0] > '9' ? std::vector<SealedBatchPtr>()
-                                                              : SplitDigits(batch, each);
-                                },
-                            .count_profiles =
-                                [](const SealedBatch& batch) {
-                                  return batch.bytes[0] > '9' ? 1 : batch.bytes.size();
-                                }});
+    settings.traits = &traits_;
+    traits_.halve = [](const Payload& batch) {
+      return SplitDigits(batch, (batch.bytes.size() + 1) / 2);
+    };
+    traits_.split_by_unit = [](const Payload& batch, size_t each) {
+      return batch.bytes[0] > '9' ? std::vector<Payload>() : SplitDigits(batch, each);
+    };
+    traits_.count_units = [](const Payload& batch) {
+      return batch.bytes[0] > '9' ? 1 : batch.bytes.size();
+    };
+    queue_ = ExportQueue::Start(
+        std::make_unique<FakeTransport>(receiver_), settings,
+        {.on_note = [this](std::string_view text) { notes_.emplace_back(text); }});
   }
   static SendResult OverLimit(std::optional<std::chrono::milliseconds> after = {}) {
     return {.kind = Kind::kOverLimit, .message = "HTTP 429", .retry_after = after};
@@ -88,6 +85,7 @@ class RateLimitedQueue : public testing::Test {
 
   std::shared_ptr<FakeReceiver> receiver_ = std::make_shared<FakeReceiver>();
   JumpingClock clock_;
+  SignalTraits traits_ = TraitsOf(Signal::kProfiles);
   std::vector<std::string> notes_;  // Read after Stop().
   std::unique_ptr<ExportQueue> queue_;
 };
@@ -100,9 +98,9 @@ TEST_F(RateLimitedQueue, TheFirstRefusedBatchIsInDoubtAndOver) {
   ASSERT_TRUE(queue_->Flush(seconds(20)));
   EXPECT_THAT(receiver_->Sent(), ElementsAre("0123", "4", "5", "6"));
   const DeliveryCounts counts = queue_->Counts();
-  EXPECT_EQ(counts.delivered.samples, 7u);
-  EXPECT_EQ(counts.partly_rejected.samples, 4u);
-  EXPECT_EQ(counts.partly_rejected_profiles, 4u);
+  EXPECT_EQ(counts.delivered.items, 7u);
+  EXPECT_EQ(counts.partly_rejected.items, 4u);
+  EXPECT_EQ(counts.partly_rejected_units, 4u);
   EXPECT_TRUE(AddsUp(counts));
   EXPECT_EQ(clock_.waits().front(), seconds(42));
   queue_->Stop();
@@ -117,29 +115,29 @@ TEST_F(RateLimitedQueue, ASingleProfileIsSentAgain) {
   queue_->Add(MakeBatch("7", 1));
   ASSERT_TRUE(queue_->Flush(seconds(20)));
   EXPECT_THAT(receiver_->Sent(), ElementsAre("7", "7", "7"));
-  EXPECT_EQ(queue_->Counts().partly_rejected.samples, 0u);
+  EXPECT_EQ(queue_->Counts().partly_rejected.items, 0u);
   EXPECT_EQ(queue_->Counts().retries, 2u);
 }
 
 TEST_F(RateLimitedQueue, AProfileOverTheBurstIsHalvedUntilItFits) {
   const std::string profile(200 << 10, 'x');
-  receiver_->judge = [](const SealedBatch& batch) {
+  receiver_->judge = [](const Payload& batch) {
     return batch.bytes.size() > (100 << 10) ? OverLimit() : SendResult{.kind = Kind::kDelivered};
   };
   Start();
   queue_->Add(MakeBatch(profile, profile.size()));
   ASSERT_TRUE(queue_->Flush(seconds(20)));
-  EXPECT_EQ(queue_->Counts().delivered.samples, profile.size());
-  EXPECT_EQ(queue_->Counts().partly_rejected.samples, 0u);
+  EXPECT_EQ(queue_->Counts().delivered.items, profile.size());
+  EXPECT_EQ(queue_->Counts().partly_rejected.items, 0u);
   EXPECT_EQ(queue_->Counts().attempts, 5u);  // Three times whole, then two halves.
 }
 
 TEST_F(RateLimitedQueue, ALimitThatNeverEndsIsGivenUpInTime) {
-  receiver_->judge = [](const SealedBatch&) { return OverLimit(); };
+  receiver_->judge = [](const Payload&) { return OverLimit(); };
   Start();
   queue_->Add(MakeBatch("7", 1));
   ASSERT_TRUE(queue_->Flush(seconds(20)));
-  EXPECT_EQ(queue_->Counts().lost[static_cast<size_t>(LossReason::kRetryTime)].samples, 1u);
+  EXPECT_EQ(queue_->Counts().lost[static_cast<size_t>(LossReason::kRetryTime)].items, 1u);
 }
 
 TEST_F(RateLimitedQueue, WhatNobodyCanLookIntoIsInDoubtEachTime) {
@@ -148,7 +146,7 @@ TEST_F(RateLimitedQueue, WhatNobodyCanLookIntoIsInDoubtEachTime) {
   for (int i = 0; i < 3; ++i) queue_->Add(MakeBatch("batch", 5));
   ASSERT_TRUE(queue_->Flush(seconds(20)));
   EXPECT_EQ(queue_->Counts().attempts, 3u);
-  EXPECT_EQ(queue_->Counts().partly_rejected.samples, 10u);
+  EXPECT_EQ(queue_->Counts().partly_rejected.items, 10u);
 }
 
 // 401, 403 and their like: nothing is lost, and the tries are far apart.
@@ -160,8 +158,8 @@ TEST_F(RateLimitedQueue, RefusedCredentialsLoseNothingAndAreTriedSlowly) {
   queue_->Add(MakeBatch("12", 2));
   queue_->Add(MakeBatch("34", 2));
   // Flush() would cut a wait short.
-  ASSERT_TRUE(Eventually([&] { return queue_->Counts().delivered.samples == 4; }));
-  EXPECT_EQ(queue_->Counts().LostInAll(), SampleCount{});
+  ASSERT_TRUE(Eventually([&] { return queue_->Counts().delivered.items == 4; }));
+  EXPECT_EQ(queue_->Counts().LostInAll(), ItemCount{});
   EXPECT_THAT(clock_.waits(),
               ElementsAre(seconds(30), minutes(1), minutes(2), minutes(4), minutes(5), minutes(5)));
   queue_->Stop();

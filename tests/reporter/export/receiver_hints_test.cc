@@ -148,11 +148,11 @@ TEST(Probe, AnswersWhatABatchWouldMeetAndLeavesNothing) {
   const auto transport = MakeTransport(settings);
   for (const int good : {200, 400, 500}) {  // Pyroscope 2 refuses a request without profiles.
     status = good;
-    EXPECT_TRUE(Probe(*transport, kShort).answers) << good;
+    EXPECT_TRUE(Probe(*transport, TraitsOf(Signal::kProfiles), kShort).answers) << good;
   }
   for (const int bad : {401, 404, 503}) {
     status = bad;
-    const ProbeResult result = Probe(*transport, kShort);
+    const ProbeResult result = Probe(*transport, TraitsOf(Signal::kProfiles), kShort);
     EXPECT_FALSE(result.answers) << bad;
     EXPECT_THAT(result.message, HasSubstr(std::to_string(bad)));
   }

@@ -37,8 +37,8 @@ struct Waiting {
       queue->Add(MakeBatch(NoiseBytes(1000, static_cast<uint32_t>(i)), i));
     ASSERT_TRUE(queue->Flush(kLong)) << queue->Counts().failing_with;
     const DeliveryCounts counts = queue->Counts();
-    EXPECT_EQ(counts.delivered.samples, 15u);
-    EXPECT_EQ(counts.LostInAll(), SampleCount{});
+    EXPECT_EQ(counts.delivered.items, 15u);
+    EXPECT_EQ(counts.LostInAll(), ItemCount{});
     EXPECT_TRUE(AddsUp(counts));
   }
   JumpingClock clock;
@@ -150,8 +150,8 @@ TEST(RetryRules, APartialSuccessIsNotSentAgain) {
   EXPECT_EQ(receiver.requests().size(), 5u);
   const DeliveryCounts counts = waiting.queue->Counts();
   EXPECT_EQ(counts.partly_rejected_batches, 5u);
-  EXPECT_EQ(counts.partly_rejected_profiles, 1u + 2 * 4);  // Of the first one's single sample: one.
-  EXPECT_EQ(counts.partly_rejected.samples, 15u);
+  EXPECT_EQ(counts.partly_rejected_units, 1u + 2 * 4);  // Of the first one's single sample: one.
+  EXPECT_EQ(counts.partly_rejected.items, 15u);
 }
 
 // Something listens that accepts connections and does no more, and then the receiver comes.
@@ -171,7 +171,7 @@ TEST_P(BadListener, IsRetriedUntilTheReceiverComes) {
   for (uint64_t i = 1; i <= 5; ++i) queue->Add(MakeBatch(std::to_string(i), i));
   ASSERT_TRUE(Eventually([&] { return queue->Counts().retries >= 3; }));
   EXPECT_GE(bad->accepted(), 1);
-  EXPECT_EQ(queue->Counts().in_flight.samples, 15u);
+  EXPECT_EQ(queue->Counts().in_flight.items, 15u);
   bad.reset();
   std::optional<GrpcReceiver> grpc;
   std::optional<HttpReceiver> http;
@@ -183,8 +183,8 @@ TEST_P(BadListener, IsRetriedUntilTheReceiverComes) {
                  HttpReceiver::Options{.port = port.port()});
   ASSERT_TRUE(queue->Flush(kLong)) << queue->Counts().failing_with;
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, 15u);
-  EXPECT_EQ(counts.LostInAll(), SampleCount{});
+  EXPECT_EQ(counts.delivered.items, 15u);
+  EXPECT_EQ(counts.LostInAll(), ItemCount{});
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -7,7 +7,6 @@
 
 #include "reporter/check.h"
 #include "reporter/export/export_queue.h"
-#include "reporter/export/split_batch.h"
 #include "tests/reporter/batch_events.h"
 #include "tests/reporter/export/fake_transport.h"
 #include "tests/reporter/export/sample_lines.h"
@@ -38,18 +37,18 @@ TEST_P(SplitToLimit, EverySampleArrivesOnce) {
     samples += batches.back()->samples;
   }
   const size_t limit = batches[0]->bytes.size() / GetParam();
-  receiver->judge = [limit](const SealedBatch& batch) -> SendResult {
+  receiver->judge = [limit](const Payload& batch) -> SendResult {
     if (batch.bytes.size() <= limit) return {.kind = SendResult::Kind::kDelivered};
     return {.kind = SendResult::Kind::kTooLarge, .message = "HTTP 413"};
   };
   JumpingClock clock;
-  const auto queue = ExportQueue::Start(std::make_unique<FakeTransport>(receiver),
-                                        {.clock = &clock}, {.split = SplitBatch});
-  for (const SealedBatchPtr& batch : batches) queue->Add(batch);
+  const auto queue =
+      ExportQueue::Start(std::make_unique<FakeTransport>(receiver), {.clock = &clock}, {});
+  for (const SealedBatchPtr& batch : batches) queue->Add(Payload::Of(batch));
   ASSERT_TRUE(queue->Flush(std::chrono::seconds(60)));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, samples);
-  EXPECT_EQ(counts.LostInAll(), SampleCount{});
+  EXPECT_EQ(counts.delivered.items, samples);
+  EXPECT_EQ(counts.LostInAll(), ItemCount{});
   EXPECT_TRUE(AddsUp(counts));
   EXPECT_LE(counts.learned_size_limit, limit);
   EXPECT_GE(counts.learned_size_limit, limit / 4);

@@ -6,19 +6,44 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
-#include "reporter/batch.h"
 #include "reporter/export/delivery_counts.h"
+#include "reporter/export/signal_traits.h"
 
 namespace stackray {
 
-inline SealedBatchPtr MakeBatch(std::string bytes, uint64_t samples, uint64_t markers = 0) {
-  auto batch = std::make_shared<SealedBatch>();
-  batch->bytes = std::move(bytes);
-  batch->samples = samples;
-  batch->lost_samples = markers;
-  return batch;
+inline Payload MakeBatch(std::string bytes, uint64_t items, uint64_t markers = 0) {
+  return Payload::Of(Signal::kProfiles, std::move(bytes), items, markers);
+}
+inline Payload MakeBatch(std::string_view bytes, uint64_t items) {
+  return MakeBatch(std::string(bytes), items);
+}
+inline Payload MakeBatch(const char* bytes, uint64_t items, uint64_t markers = 0) {
+  return MakeBatch(std::string(bytes), items, markers);
+}
+
+// Of profiles, but split in another way.
+inline SignalTraits SplitBy(std::function<std::vector<Payload>(const Payload&)> halve) {
+  SignalTraits traits = TraitsOf(Signal::kProfiles);
+  traits.halve = std::move(halve);
+  return traits;
+}
+
+// One byte is one item, so a half of the bytes is a half of the items.
+inline std::vector<Payload> HalveBytes(const Payload& batch) {
+  const size_t middle = batch.bytes.size() / 2;
+  if (middle == 0) return {};
+  return {MakeBatch(batch.bytes.substr(0, middle), middle),
+          MakeBatch(batch.bytes.substr(middle), batch.bytes.size() - middle)};
+}
+// A half of the bytes has a half of the items.
+inline std::vector<Payload> HalveItems(const Payload& batch) {
+  const size_t middle = batch.bytes.size() / 2;
+  return {MakeBatch(batch.bytes.substr(0, middle), batch.items / 2),
+          MakeBatch(batch.bytes.substr(middle), batch.items - batch.items / 2)};
 }
 
 // Bytes that gzip cannot shrink much, different for each seed.
@@ -33,7 +58,7 @@ inline std::string NoiseBytes(size_t size, uint32_t seed) {
 }
 
 inline bool AddsUp(const DeliveryCounts& counts) {
-  SampleCount sum = counts.delivered;
+  ItemCount sum = counts.delivered;
   sum += counts.LostInAll();
   sum += counts.in_flight;
   return sum == counts.produced;

@@ -9,7 +9,8 @@ namespace stackray {
 inline ReceiverSettings LocalSettings(ExportProtocol protocol, uint16_t port) {
   ReceiverSettings settings;
   settings.protocol = protocol;
-  settings.endpoint = {.host = "127.0.0.1", .port = port, .http_path = std::string(kProfilesPath)};
+  settings.endpoint = {
+      .host = "127.0.0.1", .port = port, .http_path = std::string(kProfilesPath), .http_base = ""};
   return settings;
 }
 

@@ -147,12 +147,12 @@ TEST(HttpVerdict, RetryAfterIsSecondsOrADate) {
 
 TEST(Response, PartialSuccess) {
   const std::string partial = Bytes(0x0a, std::string("\x08\x03") + Bytes(0x12, "bad\nones"));
-  const std::optional<PartialSuccess> parsed = ParsePartialSuccess(partial);
+  const std::optional<PartialSuccess> parsed = ParsePartialSuccess(partial, 1);
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->rejected_profiles, 3);
+  EXPECT_EQ(parsed->rejected_units, 3);
   EXPECT_EQ(parsed->message, "bad ones");
-  EXPECT_FALSE(ParsePartialSuccess(""));
-  EXPECT_FALSE(ParsePartialSuccess(Bytes(0x0a, "")));
+  EXPECT_FALSE(ParsePartialSuccess("", 1));
+  EXPECT_FALSE(ParsePartialSuccess(Bytes(0x0a, ""), 1));
 }
 
 TEST(Response, EveryCutAndEveryFlippedBitIsSurvived) {
@@ -160,13 +160,13 @@ TEST(Response, EveryCutAndEveryFlippedBitIsSurvived) {
   ASSERT_EQ(ParseRpcStatus(whole)->retry_delay, milliseconds(7000));
   for (size_t size = 0; size < whole.size(); ++size) {
     (void)ParseRpcStatus(whole.substr(0, size));
-    (void)ParsePartialSuccess(whole.substr(0, size));
+    (void)ParsePartialSuccess(whole.substr(0, size), 1);
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[size] = static_cast<char>(damaged[size] ^ (1 << bit));
       const std::optional<RpcStatus> status = ParseRpcStatus(damaged);
       EXPECT_LE(status ? status->retry_delay.value_or(seconds(0)) : seconds(0), seconds(86'401));
-      (void)ParsePartialSuccess(damaged);
+      (void)ParsePartialSuccess(damaged, 1);
     }
   }
 }

@@ -25,7 +25,7 @@ constexpr int kBatches = 200;
 class SlowReceiver : public Transport {
  public:
   explicit SlowReceiver(bool up) : up_(up) {}
-  SendResult Send(const SealedBatchPtr&, std::chrono::milliseconds) override {
+  SendResult Send(const Payload&, std::chrono::milliseconds) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return {.kind = up_ ? SendResult::Kind::kDelivered : SendResult::Kind::kRetry};
   }
@@ -66,7 +66,7 @@ void AddBatches(const std::string& directory, bool up, size_t bytes) {
   std::vector<double> times;
   double cpu = -CpuMicros();
   for (int i = 0; i < kBatches; ++i) {
-    const SealedBatchPtr batch = MakeBatch(noise, 10);
+    const Payload batch = MakeBatch(noise, 10);
     const Clock::time_point begin = Clock::now();
     queue->Add(batch);
     times.push_back(Micros(Clock::now() - begin).count());
@@ -90,14 +90,14 @@ void ReadAndSync(const std::string& directory) {
   double read = 0, sync = 0;
   for (const SpoolEntry& entry : spool->found()) {
     const Clock::time_point begin = Clock::now();
-    const absl::StatusOr<SealedBatchPtr> batch = spool->Read(entry);
+    const absl::StatusOr<Payload> batch = spool->Read(entry);
     read += Micros(Clock::now() - begin).count();
     if (!batch.ok() || !spool->Remove(entry).ok()) fmt::print("not readable\n");
   }
   if (found > 0)
     fmt::print("          read back: {:.0f} us each\n", read / static_cast<double>(found));
   for (int i = 0; i < 20; ++i) {
-    const absl::StatusOr<SpoolEntry> entry = spool->Write(*MakeBatch(NoiseBytes(60'000, 2), 1));
+    const absl::StatusOr<SpoolEntry> entry = spool->Write(MakeBatch(NoiseBytes(60'000, 2), 1));
     const Clock::time_point begin = Clock::now();
     if (!entry.ok() || !spool->Sync({*entry}).ok()) fmt::print("cannot sync\n");
     sync += Micros(Clock::now() - begin).count();

@@ -77,7 +77,7 @@ TEST_F(SpoolDisk, FullDiskFallsBackToMemoryAndRecovers) {
   Add(21, 21);
   ASSERT_TRUE(queue_->Flush(kLong));
   counts = queue_->Counts();
-  EXPECT_EQ(counts.delivered.samples, 21u * 7);
+  EXPECT_EQ(counts.delivered.items, 21u * 7);
   EXPECT_EQ(counts.spool_failing_with, "");
   EXPECT_TRUE(AddsUp(counts));
   std::vector<uint32_t> all;
@@ -93,11 +93,11 @@ TEST_F(SpoolDisk, WhatOnlyMemoryHoldsIsWrittenAtTheEndWhereThereIsRoom) {
   Add(1, 3);
   Remount(true);
   Add(4, 4);
-  EXPECT_EQ(queue_->Counts().spooled.samples, 21u);
+  EXPECT_EQ(queue_->Counts().spooled.items, 21u);
   Remount(false);
   queue_->Stop();
-  EXPECT_EQ(queue_->Counts().spooled.samples, 28u);
-  EXPECT_EQ(queue_->Counts().LostInAll(), SampleCount{});
+  EXPECT_EQ(queue_->Counts().spooled.items, 28u);
+  EXPECT_EQ(queue_->Counts().LostInAll(), ItemCount{});
   EXPECT_TRUE(AddsUp(queue_->Counts()));
 }
 
@@ -110,7 +110,7 @@ TEST_F(SpoolDisk, ReadOnlyDiskLosesNothing) {
   EXPECT_EQ(queue_->Counts().spool_write_failures, 3u);
   receiver_->Release();
   ASSERT_TRUE(queue_->Flush(kLong));
-  EXPECT_EQ(queue_->Counts().delivered.samples, 35u);
+  EXPECT_EQ(queue_->Counts().delivered.items, 35u);
   ExpectSent({1, 2, 3, 4, 5});
   EXPECT_THAT(queue_->Counts().spool_failing_with, HasSubstr("Read-only"));
   queue_->Stop();
@@ -132,24 +132,19 @@ TEST_F(SpoolDisk, ReadOnlyFromTheStartIsSaidAndWorksInMemory) {
 
 // The disk is so full that the parts of a split batch have no room beside it.
 TEST_F(SpoolDisk, ASplitOnAFullDiskLosesNothing) {
-  receiver_->judge = [](const SealedBatch& batch) -> SendResult {
+  receiver_->judge = [](const Payload& batch) -> SendResult {
     if (batch.bytes.size() <= 200'000) return {.kind = SendResult::Kind::kDelivered};
     return {.kind = SendResult::Kind::kTooLarge, .message = "too large"};
   };
   receiver_->Hold();
-  ExportHooks hooks = told_.Hooks();
-  hooks.split = [](const SealedBatch& batch) -> std::vector<SealedBatchPtr> {
-    const size_t middle = batch.bytes.size() / 2;
-    return {MakeBatch(batch.bytes.substr(0, middle), batch.samples / 2),
-            MakeBatch(batch.bytes.substr(middle), batch.samples - batch.samples / 2)};
-  };
-  queue_ = ExportQueue::Start(std::make_unique<FakeTransport>(receiver_), {}, hooks,
-                              MustOpen(SpoolIn(scratch_.path())));
+  const SignalTraits traits = SplitBy(HalveItems);
+  queue_ = ExportQueue::Start(std::make_unique<FakeTransport>(receiver_), {.traits = &traits},
+                              told_.Hooks(), MustOpen(SpoolIn(scratch_.path())));
   queue_->Add(MakeBatch(NoiseBytes(700'000, 1), 64));
   ASSERT_TRUE(Eventually([&] { return receiver_->Sent().size() == 1; }));
   receiver_->Release();
   ASSERT_TRUE(queue_->Flush(kLong));
-  EXPECT_EQ(queue_->Counts().delivered.samples, 64u);
+  EXPECT_EQ(queue_->Counts().delivered.items, 64u);
   EXPECT_TRUE(AddsUp(queue_->Counts()));
   EXPECT_THAT(SpoolFiles(scratch_.path()), IsEmpty());
 }

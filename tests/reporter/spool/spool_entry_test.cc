@@ -8,13 +8,13 @@ namespace {
 TEST(SpoolEntry, ItsNameSaysItAll) {
   const SpoolEntry whole{.sequence = 0x1f,
                          .added_unix_ms = 1'790'000'000'123,
-                         .samples = 300,
+                         .items = 300,
                          .markers = 7,
                          .payload_bytes = 12'345};
   EXPECT_EQ(whole.FileName(), "000000000000001f-1790000000123-300-7-12345.batch");
   EXPECT_EQ(SpoolEntry::FromFileName(whole.FileName()), whole);
   SpoolEntry part = whole.Part(1).Part(35);
-  part.samples = 2;
+  part.items = 2;
   EXPECT_EQ(part.FileName(), "000000000000001f.1z-1790000000123-2-0-0.batch");
   EXPECT_EQ(SpoolEntry::FromFileName(part.FileName()), part);
 }

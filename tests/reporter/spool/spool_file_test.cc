@@ -3,34 +3,59 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "tests/reporter/export/test_batches.h"
 
 namespace stackray {
 namespace {
 
-std::string FileOf(const SealedBatch& batch) {
-  const SpoolHeader header = EncodeSpoolHeader(batch);
-  return std::string(header.data(), header.size()) + batch.bytes;
+using testing::HasSubstr;
+
+std::string FileOf(const Payload& payload) {
+  const SpoolHeader header = EncodeSpoolHeader(payload);
+  return std::string(header.data(), header.size()) + std::string(payload.bytes);
 }
 
-SealedBatch Example() {
-  return {.bytes = NoiseBytes(300, 5),
-          .samples = 77,
-          .lost_samples = 5,
-          .start_unix_ns = 1'790'000'000'000'000'001,
-          .duration_ns = 15'000'000'000};
+Payload Example(Signal signal = Signal::kProfiles) {
+  Payload payload = Payload::Of(signal, NoiseBytes(300, 5), 77, 5);
+  payload.start_unix_ns = 1'790'000'000'000'000'001;
+  payload.duration_ns = 15'000'000'000;
+  return payload;
+}
+
+void Put(std::string& file, size_t at, uint64_t value, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) file[at + i] = static_cast<char>(value >> (8 * i));
+}
+
+// Puts the header's right checksum in.
+std::string Signed(std::string file, size_t header_bytes = 64) {
+  std::string summed = file.substr(0, 60) + file.substr(64, header_bytes - 64);
+  Put(file, 60,
+      crc32(0, reinterpret_cast<const Bytef*>(summed.data()), static_cast<uInt>(summed.size())), 4);
+  return file;
+}
+
+std::string Refusal(const std::string& file) {
+  const absl::StatusOr<Payload> payload = DecodeSpoolFile(file);
+  if (payload.ok()) return "it was taken";
+  EXPECT_TRUE(absl::IsDataLoss(payload.status()));
+  return std::string(payload.status().message());
+}
+
+void ExpectExample(const absl::StatusOr<Payload>& back, Signal signal) {
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->signal, signal);
+  EXPECT_EQ(back->bytes, Example().bytes);
+  EXPECT_EQ(back->items, 77u);
+  EXPECT_EQ(back->markers, 5u);
+  EXPECT_EQ(back->start_unix_ns, Example().start_unix_ns);
+  EXPECT_EQ(back->duration_ns, Example().duration_ns);
 }
 
 TEST(SpoolFile, ComesBackAsItWas) {
-  const SealedBatch batch = Example();
-  const absl::StatusOr<SealedBatch> back = DecodeSpoolFile(FileOf(batch));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(back->bytes, batch.bytes);
-  EXPECT_EQ(back->samples, 77u);
-  EXPECT_EQ(back->lost_samples, 5u);
-  EXPECT_EQ(back->start_unix_ns, batch.start_unix_ns);
-  EXPECT_EQ(back->duration_ns, batch.duration_ns);
+  for (const Signal signal : {Signal::kProfiles, Signal::kTraces})
+    ExpectExample(DecodeSpoolFile(FileOf(Example(signal))), signal);
 }
 
 TEST(SpoolFile, EveryCutIsFound) {
@@ -58,6 +83,62 @@ TEST(SpoolFile, ZeroesInPlaceOfATailAreFound) {
     std::fill(damaged.begin() + static_cast<std::ptrdiff_t>(from), damaged.end(), '\0');
     EXPECT_TRUE(absl::IsDataLoss(DecodeSpoolFile(damaged).status())) << from;
   }
+}
+
+// A file of the format before, byte by byte as the writer of commit 78a4a7e made it.
+TEST(SpoolFile, TheFormatBeforeIsStillRead) {
+  constexpr std::string_view kOld(
+      "SRSPOOL1"
+      "\x0b\x00\x00\x00\x00\x00\x00\x00"
+      "\x4d\x00\x00\x00\x00\x00\x00\x00"
+      "\x05\x00\x00\x00\x00\x00\x00\x00"
+      "\x01\x00\xf3\x23\x84\x5b\xd7\x18"
+      "\x00\xd6\x11\x7e\x03\x00\x00\x00"
+      "\x63\xf0\xb2\x87\x00\x00\x00\x00"
+      "\x00\x00\x00\x00\xd6\xb3\x31\xc5"
+      "old profile",
+      75);
+  const absl::StatusOr<Payload> back = DecodeSpoolFile(std::string(kOld));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->signal, Signal::kProfiles);
+  EXPECT_EQ(back->bytes, "old profile");
+  EXPECT_EQ(back->items, 77u);
+  EXPECT_EQ(back->markers, 5u);
+  EXPECT_EQ(back->start_unix_ns, Example().start_unix_ns);
+  EXPECT_EQ(back->duration_ns, Example().duration_ns);
+  for (size_t bit = 0; bit < kOld.size() * 8; ++bit) {
+    std::string damaged(kOld);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    EXPECT_TRUE(absl::IsDataLoss(DecodeSpoolFile(damaged).status())) << bit;
+  }
+}
+
+TEST(SpoolFile, WhatALaterWriterAddsToTheHeaderIsSkipped) {
+  std::string file = FileOf(Example());
+  file.insert(64, "fields of a later day, unknown here");
+  Put(file, 52, 64 + 35, 2);
+  file = Signed(file, 64 + 35);
+  ExpectExample(DecodeSpoolFile(file), Signal::kProfiles);
+  for (size_t bit = 64 * 8; bit < (64 + 35) * 8; ++bit) {  // They are covered by the checksum.
+    std::string damaged = file;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    EXPECT_THAT(Refusal(damaged), HasSubstr("checksum")) << bit;
+  }
+}
+
+TEST(SpoolFile, WhatAReaderMustKnowAndDoesNotIsRefused) {
+  const auto with = [](size_t at, uint64_t value) {
+    std::string file = FileOf(Example());
+    Put(file, at, value, 2);
+    return Refusal(Signed(file));
+  };
+  EXPECT_THAT(with(54, 3), HasSubstr("of format 3, which only a later stackray reads"));
+  EXPECT_THAT(with(56, 2), HasSubstr("of signal 2, which is not known"));
+  EXPECT_THAT(with(54, 1), HasSubstr("not possible"));
+  EXPECT_THAT(with(58, 1), HasSubstr("not possible"));
+  EXPECT_THAT(with(24, 78), HasSubstr("not possible"));  // More markers than items.
+  for (const uint64_t bytes : {0, 63, 4097, 65535})
+    EXPECT_THAT(with(52, bytes), HasSubstr("length is not possible")) << bytes;
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void FlipBit(const std::string& path, size_t bit) {
 
 ExportHooks Told::Hooks() {
   ExportHooks hooks;
-  hooks.on_lost = [this](LossReason reason, SampleCount count) {
+  hooks.on_lost = [this](LossReason reason, ItemCount count) {
     const std::lock_guard lock(mutex_);
     lost_[static_cast<size_t>(reason)] += count;
   };
@@ -65,7 +65,7 @@ ExportHooks Told::Hooks() {
   return hooks;
 }
 
-std::array<SampleCount, kLossReasons> Told::lost() const {
+std::array<ItemCount, kLossReasons> Told::lost() const {
   const std::lock_guard lock(mutex_);
   return lost_;
 }

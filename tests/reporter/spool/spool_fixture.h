@@ -36,17 +36,17 @@ void FlipBit(const std::string& path, size_t bit);
 class Told {
  public:
   ExportHooks Hooks();
-  std::array<SampleCount, kLossReasons> lost() const;
+  std::array<ItemCount, kLossReasons> lost() const;
   std::vector<std::string> notes() const;
 
  private:
   mutable std::mutex mutex_;
-  std::array<SampleCount, kLossReasons> lost_;
+  std::array<ItemCount, kLossReasons> lost_;
   std::vector<std::string> notes_;
 };
 
 inline uint64_t LostTo(const DeliveryCounts& counts, LossReason reason) {
-  return counts.lost[static_cast<size_t>(reason)].samples;
+  return counts.lost[static_cast<size_t>(reason)].items;
 }
 
 }  // namespace stackray

@@ -33,25 +33,25 @@ void Log(const std::string& line) {
   if (write(log_file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::abort();
 }
 
-SealedBatchPtr Make(uint64_t number, uint64_t begin, uint64_t end, size_t filler) {
-  auto batch = std::make_shared<SealedBatch>();
-  batch->bytes = fmt::format("{} {} {}|", number, begin, end) + std::string(filler, 'x');
-  batch->samples = end - begin;
-  return batch;
+Payload Make(uint64_t number, uint64_t begin, uint64_t end, size_t filler) {
+  return Payload::Of(Signal::kProfiles,
+                     fmt::format("{} {} {}|", number, begin, end) + std::string(filler, 'x'),
+                     end - begin);
 }
 
 struct Range {
   uint64_t number = 0, begin = 0, end = 0;
 };
 
-Range RangeOf(const std::string& bytes) {
+Range RangeOf(std::string_view bytes) {
   Range range;
-  if (std::sscanf(bytes.c_str(), "%lu %lu %lu|", &range.number, &range.begin, &range.end) != 3)
+  const std::string start(bytes.substr(0, 100));
+  if (std::sscanf(start.c_str(), "%lu %lu %lu|", &range.number, &range.begin, &range.end) != 3)
     std::abort();
   return range;
 }
 
-std::vector<SealedBatchPtr> Halve(const SealedBatch& batch) {
+std::vector<Payload> Halve(const Payload& batch) {
   const Range range = RangeOf(batch.bytes);
   const uint64_t middle = (range.begin + range.end) / 2;
   if (middle == range.begin) return {};
@@ -66,10 +66,10 @@ constexpr size_t kLimitBytes = 500'000;
 class MoodyReceiver : public Transport {
  public:
   explicit MoodyReceiver(uint64_t seed) : random_(seed) {}
-  SendResult Send(const SealedBatchPtr& batch, std::chrono::milliseconds) override {
+  SendResult Send(const Payload& batch, std::chrono::milliseconds) override {
     if (random_() % 5 == 0) return {.kind = Kind::kRetry, .message = "busy"};
-    if (batch->bytes.size() > kLimitBytes) return {.kind = Kind::kTooLarge};
-    const Range range = RangeOf(batch->bytes);
+    if (batch.bytes.size() > kLimitBytes) return {.kind = Kind::kTooLarge};
+    const Range range = RangeOf(batch.bytes);
     Log(fmt::format("D {} {} {}", range.number, range.begin, range.end));
     return {.kind = Kind::kDelivered};
   }
@@ -92,15 +92,16 @@ int Main(int argc, char** argv) {
   absl::StatusOr<OpenedSpool> opened =
       Spool::Open({.directory = argv[1], .receiver = "grpc://receiver:4317"});
   if (!opened.ok() || opened->spool == nullptr) return 3;
-  ExportHooks hooks;
-  hooks.split = Halve;
+  SignalTraits traits = TraitsOf(Signal::kProfiles);
+  traits.halve = Halve;
   const auto queue = ExportQueue::Start(
       std::make_unique<MoodyReceiver>(seed),
-      {.retry = {.first = std::chrono::milliseconds(1), .longest = std::chrono::milliseconds(3)}},
-      hooks, std::move(opened->spool));
+      {.retry = {.first = std::chrono::milliseconds(1), .longest = std::chrono::milliseconds(3)},
+       .traits = &traits},
+      {}, std::move(opened->spool));
   const DeliveryCounts counts = queue->Counts();
-  Log(fmt::format("Q {} {}", counts.recovered.samples,
-                  counts.lost[static_cast<size_t>(LossReason::kSpoolDamaged)].samples));
+  Log(fmt::format("Q {} {}", counts.recovered.items,
+                  counts.lost[static_cast<size_t>(LossReason::kSpoolDamaged)].items));
   if (argc > 5) return queue->Flush(std::chrono::seconds(60)) ? 0 : 4;
   std::mt19937_64 random(seed);
   for (uint64_t number = Number(argv[3]);; ++number) {

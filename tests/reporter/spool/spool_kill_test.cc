@@ -83,12 +83,12 @@ DiskState LookAt(const std::string& directory) {
     if (whole && entry->IsPartOf(*whole)) continue;  // An interrupted split: the whole counts.
     whole = *entry;
     const std::string bytes = ReadWhole(path);
-    if (bytes.size() != entry->file_bytes()) {
-      state.torn_samples += entry->samples;
+    if (!entry->MayHaveSize(bytes.size())) {
+      state.torn_samples += entry->items;
       ++state.torn_files;
       continue;
     }
-    state.whole_samples += entry->samples;
+    state.whole_samples += entry->items;
     Delivery d;
     std::istringstream(bytes.substr(SpoolEntry::kHeaderBytes)) >> d.number >> d.begin >> d.end;
     for (uint64_t unit = d.begin; unit < d.end; ++unit) state.units[d.number].at(unit) += 1;

@@ -53,7 +53,7 @@ TEST_F(SpoolQueueTest, DeliversInOrderAndLeavesNothing) {
   EXPECT_EQ(receiver_->Sent(), expected);
   EXPECT_THAT(Files(), IsEmpty());
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered, (SampleCount{500, 150}));
+  EXPECT_EQ(counts.delivered, (ItemCount{500, 150}));
   EXPECT_EQ(counts.spooled_batches + counts.spooled_bytes + counts.queued_bytes, 0u);
   ExpectHonest(counts);
 }
@@ -97,15 +97,15 @@ TEST_F(SpoolQueueTest, ABatchLargerThanTheSpoolWaitsInMemory) {
   const auto queue = Start({.max_bytes = 2 * 4096});
   queue->Add(MakeBatch("small", 1));
   queue->Add(MakeBatch(std::string(9000, 'x'), 9));
-  EXPECT_EQ(queue->Counts().spooled.samples, 1u);
-  EXPECT_EQ(queue->Counts().in_flight.samples, 10u);
+  EXPECT_EQ(queue->Counts().spooled.items, 1u);
+  EXPECT_EQ(queue->Counts().in_flight.items, 10u);
   receiver_->Release();
   ASSERT_TRUE(queue->Flush(kLong));
-  EXPECT_EQ(queue->Counts().delivered.samples, 10u);
+  EXPECT_EQ(queue->Counts().delivered.items, 10u);
 }
 
 TEST_F(SpoolQueueTest, WhatIsTooOldGoesThoughTheReceiverAskedForADay) {
-  receiver_->judge = [](const SealedBatch& batch) -> SendResult {
+  receiver_->judge = [](const Payload& batch) -> SendResult {
     if (batch.bytes != "old") return {.kind = Kind::kDelivered};
     return {.kind = Kind::kRetry, .message = "later", .retry_after = std::chrono::hours(24)};
   };
@@ -126,7 +126,7 @@ TEST_F(SpoolQueueTest, AWallClockThatJumpsDropsNothingAndShortensNoWait) {
   constexpr int64_t kHourMs = 3'600'000;
   std::atomic<int64_t> wall_ms = 1'790'000'000'000;
   const ExportClock::Time up = clock_.Now() + seconds(100);
-  receiver_->judge = [this, up, &wall_ms](const SealedBatch&) -> SendResult {
+  receiver_->judge = [this, up, &wall_ms](const Payload&) -> SendResult {
     wall_ms += clock_.Now().time_since_epoch().count() % 2 == 0 ? 9 * kHourMs : -9 * kHourMs;
     if (clock_.Now() < up) return {.kind = Kind::kRetry, .message = "connection refused"};
     return {.kind = Kind::kDelivered};
@@ -149,7 +149,7 @@ TEST_F(SpoolQueueTest, AWallClockThatJumpsDropsNothingAndShortensNoWait) {
   std::vector<std::string> sent = receiver_->Sent();
   sent.erase(sent.begin(), sent.begin() + 7);  // The same first one, again and again.
   EXPECT_EQ(sent, expected);
-  EXPECT_EQ(queue->Counts().LostInAll().samples, 0u);
+  EXPECT_EQ(queue->Counts().LostInAll().items, 0u);
   queue->Stop();
   EXPECT_THAT(Files(), IsEmpty());
   ExpectHonest(queue->Counts());
@@ -160,7 +160,7 @@ class SpoolOutage : public SpoolQueueTest, public testing::WithParamInterface<in
 
 TEST_P(SpoolOutage, LosesNothingAndDeliversNothingTwice) {
   const ExportClock::Time up = clock_.Now() + seconds(GetParam());
-  receiver_->judge = [this, up](const SealedBatch&) -> SendResult {
+  receiver_->judge = [this, up](const Payload&) -> SendResult {
     if (clock_.Now() < up) return {.kind = Kind::kRetry, .message = "connection refused"};
     return {.kind = Kind::kDelivered};
   };
@@ -172,8 +172,8 @@ TEST_P(SpoolOutage, LosesNothingAndDeliversNothingTwice) {
   }
   ASSERT_TRUE(queue->Flush(kLong));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.delivered.samples, expected.size() * 1000);
-  EXPECT_EQ(counts.LostInAll(), SampleCount{});
+  EXPECT_EQ(counts.delivered.items, expected.size() * 1000);
+  EXPECT_EQ(counts.LostInAll(), ItemCount{});
   EXPECT_GT(counts.retries, 0u);
   // Every attempt but the first batch's is the one that delivered.
   const std::vector<std::string> sent = receiver_->Sent();
@@ -198,7 +198,7 @@ TEST_F(SpoolQueueTest, AFlippedBitIsFoundWhenItsTurnComes) {
   ASSERT_TRUE(queue->Flush(kLong));
   EXPECT_THAT(receiver_->Sent(), ElementsAre("first", "second"));
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], (SampleCount{20, 4}));
+  EXPECT_EQ(counts.lost[static_cast<size_t>(LossReason::kSpoolDamaged)], (ItemCount{20, 4}));
   EXPECT_THAT(Files(), IsEmpty());
   queue->Stop();
   ExpectHonest(counts);
@@ -207,7 +207,7 @@ TEST_F(SpoolQueueTest, AFlippedBitIsFoundWhenItsTurnComes) {
 
 TEST_F(SpoolQueueTest, EverySnapshotAddsUpWhileProducersRace) {
   std::atomic<int> calls = 0;
-  receiver_->judge = [&calls](const SealedBatch&) -> SendResult {
+  receiver_->judge = [&calls](const Payload&) -> SendResult {
     switch (calls++ % 5) {
       case 0: return {.kind = Kind::kRetry, .message = "busy"};
       case 1: return {.kind = Kind::kRejected, .message = "no"};
@@ -233,7 +233,7 @@ TEST_F(SpoolQueueTest, EverySnapshotAddsUpWhileProducersRace) {
   EXPECT_EQ(wrong, 0);
   queue->Stop();
   const DeliveryCounts counts = queue->Counts();
-  EXPECT_EQ(counts.produced.samples, 200u * (1 + 2 + 3 + 4));
+  EXPECT_EQ(counts.produced.items, 200u * (1 + 2 + 3 + 4));
   EXPECT_EQ(counts.spooled_bytes, 0u);
   EXPECT_THAT(Files(), IsEmpty());
   ExpectHonest(counts);

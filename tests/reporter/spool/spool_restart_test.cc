@@ -25,19 +25,14 @@ struct OneRun {
     spool.directory = directory;
     spool.receiver = kReceiver;
     if (!up) receiver->Hold();
-    ExportHooks hooks = told.Hooks();
-    hooks.split = [](const SealedBatch& batch) -> std::vector<SealedBatchPtr> {
-      const size_t middle = batch.bytes.size() / 2;
-      if (middle == 0) return {};
-      return {MakeBatch(batch.bytes.substr(0, middle), middle),
-              MakeBatch(batch.bytes.substr(middle), batch.bytes.size() - middle)};
-    };
-    queue = ExportQueue::Start(std::make_unique<FakeTransport>(receiver),
-                               {.retry = {.first = seconds(3600)}, .clock = nullptr},
-                               std::move(hooks), MustOpen(spool));
+    queue =
+        ExportQueue::Start(std::make_unique<FakeTransport>(receiver),
+                           {.retry = {.first = seconds(3600)}, .clock = nullptr, .traits = &traits},
+                           told.Hooks(), MustOpen(spool));
   }
   std::shared_ptr<FakeReceiver> receiver = std::make_shared<FakeReceiver>();
   Told told;
+  SignalTraits traits = SplitBy(HalveBytes);
   std::unique_ptr<ExportQueue> queue;
 };
 
@@ -55,7 +50,7 @@ class SpoolRestart : public testing::Test {
     const DeliveryCounts counts = run.queue->Counts();
     EXPECT_TRUE(AddsUp(counts));
     EXPECT_EQ(counts.spooled, counts.in_flight);
-    EXPECT_EQ(counts.LostInAll(), SampleCount{});
+    EXPECT_EQ(counts.LostInAll(), ItemCount{});
   }
 
   ScratchDirectory scratch_;
@@ -68,9 +63,9 @@ TEST_F(SpoolRestart, WhatWasLeftIsDeliveredFirst) {
   ASSERT_TRUE(run.queue->Flush(kLong));
   EXPECT_THAT(run.receiver->Sent(), ElementsAre("one", "two", "three", "four"));
   const DeliveryCounts counts = run.queue->Counts();
-  EXPECT_EQ(counts.produced.samples, 15u);
-  EXPECT_EQ(counts.recovered.samples, 7u);
-  EXPECT_EQ(counts.delivered.samples, 15u);
+  EXPECT_EQ(counts.produced.items, 15u);
+  EXPECT_EQ(counts.recovered.items, 7u);
+  EXPECT_EQ(counts.delivered.items, 15u);
   EXPECT_TRUE(AddsUp(counts));
   EXPECT_THAT(Files(), IsEmpty());
 }
@@ -100,8 +95,8 @@ TEST_F(SpoolRestart, WhatIsDamagedIsCountedAndTheRestDelivered) {
   run.queue->Stop();
   EXPECT_THAT(run.receiver->Sent(), ElementsAre("good", "good too"));
   const DeliveryCounts counts = run.queue->Counts();
-  EXPECT_EQ(counts.recovered.samples, 31u);
-  EXPECT_EQ(counts.delivered.samples, 17u);
+  EXPECT_EQ(counts.recovered.items, 31u);
+  EXPECT_EQ(counts.delivered.items, 17u);
   EXPECT_EQ(LostTo(counts, LossReason::kSpoolDamaged), 14u);
   EXPECT_EQ(counts.lost, run.told.lost());
   EXPECT_TRUE(AddsUp(counts));
@@ -128,7 +123,7 @@ TEST_F(SpoolRestart, AClockThatWasSetBackLosesNothing) {
   now_ms -= 24 * 3'600'000;
   OneRun run = Run(true, settings);
   ASSERT_TRUE(run.queue->Flush(kLong));
-  EXPECT_EQ(run.queue->Counts().delivered.samples, 1u);
+  EXPECT_EQ(run.queue->Counts().delivered.items, 1u);
 }
 
 TEST_F(SpoolRestart, ASmallerBoundDropsTheOldest) {
@@ -142,21 +137,21 @@ TEST_F(SpoolRestart, ASmallerBoundDropsTheOldest) {
 TEST_F(SpoolRestart, PartsOfASplitBatchAreNotDeliveredTwice) {
   {
     OneRun run = Run(true);
-    run.receiver->judge = [](const SealedBatch& batch) -> SendResult {
+    run.receiver->judge = [](const Payload& batch) -> SendResult {
       if (batch.bytes.size() > 4) return {.kind = Kind::kTooLarge, .message = "too large"};
       if (batch.bytes == "ABCD") return {.kind = Kind::kDelivered};
       return {.kind = Kind::kRetry, .message = "gone"};
     };
     run.queue->Add(MakeBatch("ABCDEFGH", 8));
     ASSERT_TRUE(Eventually([&] { return run.queue->Counts().retries == 1; }));
-    EXPECT_EQ(run.queue->Counts().delivered.samples, 4u);
+    EXPECT_EQ(run.queue->Counts().delivered.items, 4u);
     run.queue->Stop();
   }
   EXPECT_THAT(Files(), SizeIs(1));
   OneRun run = Run(true);
   ASSERT_TRUE(run.queue->Flush(kLong));
   EXPECT_THAT(run.receiver->Sent(), ElementsAre("EFGH"));
-  EXPECT_EQ(run.queue->Counts().recovered.samples, 4u);
+  EXPECT_EQ(run.queue->Counts().recovered.items, 4u);
 }
 
 TEST_F(SpoolRestart, AnotherQueueGoesOnWhereOneWasTakenFrom) {
@@ -166,8 +161,8 @@ TEST_F(SpoolRestart, AnotherQueueGoesOnWhereOneWasTakenFrom) {
   first.queue->Add(MakeBatch("waits", 2));
   EXPECT_THAT(first.queue->TakeUnsent(), IsEmpty());
   DeliveryCounts sum = first.queue->Counts();
-  EXPECT_EQ(sum.in_flight, SampleCount{});
-  EXPECT_EQ(sum.spooled.samples, 3u);
+  EXPECT_EQ(sum.in_flight, ItemCount{});
+  EXPECT_EQ(sum.spooled.items, 3u);
   EXPECT_TRUE(AddsUp(sum));
   OneRun second = Run(true);  // The spool is closed, though the first queue still lives.
   ASSERT_TRUE(second.queue->Flush(kLong));
@@ -175,8 +170,8 @@ TEST_F(SpoolRestart, AnotherQueueGoesOnWhereOneWasTakenFrom) {
   const DeliveryCounts counts = second.queue->Counts();
   sum.produced += counts.produced;
   sum.recovered += counts.recovered;
-  EXPECT_EQ(sum.produced.samples, 3u);
-  EXPECT_EQ(sum.recovered, SampleCount{});
+  EXPECT_EQ(sum.produced.items, 3u);
+  EXPECT_EQ(sum.recovered, ItemCount{});
 }
 
 TEST(TakeUnsent, HandsOverWhatIsInMemory) {
@@ -186,12 +181,12 @@ TEST(TakeUnsent, HandsOverWhatIsInMemory) {
   queue->Add(MakeBatch("one", 1));
   ASSERT_TRUE(Eventually([&] { return receiver->Sent().size() == 1; }));
   queue->Add(MakeBatch("two", 2));
-  const std::vector<SealedBatchPtr> unsent = queue->TakeUnsent();
+  const std::vector<Payload> unsent = queue->TakeUnsent();
   ASSERT_THAT(unsent, SizeIs(2));
-  EXPECT_EQ(unsent[0]->bytes, "one");
-  EXPECT_EQ(unsent[1]->bytes, "two");
+  EXPECT_EQ(unsent[0].bytes, "one");
+  EXPECT_EQ(unsent[1].bytes, "two");
   queue->Stop();
-  EXPECT_EQ(queue->Counts().produced, SampleCount{});
+  EXPECT_EQ(queue->Counts().produced, ItemCount{});
   EXPECT_TRUE(AddsUp(queue->Counts()));
 }
 

@@ -24,7 +24,7 @@ class SpoolSweep : public testing::Test {
     SpoolSettings settings{.directory = scratch_.path(), .receiver = receiver};
     settings.now_ms = [added_ms] { return added_ms; };
     const std::unique_ptr<Spool> spool = MustOpen(settings);
-    ASSERT_TRUE(spool->Write(*MakeBatch("bytes", samples)).ok());
+    ASSERT_TRUE(spool->Write(MakeBatch("bytes", samples)).ok());
   }
   bool Exists(const char* receiver) const {
     return std::filesystem::exists(scratch_.path() + "/" + SpoolFolderName(receiver));
@@ -42,8 +42,8 @@ TEST_F(SpoolSweep, OldBatchesOfOthersGoAndAreCounted) {
   ASSERT_THAT(swept, SizeIs(2));
   const SweptSpool& gone = swept[swept[0].receiver == "gone" ? 0 : 1];
   EXPECT_EQ(gone.receiver, "gone");
-  EXPECT_EQ(gone.expired_samples, 5u);
-  EXPECT_EQ(gone.waiting_samples, 3u);
+  EXPECT_EQ(gone.expired_items, 5u);
+  EXPECT_EQ(gone.waiting_items, 3u);
   EXPECT_TRUE(Exists("gone"));
   EXPECT_FALSE(Exists("long gone"));
   EXPECT_TRUE(Exists("ours"));
@@ -66,7 +66,7 @@ TEST_F(SpoolSweep, AnotherReceiverTakesASpoolOver) {
   MustOpen({.directory = scratch_.path(), .receiver = "new"});  // Empty.
   EXPECT_TRUE(RenameSpool(scratch_.path(), "old", "new").ok());
   EXPECT_FALSE(Exists("old"));
-  EXPECT_EQ(MustOpen({.directory = scratch_.path(), .receiver = "new"})->found().at(0).samples, 5u);
+  EXPECT_EQ(MustOpen({.directory = scratch_.path(), .receiver = "new"})->found().at(0).items, 5u);
   EXPECT_TRUE(absl::IsNotFound(RenameSpool(scratch_.path(), "old", "new")));
 }
 

@@ -19,7 +19,7 @@ using testing::SizeIs;
 
 std::vector<uint64_t> SamplesOf(const std::vector<SpoolEntry>& entries) {
   std::vector<uint64_t> samples;
-  for (const SpoolEntry& entry : entries) samples.push_back(entry.samples);
+  for (const SpoolEntry& entry : entries) samples.push_back(entry.items);
   return samples;
 }
 
@@ -31,8 +31,8 @@ class SpoolTest : public testing::Test {
     ASSERT_NE(spool_, nullptr);
   }
   void SetUp() override { Reopen(); }
-  SpoolEntry Write(const SealedBatchPtr& batch) {
-    absl::StatusOr<SpoolEntry> entry = spool_->Write(*batch);
+  SpoolEntry Write(const Payload& batch) {
+    absl::StatusOr<SpoolEntry> entry = spool_->Write(batch);
     EXPECT_TRUE(entry.ok()) << entry.status();
     return entry.ok() ? *entry : SpoolEntry();
   }
@@ -46,17 +46,17 @@ TEST_F(SpoolTest, WhatIsWrittenIsFoundInOrder) {
   for (uint64_t samples = 1; samples <= 300; ++samples) Write(MakeBatch("bytes", samples, 1));
   Reopen();
   ASSERT_THAT(spool_->found(), SizeIs(300));
-  for (uint64_t i = 0; i < 300; ++i) EXPECT_EQ(spool_->found()[i].samples, i + 1);
+  for (uint64_t i = 0; i < 300; ++i) EXPECT_EQ(spool_->found()[i].items, i + 1);
   const SpoolEntry next = Write(MakeBatch("next", 1));
   EXPECT_TRUE(SpoolEntry::Before(spool_->found().back(), next));
 }
 
 TEST_F(SpoolTest, ReadsWhatWasWrittenUntilItIsRemoved) {
   const SpoolEntry entry = Write(MakeBatch(NoiseBytes(100'000, 1), 12, 3));
-  const absl::StatusOr<SealedBatchPtr> batch = spool_->Read(entry);
+  const absl::StatusOr<Payload> batch = spool_->Read(entry);
   ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ((*batch)->bytes, NoiseBytes(100'000, 1));
-  EXPECT_EQ((*batch)->lost_samples, 3u);
+  EXPECT_EQ(batch->bytes, NoiseBytes(100'000, 1));
+  EXPECT_EQ(batch->markers, 3u);
   EXPECT_TRUE(spool_->Sync({entry}).ok());
   EXPECT_TRUE(spool_->Remove(entry).ok());
   EXPECT_TRUE(spool_->Remove(entry).ok());  // Gone already.
