@@ -79,8 +79,10 @@ Request CopyRange(const Request& whole, const Range& range) {
   return part;
 }
 
+// Events: one for each timestamp, whatever its value; without timestamps the values count them.
 uint64_t CountOf(const profiles::Sample& sample) {
-  if (sample.values_size() == 0) return static_cast<uint64_t>(sample.timestamps_unix_nano_size());
+  if (sample.timestamps_unix_nano_size() != 0)
+    return static_cast<uint64_t>(sample.timestamps_unix_nano_size());
   uint64_t count = 0;
   for (const int64_t value : sample.values()) count += static_cast<uint64_t>(value);
   return count;

@@ -102,6 +102,16 @@ void BatchEvents::Add(int i, BatchBuilder* batch) const {
   const std::string name = "thread" + std::to_string(Next(&random, 4));
   if (Next(&random, 3) != 0) sample.thread_name = name;
   sample.cpu = static_cast<int32_t>(Next(&random, 3)) - 1;
+  if (!lost && Next(&random, 8) == 0) {
+    sample.origin = Next(&random, 2) == 0 ? SampleOrigin::kOffCpu : SampleOrigin::kPageFaults;
+    sample.count = 1;
+    sample.value = 1 + Next(&random, 1'000'000'000);
+    if (sample.origin == SampleOrigin::kOffCpu)
+      sample.wait = static_cast<WaitKind>(1 + Next(&random, 3));
+  }
+  if (!lost && Next(&random, 8) == 0)
+    sample.span = SpanContext{.trace_id = {1, static_cast<uint8_t>(Next(&random, 5))},
+                              .span_id = {2, static_cast<uint8_t>(Next(&random, 50))}};
   batch->AddSample(sample);
 }
 
