@@ -20,6 +20,7 @@ import formatting  # noqa: E402
 import includes  # noqa: E402
 import lengths  # noqa: E402
 import paths  # noqa: E402
+import prose  # noqa: E402
 import self_test  # noqa: E402
 import syntax  # noqa: E402
 import tidy  # noqa: E402
@@ -37,6 +38,7 @@ def chosen_lints(repository, arguments):
         "lengths": lambda: lengths.check(repository),
         "words": lambda: words.check(repository),
         "paths": lambda: paths.check(repository),
+        "prose": lambda: prose.check(repository),
         "syntax": lambda: syntax.check(repository),
     }
     if arguments.build:

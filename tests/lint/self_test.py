@@ -9,6 +9,7 @@ import formatting
 import includes
 import lengths
 import paths
+import prose
 import syntax
 import words
 from repository import Problem, Repository
@@ -65,6 +66,20 @@ CASES = (
     (syntax, "web/a.json", "{,}\n", 1),
     (syntax, "deploy/a.yaml", "a:\n\t- b\n", 1),
     (syntax, "deploy/a.yaml", "a:\n  - b  # c\n", 0),
+    (prose, "docs/a.md", "| a |\n|---|\n| " + "word " * 41 + "|\n", 3),
+    (prose, "docs/a.md", "| a |\n|---|\n| " + "word " * 40 + "|\n", 0),
+    (prose, "docs/a.md", "see\n`agent/none.cc`\n", 2),
+    (prose, "docs/a.md", "`docs/a.md`, `kernel/bpf/verifier.c`, `bpf/NAME.h`\n", 0),
+    (prose, "docs/a.md", "```\n`agent/none.cc`\n```\n", 0),
+    (prose, "kernel/a.cc", "int a;  // See kernel/none.h\n", 1),
+    (prose, "kernel/a.cc", 'const char* a = "// agent/none.cc";\n', 0),
+    (prose, "tests/tools/a.py", '"""A.\n\nSee docs/none.md."""\n', 3),
+    (prose, "docs/a.md", "It calls `NoSuchFunction()`.\n", 1),
+    (prose, "docs/a.md", "A sample.\nThe sa" + "me one again.\n", 2),
+    (prose, "docs/a.md", "A sample of the sa" + "me process.\n", 0),
+    (prose, "docs/a.md", "Each tak" + "er has one.\n", 1),
+    (prose, "docs/a.md", "Each sink has one.\n", 0),
+    (prose, "docs/a.md", "as des" + "ign.md says\n", 1),
     (formatting, "kernel/a.cc", "int a;\nint   b ;\n", 2),
     (formatting, "kernel/a.cc", "int a;\nint b;\n", 0),
     (formatting, "bpf/a.bpf.c", "int   b ;\n", 0),
