@@ -194,8 +194,11 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct thread_struct thread;
+	unsigned int __state; /* 5.14 */
 };
-
+struct task_struct___5_13 {
+	volatile long state;
+};
 
 struct kernel_clone_args {
 	int user_worker : 1; /* 6.4 */
@@ -257,6 +260,7 @@ struct linux_binprm;
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x00000010   /* since 5.12 of threads that are no PF_KTHREAD */
 #define PF_USER_WORKER 0x00004000 /* since 6.4; another flag had the bit before 5.18 */
+#define TASK_DEAD 0x80 /* include/linux/sched.h: the thread's last switch */
 #define VM_WRITE 0x00000002   /* include/linux/mm.h */
 #define VM_EXEC 0x00000004
 

@@ -148,6 +148,15 @@ struct {
 	__type(value, struct seen_runtime);
 } seen_runtimes SEC(".maps");
 
+/* Host's thread id (in a container: number_of()) → where the thread's wait stands. bpf/off_cpu.h writes. Preallocated, because the
+ * run queue's lock is held. Made when waits are sampled; size set at load: a thread has some 100 bytes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct waiting_thread);
+} waiting_threads SEC(".maps");
+
 /* Added up over CPUs by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

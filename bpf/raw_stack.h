@@ -304,7 +304,8 @@ __noinline int attach_raw_stack(u32 slot)
 	raw->end &= ~7u;
 	give_back_raw_budget(raw->wanted - raw->end);
 	s->record.raw_bytes = raw->end;
-	send_stack_above(slot);
+	if (!s->deadline_ns) /* a bounded walk has no time for it */
+		send_stack_above(slot);
 	return raw->end;
 }
 

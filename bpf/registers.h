@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Where a tick finds the interrupted user registers, by machine. Both headers define
- *   struct tick_context      what the context of a perf-event program begins with: the interrupted registers
+ *   struct tick_context      the interrupted registers
+ *   struct event_context     the context of a perf-event program, which begins with them
  *   tick_mode()              which mode was interrupted; is_user_mode() of it
  *   tick_registers()         s->regs := the tick's own, in user mode; END_NONE or END_COMPAT_TASK
  *   registers_at()           where a task's user registers lie while it is in the kernel; NULL: not known

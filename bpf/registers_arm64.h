@@ -9,6 +9,12 @@ struct tick_context {
 	u64 pc, pstate;
 };
 
+/* What a perf-event program gets: struct bpf_perf_event_data. */
+struct event_context {
+	struct tick_context registers;
+	u64 sample_period; /* of the event when it was opened */
+};
+
 #define PSTATE_MODE 0xf    /* 0: user mode */
 #define PSTATE_32_BIT 0x10
 

@@ -10,6 +10,12 @@ struct tick_context {
 	u64 rip, cs, eflags, rsp, ss;
 };
 
+/* What a perf-event program gets: struct bpf_perf_event_data. */
+struct event_context {
+	struct tick_context registers;
+	u64 sample_period; /* of the event when it was opened */
+};
+
 #define USER_CS_64 0x33 /* __USER_CS; a 32-bit task has __USER32_CS, 0x23 */
 
 /* THREAD_SIZE without KASAN (arch/x86/include/asm/page_64_types.h, 5.10 to 5.14). */

@@ -329,7 +329,7 @@ __noinline int drain_steps(u32 slot)
 }
 
 /* Goes on with a walk that has met a runtime: why it ended. */
-static __always_inline int walk_mixed(struct scratch *s, u32 slot)
+static __always_inline int walk_mixed(struct scratch *s, u32 slot, const int is_bounded)
 {
 	u32 i;
 	int end;
@@ -338,6 +338,8 @@ static __always_inline int walk_mixed(struct scratch *s, u32 slot)
 		end = mixed_steps(slot);
 		if (end && end != END_ENTERED_RUNTIME)
 			return end;
+		if (is_bounded && is_too_late(s))
+			return END_TOO_SLOW;
 	}
 	return END_NONE;
 }
@@ -355,7 +357,7 @@ __noinline int ship_runtime_frames(u32 slot)
 	if (s->runtime_at || !s->runtime_begun)
 		begin_runtime(slot);
 	for (i = 0; i < 2 * STAGED_WORDS / STEPS_AT_ONCE; i++)
-		if (drain_steps(slot))
+		if (drain_steps(slot) || (s->deadline_ns && is_too_late(s)))
 			break;
 	if (s->run.is_cut)
 		env_count(COUNT_RUNTIME_CUT);

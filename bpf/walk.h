@@ -51,6 +51,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->runtime_shipped = 0;
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
+	s->deadline_ns = 0;
 	s->flags = 0;
 	s->guessed_words = 0;
 	s->used_ranges = 0;
@@ -214,6 +215,32 @@ __noinline int walk_native(u32 slot)
 	return END_NONE;
 }
 
+/* The clock is asked at every CLOCK_FRAMES-th frame. A power of two. */
+#define CLOCK_FRAMES 8
+static __always_inline int is_too_late(const struct scratch *s)
+{
+	return bpf_ktime_get_ns() > s->deadline_ns;
+}
+
+/* walk_native() of a walk that is bounded in time. */
+__noinline int walk_native_in_time(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+	u32 i;
+	int end;
+
+	if (!s)
+		return END_BAD_TABLE;
+	for (i = 0; i <= SAMPLE_MAX_NATIVE_FRAMES; i++) {
+		if (!(i & (CLOCK_FRAMES - 1)) && i && is_too_late(s))
+			return END_TOO_SLOW;
+		end = step_frame(slot);
+		if (end)
+			return end;
+	}
+	return END_NONE;
+}
+
 #include "bpf/runtime_walk.h"
 
 #ifndef STACKRAY_ARM64
@@ -353,8 +380,9 @@ __noinline int leave_to_user_space(u32 slot)
 	return 0;
 }
 
-/* Fills in the user part of the record. */
-static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task, struct code_trace *trace)
+/* Fills in the user part of the record. `is_bounded`, a constant: the walk ends at s->deadline_ns. */
+static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task, struct code_trace *trace,
+					    const int is_bounded)
 {
 	struct mm_struct *mm = READ_TASK(task, mm);
 	u32 end = s->end;
@@ -370,9 +398,12 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);
 		begin_trace(s, trace);
-		end = UNLIKELY(s->is_thread_start) ? take_thread_start(slot) : walk_native(slot);
+		if (UNLIKELY(s->is_thread_start))
+			end = take_thread_start(slot);
+		else
+			end = is_bounded ? walk_native_in_time(slot) : walk_native(slot);
 		if (UNLIKELY(end == END_ENTERED_RUNTIME))
-			end = walk_mixed(s, slot);
+			end = walk_mixed(s, slot, is_bounded);
 		end_trace(s, trace);
 		if (UNLIKELY(is_miss(end))) {
 			if (pid_namespace && s->record.process.pid & PID_OUTSIDE)

@@ -34,7 +34,8 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   if (record->kernel_count > SAMPLE_MAX_KERNEL_FRAMES ||
       record->user_words > SAMPLE_MAX_USER_WORDS || record->range_count > SAMPLE_MAX_RANGES ||
       record->probed_count > MAX_PROBED_RETURNS || record->raw_bytes > RAW_STACK_MAX_BYTES ||
-      record->end >= END_REASON_COUNT) {
+      record->end >= END_REASON_COUNT || record->origin >= ORIGIN_COUNT ||
+      record->weight_shift > MAX_WEIGHT_SHIFT) {
     return Damaged("a count over its bound");
   }
   const size_t want = sizeof(sample_record) + 8 * size_t{record->kernel_count} +
@@ -106,6 +107,13 @@ absl::StatusOr<Record> DecodeStack(std::span<const uint8_t> bytes) {
   return StackPiece{record, bytes.subspan(offsetof(stack_record, bytes), record->bytes_used)};
 }
 
+absl::StatusOr<Record> DecodeWaitEnd(std::span<const uint8_t> bytes) {
+  if (bytes.size() != sizeof(wait_end_record)) return Damaged("end of a wait of a wrong size");
+  const auto* record = reinterpret_cast<const wait_end_record*>(bytes.data());
+  if (record->out_ns > record->header.time_ns) return Damaged("wait that ends before it begins");
+  return WaitEnd{record};
+}
+
 }  // namespace
 
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
@@ -124,6 +132,7 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     case RECORD_MOVED: return DecodeEvent(bytes);
     case RECORD_CODE: return DecodeCode(bytes);
     case RECORD_STACK: return DecodeStack(bytes);
+    case RECORD_WAIT_END: return DecodeWaitEnd(bytes);
     case RECORD_MISS: {
       if (bytes.size() != sizeof(miss_record)) return Damaged("table miss of a wrong size");
       const auto* miss = reinterpret_cast<const miss_record*>(bytes.data());

@@ -51,7 +51,11 @@ struct StackPiece {
   std::span<const uint8_t> bytes;  // From record->address upwards.
 };
 
-using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory, StackPiece>;
+struct WaitEnd {
+  const wait_end_record* record;
+};
+
+using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory, StackPiece, WaitEnd>;
 
 // `bytes` must be 8-byte aligned, as the ring's records are.
 // Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),

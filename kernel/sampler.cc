@@ -21,9 +21,10 @@
 #include "kernel/bpf_maps.h"
 #include "kernel/bpf_row_memory.h"
 #include "kernel/bpf_runtime_memory.h"
-#include "kernel/clock_events.h"
 #include "kernel/cpu_list.h"
 #include "kernel/libbpf_log.h"
+#include "kernel/off_cpu_programs.h"
+#include "kernel/perf_events.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/process_info.h"
 #include "kernel/process_tree.h"
@@ -34,7 +35,7 @@
 namespace stackray {
 namespace {
 
-// Ticks do not interrupt each other; a probe that a tick can interrupt will need a second.
+// No program that takes a sample interrupts another one (docs/off-cpu.md).
 constexpr uint32_t kScratchSlotsPerCpu = 1;
 constexpr uint32_t kMaxTargetPids = 16384;
 constexpr int kMostLooksForDescendants = 64;
@@ -109,6 +110,8 @@ class Sampler::Impl {
   explicit Impl(const SamplerSettings& settings) : settings_(settings) {}
   ~Impl() {
     clocks_.reset();
+    page_faults_.reset();
+    off_cpu_.reset();
     rows_.reset();
     ring_buffer__free(samples_);
     ring_buffer__free(misses_);
@@ -131,7 +134,9 @@ class Sampler::Impl {
   control* control_ = nullptr;                      // The program's own, which libbpf has mapped.
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
-  std::unique_ptr<ClockEvents> clocks_;
+  std::unique_ptr<PerfEvents> clocks_, page_faults_;  // nullptr: they are not sampled.
+  std::unique_ptr<OffCpuPrograms> off_cpu_;           // nullptr: waits are not sampled.
+  std::vector<std::string> warnings_;
   int cpu_count_ = 1;
   uint64_t fixed_map_bytes_ = 0;
   bool slices_allowed_ = true;
@@ -139,6 +144,8 @@ class Sampler::Impl {
  private:
   absl::Status SizeMaps();
   void SetControls();
+  absl::Status MakeInner();
+  void LoadOffCpu();
   absl::Status OpenRings();
   uint64_t SumOfMaps() const;
   bool IsTargetPid(uint32_t pid) const;
@@ -196,22 +203,47 @@ absl::Status Sampler::Impl::Load() {
   skeleton_ = sampler_bpf__open();
   if (skeleton_ == nullptr) return LoadFailure(errno, log.text());
   if (absl::Status status = SizeMaps(); !status.ok()) return status;
+  OffCpuPrograms::LeaveOut(skeleton_);
   if (const int error = sampler_bpf__load(skeleton_); error != 0)
     return LoadFailure(-error, log.text());
   SetControls();
+  if (absl::Status status = MakeInner(); !status.ok()) return status;
+  rows_ = std::make_unique<BpfRowMemory>(
+      bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
+      bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
+      reinterpret_cast<uint64_t*>(&control_->file_generation));
+  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
+  if (settings_.cpu_clock)
+    clocks_ = std::make_unique<PerfEvents>(skeleton_->progs.on_cpu_clock, EventKind::kCpuClock,
+                                           ClockPeriod(settings_.frequency_hz));
+  if (settings_.page_fault_period != 0)
+    page_faults_ = std::make_unique<PerfEvents>(
+        skeleton_->progs.on_cpu_clock, EventKind::kPageFaults, settings_.page_fault_period);
+  if (settings_.off_cpu_rate != 0) LoadOffCpu();
+  return OpenRings();
+}
+
+absl::Status Sampler::Impl::MakeInner() {
   fixed_map_bytes_ = SumOfMaps();
   for (const auto& [outer, value_bytes] : by_cpu_) {
     const absl::StatusOr<uint64_t> bytes = MakeInnerArrays(outer, value_bytes);
     if (!bytes.ok()) return bytes.status();
     fixed_map_bytes_ += *bytes;
   }
-  rows_ = std::make_unique<BpfRowMemory>(
-      bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
-      bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
-      reinterpret_cast<uint64_t*>(&control_->file_generation));
-  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
-  clocks_ = std::make_unique<ClockEvents>(skeleton_->progs.on_cpu_clock, settings_.frequency_hz);
-  return OpenRings();
+  return absl::OkStatus();
+}
+
+// What the kernel refuses here takes nothing else down.
+void Sampler::Impl::LoadOffCpu() {
+  absl::StatusOr<std::unique_ptr<OffCpuPrograms>> programs =
+      OffCpuPrograms::Load(*skeleton_, settings_.off_cpu_threads);
+  if (!programs.ok()) {
+    warnings_.push_back("waits are not sampled: " + std::string(programs.status().message()));
+    return;
+  }
+  off_cpu_ = *std::move(programs);
+  fixed_map_bytes_ += off_cpu_->map_bytes();
+  control_->off_cpu_rate = settings_.off_cpu_rate;
 }
 
 absl::Status Sampler::Impl::Attach() {
@@ -225,7 +257,7 @@ absl::Status Sampler::Impl::Attach() {
       return absl::InternalError(
           absl::StrCat("cannot attach ", bpf_program__name(events[i]), ": ", strerror(errno)));
   }
-  return absl::OkStatus();
+  return off_cpu_ != nullptr ? off_cpu_->Attach() : absl::OkStatus();
 }
 
 bool Sampler::Impl::IsTargetPid(uint32_t pid) const {
@@ -342,11 +374,17 @@ absl::Status Sampler::Start() {
 }
 
 absl::Status Sampler::FollowCpus(std::span<const int> online) {
-  return impl_->clocks_->Follow(online);
+  for (PerfEvents* events : {impl_->page_faults_.get(), impl_->clocks_.get()}) {
+    if (events == nullptr) continue;
+    if (absl::Status status = events->Follow(online); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> Sampler::SetFrequency(double frequency_hz) {
-  if (absl::Status status = impl_->clocks_->SetFrequency(frequency_hz); !status.ok()) return status;
+  if (impl_->clocks_ != nullptr)
+    if (absl::Status status = impl_->clocks_->SetPeriod(ClockPeriod(frequency_hz)); !status.ok())
+      return status;
   return BootTimeNs();
 }
 
@@ -366,7 +404,8 @@ void Sampler::StopOnNextSample() {
 }
 
 void Sampler::Stop() {
-  impl_->clocks_->Stop();
+  for (PerfEvents* events : {impl_->page_faults_.get(), impl_->clocks_.get()})
+    if (events != nullptr) events->Stop();
   impl_->control_->enabled = 0;
 }
 
@@ -393,6 +432,12 @@ void Sampler::ReturnRawBudget(uint64_t bytes) {
     __atomic_fetch_add(&impl_->control_->raw_budget_bytes, static_cast<int64_t>(bytes),
                        __ATOMIC_RELAXED);
 }
+
+std::optional<uint64_t> Sampler::WaitsSince(uint32_t tid) const {
+  return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->WaitsSince(tid) : std::nullopt;
+}
+
+const std::vector<std::string>& Sampler::warnings() const { return impl_->warnings_; }
 
 counters Sampler::Counters() const {
   std::vector<counters> per_cpu(static_cast<size_t>(libbpf_num_possible_cpus()));
@@ -423,14 +468,17 @@ uint64_t Sampler::Impl::SumOfMaps() const {
 
 std::vector<Sampler::ProgramCost> Sampler::ProgramCosts() const {
   std::vector<ProgramCost> costs;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, impl_->skeleton_->obj) {
+  const auto add = [&costs](const std::string& name, int fd) {
     bpf_prog_info info = {};
     uint32_t size = sizeof(info);
-    if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) != 0) continue;
-    costs.push_back(
-        {bpf_program__name(program), info.run_time_ns, info.run_cnt, info.verified_insns});
-  }
+    if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
+      costs.push_back({name, info.run_time_ns, info.run_cnt, info.verified_insns});
+  };
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, impl_->skeleton_->obj)
+      add(bpf_program__name(program), bpf_program__fd(program));
+  if (impl_->off_cpu_ != nullptr)
+    for (const auto& [name, fd] : impl_->off_cpu_->programs()) add(name, fd);
   return costs;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct SamplerSettings {
   uint64_t raw_budget_bytes = 4 << 20;   // Raw stack slices that may wait in the ring.
   bool filter_pids = false;              // Room for AddTargetPid().
   uint32_t exclude_pid = 0;              // 0: none.
+  bool cpu_clock = true;                 // False: no ticks, and frequency_hz means nothing.
+  uint32_t off_cpu_rate = 0;  // Stacks of waiting threads that a CPU takes a second; 0: none.
+  uint32_t off_cpu_threads = 16384;  // That can be followed at once.
+  uint64_t page_fault_period = 0;  // Page faults a sample, ClosestPageFaultPeriod() of it; 0: none.
 };
 
 class Sampler : public SampleRing {
@@ -35,6 +40,8 @@ class Sampler : public SampleRing {
   // Loads the programs; nothing runs yet.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplerSettings& settings);
   ~Sampler() override;
+  // What is not sampled though the settings ask for it, and why.
+  const std::vector<std::string>& warnings() const;
 
   // Whom to sample. Any time; takes effect at the next tick.
   void TargetAll();
@@ -68,6 +75,8 @@ class Sampler : public SampleRing {
   void WakeSampleReader() override;
   int ReadSamples(const TakeRecord& take) override;
   void ReturnRawBudget(uint64_t bytes) override;
+  // When the thread has left its CPU, if it waits now and its stack was taken (CLOCK_BOOTTIME).
+  std::optional<uint64_t> WaitsSince(uint32_t tid) const;
 
   // Calls `take` for every miss that is waiting, after waiting up to `timeout_ms` (-1: without an end) for one. Returns how
   // many.

@@ -7,9 +7,9 @@
 #include "bpf/shared/types.h"
 
 enum counter {
-	COUNT_TICKS = 0,       /* clock ticks seen, idle ones excluded */
+	COUNT_TICKS = 0,       /* ticks of the CPU clock seen, idle ones excluded */
 	COUNT_FILTERED,        /* not a target */
-	COUNT_PRODUCED,        /* samples that were to be delivered: ring_full and scratch_busy included */
+	COUNT_PRODUCED,        /* samples of perf events that were to be delivered: ring_full and scratch_busy included */
 	COUNT_RING_FULL,       /* lost: no room in the ring of samples */
 	COUNT_SCRATCH_BUSY,    /* lost: all scratch slots of this CPU in use */
 	COUNT_USER_FRAMES,
@@ -24,7 +24,22 @@ enum counter {
 	COUNT_RUNTIME_STACKS,  /* samples whose thread has frames of an interpreter */
 	COUNT_RUNTIME_NO_THREAD, /* code of an interpreter in a thread that it does not know (yet) */
 	COUNT_RUNTIME_CUT,     /* a chain of frames that could not be read to its end */
-	COUNT_COUNTERS = 24,
+	COUNT_WAITS,           /* switches away from a target thread, which begin a wait */
+	COUNT_WAIT_STACKS,     /* waits whose stack was wanted */
+	COUNT_WAIT_LOST,       /* their stack did not reach the ring: each is also produced, and ring_full or scratch_busy */
+	COUNT_WAIT_END_LOST,   /* no room in the ring for the end of a wait: each is also produced, and ring_full */
+	COUNT_WAIT_NO_ENTRY,   /* waits of a thread that has no room in "waiting_threads" */
+	COUNT_WAIT_CUT,        /* their walk took as long as it may */
+	COUNT_COUNTERS = 32,
+};
+
+/* How finely this CPU takes stacks of waits (bpf/off_cpu.h). */
+struct wait_steering {
+	u64 window_end_ns;
+	u32 taken;          /* stacks in this window */
+	u32 taken_at_floor; /* of these, with the lowest probability */
+	u32 threshold_log2; /* a thread whose waits last 2^threshold_log2 ns is always taken */
+	u32 floor_shift;    /* the lowest probability is 2^-floor_shift */
 };
 
 struct counters {
@@ -34,6 +49,7 @@ struct counters {
 	u32 reserved;
 	u64 value[COUNT_COUNTERS];
 	u64 end[END_REASON_COUNT]; /* user stacks by enum end_reason, as they left BPF */
+	struct wait_steering steering; /* no counts either */
 };
 
 /* Settings and state that both sides touch while running: one entry of a mmapable array. */
@@ -55,7 +71,7 @@ struct control {
 	/* For tests alone: while there is an order in "stop_orders", the next sample of user code takes it and sends
 	 * its process this signal, so that a debugger finds the thread at the very instruction that was sampled. */
 	u32 stop_signal;     /* 0: off */
-	u32 reserved;        /* zero */
+	u32 off_cpu_rate;    /* stacks of waits that a CPU takes a second; 0: none */
 };
 
 #endif

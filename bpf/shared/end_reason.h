@@ -35,6 +35,7 @@ enum end_reason {
 	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
 	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
 	END_GUESSED_NULL_RA = 28,  /* a return address of 0 that a guess led to, not a rule */
+	END_TOO_SLOW = 29,         /* the walk of a waiting thread took as long as it may */
 	END_SCANS_STACK = 30,      /* the driver looks for a return address in s->scan; never in a finished record */
 	END_ENTERED_RUNTIME = 31,  /* bpf/runtime_walk.h goes on; never in a finished record */
 	END_REASON_COUNT = 32,

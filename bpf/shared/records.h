@@ -34,6 +34,7 @@ enum record_type {
 	RECORD_MOVED = 7,    /* a process is in another cgroup */
 	RECORD_CODE = 8,     /* before the sample that met it: what names a runtime's code */
 	RECORD_STACK = 9,    /* before the sample whose raw slice it goes on behind, from the same CPU */
+	RECORD_WAIT_END = 10, /* behind the sample of ORIGIN_OFF_CPU whose wait it ends */
 };
 
 struct record_header {
@@ -134,7 +135,23 @@ enum sample_flags {
 	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers or instructions where no rules exist */
 	SAMPLE_UNSURE_MAPPING = 16, /* a mapping was being changed at that moment */
 	SAMPLE_OLDER_RANGES = 32, /* with SAMPLE_HAS_RAW: writable code that is new may be missing among the ranges */
+	SAMPLE_PREEMPTED = 64, /* ORIGIN_OFF_CPU: the thread could have run on: it was preempted, or gave its turn away */
 };
+
+/* What made a sample; the numbers are those of SampleOrigin (profile/sample_types.h). */
+enum sample_origin {
+	ORIGIN_CPU_CLOCK = 0,   /* a tick of the sampling clock */
+	ORIGIN_OFF_CPU = 1,     /* a thread left its CPU: the wait that began then */
+	ORIGIN_PAGE_FAULTS = 2, /* the page-fault counter has counted one period */
+	ORIGIN_COUNT = 3,
+};
+/* Which perf event a tick came from: the low four bits of its opening sample_period, the only mark that every kernel shows to the
+ * program. */
+#define EVENT_SLOT_MASK 15
+#define EVENT_SLOT_CPU_CLOCK 0
+#define EVENT_SLOT_PAGE_FAULTS 1
+/* An off-CPU stack was taken with probability 2^-weight_shift. */
+#define MAX_WEIGHT_SHIFT 16
 
 struct sample_record {
 	struct record_header header;
@@ -150,7 +167,8 @@ struct sample_record {
 	u16 kernel_count;
 	u16 user_words;
 	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards */
-	u16 origin;                    /* which perf event or probe; 0 is the sampling clock */
+	u8 origin;                     /* enum sample_origin */
+	u8 weight_shift;               /* ORIGIN_OFF_CPU: at most MAX_WEIGHT_SHIFT */
 	u16 probed_count;              /* only with SAMPLE_HAS_RAW */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
@@ -163,6 +181,18 @@ struct probed_return {
 	u64 address; /* what it was */
 };
 static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + sizeof(struct unwind_registers), "no hidden padding");
+
+/* RECORD_WAIT_END: the thread whose stack was taken at `out_ns` runs again since header.time_ns. `tid` and `out_ns` name the sample
+ * (its header's time). A wait of a thread that was not preempted has two parts: blocked until `woken_ns`, then in the run queue. */
+struct wait_end_record {
+	struct record_header header;
+	struct process_key process;
+	u32 tid;
+	u32 cpu;
+	u64 out_ns;
+	u64 woken_ns; /* 0: no wakeup was seen */
+};
+static_assert(sizeof(struct wait_end_record) == 56, "no hidden padding");
 
 /* The names behind a process record: "a/b/c" as "c\0b\0a\0", because they are read from the file
  * upwards. A component is at most NAME_MAX bytes. */

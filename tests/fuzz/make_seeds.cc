@@ -250,6 +250,8 @@ void WriteRecords(const std::filesystem::path& folder) {
   code.pieces[0] = {.address = 4096, .bytes = 12};
   code.pieces[1] = {.address = 8192, .bytes = 8};
   Write(folder, "record_code", RecordBytes(code, RECORD_CODE, 24));
+  Write(folder, "record_wait_end",
+        RecordBytes(wait_end_record{.tid = 7, .out_ns = 1}, RECORD_WAIT_END, 0));
   const auto stack = std::make_unique<stack_record>();
   stack->bytes_used = 64;
   Write(folder, "record_stack", RecordBytes(*stack, RECORD_STACK, 0));

@@ -291,6 +291,38 @@ TEST(DecodeRecord, APieceOfAStack) {
   EXPECT_EQ(make(0x7000, 4096, sizeof(stack_record) - 8).Code(), kDataLoss);
 }
 
+TEST(DecodeRecord, EndOfAWait) {
+  const auto make = [](uint64_t out_ns, size_t size = sizeof(wait_end_record)) {
+    Bytes bytes(size);
+    FillHeader(bytes, RECORD_WAIT_END);
+    auto* record = bytes.As<wait_end_record>();
+    record->tid = 42;
+    record->out_ns = out_ns;
+    return bytes;
+  };
+  Bytes good = make(12345);
+  const absl::StatusOr<Record> record = good.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto* end = std::get_if<WaitEnd>(&*record);
+  ASSERT_NE(end, nullptr);
+  EXPECT_EQ(end->record->tid, 42u);
+  EXPECT_EQ(end->record->out_ns, 12345u);
+  EXPECT_EQ(make(12346).Code(), kDataLoss) << "it ends before it begins";
+  EXPECT_EQ(make(1, sizeof(wait_end_record) + 8).Code(), kDataLoss);
+}
+
+TEST(DecodeRecord, OriginsAndWeightsAreBounded) {
+  Bytes bytes = Sample();
+  bytes.As<sample_record>()->origin = ORIGIN_OFF_CPU;
+  bytes.As<sample_record>()->weight_shift = MAX_WEIGHT_SHIFT;
+  EXPECT_TRUE(bytes.Decode().ok());
+  bytes.As<sample_record>()->weight_shift = MAX_WEIGHT_SHIFT + 1;
+  EXPECT_EQ(bytes.Code(), kDataLoss);
+  bytes.As<sample_record>()->weight_shift = 0;
+  bytes.As<sample_record>()->origin = ORIGIN_COUNT;
+  EXPECT_EQ(bytes.Code(), kDataLoss);
+}
+
 TEST(DecodeRecord, ProcessEventsAndMisses) {
   for (const record_type type :
        {RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED}) {

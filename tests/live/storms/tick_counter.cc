@@ -17,8 +17,8 @@ absl::StatusOr<std::unique_ptr<TickCounter>> TickCounter::Start(double frequency
   if (counter->skeleton_ == nullptr)
     return absl::FailedPreconditionError(
         fmt::format("cannot load the tick counter: {}", strerror(errno)));
-  counter->clocks_ =
-      std::make_unique<ClockEvents>(counter->skeleton_->progs.count_tick, frequency_hz);
+  counter->clocks_ = std::make_unique<PerfEvents>(counter->skeleton_->progs.count_tick,
+                                                  EventKind::kCpuClock, ClockPeriod(frequency_hz));
   if (absl::Status status = counter->clocks_->Follow(); !status.ok()) return status;
   return counter;
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernel/clock_events.h"
+#include "kernel/perf_events.h"
 #include "tests/live/storms/tick_count.h"
 
 struct tick_counter_bpf;
@@ -34,7 +34,7 @@ class TickCounter {
  private:
   TickCounter() = default;
   tick_counter_bpf* skeleton_ = nullptr;
-  std::unique_ptr<ClockEvents> clocks_;
+  std::unique_ptr<PerfEvents> clocks_;
 };
 
 }  // namespace stackray::test

@@ -1,0 +1,56 @@
+// The programs that follow waiting threads (bpf/off_cpu.h): the sampler's object loaded a second time with these programs alone,
+// over the maps of the first. A kernel that refuses them still samples.
+//
+// Cost:    loading takes as long as the sampler's, because the walker is verified again.
+// Memory:  four programs, and some 100 bytes for each thread of `max_threads`.
+// Threads: any; the destructor when all calls have returned.
+#ifndef STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
+#define STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernel/unique_fd.h"
+
+struct bpf_object;
+struct sampler_bpf;
+
+namespace stackray {
+
+class OffCpuPrograms {
+ public:
+  // Before the object is loaded: leaves these programs and their map out of it.
+  static void LeaveOut(sampler_bpf* sampler);
+  // `sampler` is loaded. Errors: FailedPrecondition, with what the kernel said.
+  static absl::StatusOr<std::unique_ptr<OffCpuPrograms>> Load(const sampler_bpf& sampler,
+                                                              uint32_t max_threads);
+
+  // From now on the programs run. Errors: FailedPrecondition.
+  absl::Status Attach();
+  // When the thread has left its CPU, if it waits and its stack was taken (CLOCK_BOOTTIME).
+  std::optional<uint64_t> WaitsSince(uint32_t tid) const;
+  uint64_t map_bytes() const { return map_bytes_; }
+  // {name, descriptor}.
+  std::vector<std::pair<std::string, int>> programs() const;
+
+ private:
+  struct Program {
+    std::string name;
+    UniqueFd program, link;
+  };
+  OffCpuPrograms() = default;
+
+  std::vector<Program> programs_;
+  UniqueFd threads_;
+  uint64_t map_bytes_ = 0;
+};
+
+}  // namespace stackray
+
+#endif  // STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
