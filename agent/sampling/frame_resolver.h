@@ -67,6 +67,9 @@ class FrameResolver {
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
   void AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
                           BatchBuilder& batch, std::vector<int32_t>* frames);
+  // The stack of a thread that leaves its CPU without the frames of the tracepoint that it was taken in: from the scheduler outwards. All
+  // of it where the kernel's functions have no names.
+  std::span<const uint64_t> FromScheduler(std::span<const uint64_t> addresses);
   // Files that the process is seen to use for the first time are added to `process_files`, unless that
   // is nullptr or more files are open than may be.
   // `is_whole`: the walk reached the root.
@@ -175,6 +178,7 @@ class FrameResolver {
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
   // nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;
+  uint64_t in_scheduler_ = 0;  // The last return address of FromScheduler().
   Counts counts_;
 };
 

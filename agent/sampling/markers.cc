@@ -19,6 +19,7 @@ std::string_view LossText(uint64_t detail) {
     case SamplingLoss::kScratchBusy: return "scratch busy";
     case SamplingLoss::kDamagedRecord: return "damaged record";
     case SamplingLoss::kNotStored: return "not stored";
+    case SamplingLoss::kTooManyWaits: return "too many open waits";
   }
   return "unknown reason";
 }
@@ -66,6 +67,7 @@ std::string_view TruncationReason(uint64_t end) {
     case END_TOO_MANY_RANGES: return "too many mappings";
     case END_BUSY: return "mappings changed meanwhile";
     case END_BAD_TABLE: return "damaged table";
+    case END_TOO_SLOW: return "walk took too long";
   }
   return "unknown reason";
 }
@@ -91,6 +93,7 @@ std::string_view EndName(uint32_t end) {
     case END_TOO_MANY_RANGES: return "too_many_ranges";
     case END_BUSY: return "busy";
     case END_BAD_TABLE: return "bad_table";
+    case END_TOO_SLOW: return "too_slow";
     case END_GUESSED_NULL_RA: return "guessed_null_return_address";
   }
   return "unknown";

@@ -24,7 +24,8 @@ enum class SamplingLoss : uint64_t {
   kRingFull = 0,
   kScratchBusy = 1,
   kDamagedRecord = 2,
-  kNotStored = 3,  // By the local history, which alone has this marker.
+  kNotStored = 3,     // By the local history, which alone has this marker.
+  kTooManyWaits = 4,  // Of those that are open at once.
 };
 inline constexpr uint64_t kFirstDeliveryLoss = 16;
 

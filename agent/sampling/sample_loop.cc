@@ -18,6 +18,7 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnS
       resolver_(resolver),
       on_sealed_(std::move(on_sealed)),
       processes_(settings_.max_processes, settings_.service_names),
+      waits_(settings_.waits),
       batch_settings_(settings_.batch),
       batch_(batch_settings_),
       max_batch_bytes_(settings_.max_batch_bytes) {
@@ -49,19 +50,27 @@ void SampleLoop::Take(const TakenRecord& taken) {
     resolver_.TakeCode(IdOf(code->record->process), *code);
     return;
   }
+  if (const auto* end = std::get_if<WaitEnd>(&*record)) {
+    processes_.Advance(end->record->header.time_ns);
+    waits_.End(*end->record,
+               [this](const OpenWait& wait, const WaitPart& part) { TakeWaitPart(wait, part); });
+    return;
+  }
   ++counts_.events;
   if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
     processes_.Advance(event->record->header.time_ns);
     processes_.Take(*event);
+    if (event->record->header.type == RECORD_EXIT) waits_.EndProcess(event->record->process);
   }
 }
 
 void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished) {
-  TakeFrequency(sample.record->header.time_ns);
-  ++counts_.samples;
-  processes_.Advance(sample.record->header.time_ns);
-  Stack stack{.words = sample.user, .ranges = sample.ranges, .end = sample.record->end};
-  uint32_t flags = sample.record->flags;
+  const sample_record& record = *sample.record;
+  const auto origin = static_cast<SampleOrigin>(record.origin);
+  if (origin == SampleOrigin::kCpuClock) TakeFrequency(record.header.time_ns);
+  processes_.Advance(record.header.time_ns);
+  Stack stack{.words = sample.user, .ranges = sample.ranges, .end = record.end};
+  uint32_t flags = record.flags;
   if (finished != nullptr) {
     stack = {.words = finished->words, .ranges = finished->ranges, .end = finished->end};
     flags |= finished->flags;
@@ -69,7 +78,52 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
   }
   ++counts_.ends[stack.end % END_REASON_COUNT];
   if ((flags & SAMPLE_GUESSED) != 0) ++counts_.guessed;
-  AddWithinLimit([&] { AddSample(sample, stack); });
+  if (origin == SampleOrigin::kOffCpu) {
+    RawSample from_scheduler = sample;
+    from_scheduler.kernel = resolver_.FromScheduler(sample.kernel);
+    if (waits_.Begin(from_scheduler, stack.words, stack.ranges, stack.end, flags)) return;
+    ++counts_.refused_waits;
+    AddLost(static_cast<uint64_t>(SamplingLoss::kTooManyWaits), 1);
+    return;
+  }
+  ++counts_.samples;
+  const Observation seen{.process = record.process,
+                         .tid = record.tid,
+                         .cpu = record.cpu,
+                         .leader_command = CommandText(record.leader_command),
+                         .thread_command = CommandText(record.thread_command),
+                         .kernel = sample.kernel,
+                         .flags = flags,
+                         .time_ns = record.header.time_ns,
+                         .stack = stack,
+                         .origin = origin,
+                         .value = batch_settings_.page_fault_period};
+  AddWithinLimit([&] { AddSample(seen); });
+}
+
+// Kernel code is named by what is there now: a function that a thread waits in stays where it is.
+void SampleLoop::TakeWaitPart(const OpenWait& wait, const WaitPart& part) {
+  ++counts_.samples;
+  ++counts_.wait_parts;
+  const Observation seen{
+      .process = wait.process,
+      .tid = wait.tid,
+      .cpu = wait.cpu,
+      .leader_command = CommandText(wait.leader_command),
+      .thread_command = CommandText(wait.thread_command),
+      .kernel = wait.kernel(),
+      .flags = wait.flags,
+      .time_ns = part.end_ns,
+      .stack = {.words = wait.user(), .ranges = wait.code_ranges(), .end = wait.end},
+      .origin = SampleOrigin::kOffCpu,
+      .value = part.value,
+      .wait = part.kind};
+  AddWithinLimit([&] { AddSample(seen); });
+}
+
+void SampleLoop::ShipWaits(uint64_t until_ns) {
+  waits_.Ship(until_ns,
+              [this](const OpenWait& wait, const WaitPart& part) { TakeWaitPart(wait, part); });
 }
 
 // Adds under the size limit: what makes the batch too large goes into the next one, whole.
@@ -95,32 +149,34 @@ void SampleLoop::DefineProcess(const ProcessId& id, std::string_view command) {
   }
 }
 
-void SampleLoop::CollectFrames(const RawSample& sample, const Stack& stack) {
+void SampleLoop::CollectFrames(const Observation& seen) {
   frames_.clear();
-  resolver_.AppendKernelFrames(sample.kernel, sample.record->header.time_ns, batch_, &frames_);
-  if ((sample.record->flags & SAMPLE_KERNEL_CUT) != 0)
+  resolver_.AppendKernelFrames(seen.kernel, seen.time_ns, batch_, &frames_);
+  if ((seen.flags & SAMPLE_KERNEL_CUT) != 0)
     resolver_.AppendMarker(MarkerKey(MarkerKind::kKernelCut), batch_, &frames_);
-  const ProcessId id = IdOf(sample.record->process);
-  resolver_.AppendUserFrames(id, stack.words, IsCompleteEnd(stack.end), stack.ranges,
+  const ProcessId id = IdOf(seen.process);
+  resolver_.AppendUserFrames(id, seen.stack.words, IsCompleteEnd(seen.stack.end), seen.stack.ranges,
                              processes_.FilesOf(id), batch_, &frames_);
-  if (const std::optional<FrameKey> marker = MarkerForEnd(stack.end))
+  if (const std::optional<FrameKey> marker = MarkerForEnd(seen.stack.end))
     resolver_.AppendMarker(*marker, batch_, &frames_);
   if (frames_.empty())  // A sample is never without a stack.
     resolver_.AppendMarker(MarkerKey(MarkerKind::kNoStack), batch_, &frames_);
 }
 
-void SampleLoop::AddSample(const RawSample& sample, const Stack& stack) {
-  const sample_record& record = *sample.record;
-  const ProcessId id = IdOf(record.process);
-  DefineProcess(id, CommandText(record.leader_command));
-  CollectFrames(sample, stack);
+void SampleLoop::AddSample(const Observation& seen) {
+  const ProcessId id = IdOf(seen.process);
+  DefineProcess(id, seen.leader_command);
+  CollectFrames(seen);
   batch_.AddSample({.process = id,
+                    .origin = seen.origin,
                     .frames = frames_,
-                    .time_unix_ns = static_cast<int64_t>(record.header.time_ns) + wall_offset_ns_,
+                    .time_unix_ns = static_cast<int64_t>(seen.time_ns) + wall_offset_ns_,
                     .count = 1,
-                    .tid = record.tid,
-                    .thread_name = CommandText(record.thread_command),
-                    .cpu = static_cast<int32_t>(record.cpu)});
+                    .value = seen.value,
+                    .tid = seen.tid,
+                    .thread_name = seen.thread_command,
+                    .cpu = static_cast<int32_t>(seen.cpu),
+                    .wait = seen.wait});
 }
 
 void SampleLoop::AddLost(uint64_t detail, uint64_t samples) {

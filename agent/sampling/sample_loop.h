@@ -16,6 +16,7 @@
 
 #include "agent/sampling/frame_resolver.h"
 #include "agent/sampling/markers.h"
+#include "agent/sampling/off_cpu_waits.h"
 #include "agent/sampling/process_table.h"
 #include "agent/sampling/ring_intake.h"
 #include "kernel/raw_sample.h"
@@ -35,12 +36,16 @@ struct SampleLoopSettings {
   size_t max_batch_bytes = 3'670'016;  // 3.5 MiB: receivers take 4 MiB.
   size_t max_processes = 16'384;
   ServiceNameOrder service_names = DefaultServiceNameOrder();
+  OffCpuWaits::Limits waits;
   LoopClock clock;
 };
 
 // What this loop has seen, final ends included (BPF's own counters know only how walks left BPF).
 struct SampleLoopCounts {
-  uint64_t samples = 0, events = 0, damaged_records = 0, finished_here = 0, guessed = 0;
+  uint64_t samples = 0;        // Of all types: what has entered a batch.
+  uint64_t wait_parts = 0;     // Of these, parts of waits.
+  uint64_t refused_waits = 0;  // Beyond the limits of those that can be open; no samples.
+  uint64_t events = 0, damaged_records = 0, finished_here = 0, guessed = 0;
   uint64_t batches = 0, lost = 0;
   uint64_t sealed_samples = 0;  // Of `samples`, those that have left in a batch.
   std::array<uint64_t, END_REASON_COUNT> ends{};
@@ -64,6 +69,14 @@ class SampleLoop {
   void EndGoneProcesses() { processes_.EndGone(); }
   // Gives the open batch the source lines that were looked up meanwhile.
   void TakeLines() { resolver_.TakeLines(batch_, max_batch_bytes_); }
+  // Puts the waits that are open into the open batch, up to `until_ns` (CLOCK_BOOTTIME). All records that are older than that should have
+  // been taken: a wait whose end is still to come counts as open.
+  void ShipWaits(uint64_t until_ns);
+  // Ends of waits were lost: forgets those that `waits_since` does not confirm (Sampler::WaitsSince()).
+  void CheckWaits(const std::function<std::optional<uint64_t>(uint32_t tid)>& waits_since) {
+    waits_.Check(waits_since);
+  }
+  const OffCpuWaits& waits() const { return waits_; }
   // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
   void Seal();
 
@@ -88,9 +101,24 @@ class SampleLoop {
     uint32_t end = END_NONE;
   };
 
+  // What goes into the batch as one event.
+  struct Observation {
+    process_key process = {};
+    uint32_t tid = 0, cpu = 0;
+    std::string_view leader_command, thread_command;
+    std::span<const uint64_t> kernel;
+    uint32_t flags = 0;    // enum sample_flags.
+    uint64_t time_ns = 0;  // CLOCK_BOOTTIME.
+    Stack stack;
+    SampleOrigin origin = SampleOrigin::kCpuClock;
+    int64_t value = 1;
+    WaitKind wait = WaitKind::kNone;
+  };
+
   void TakeSample(const RawSample& sample, const WalkResult* finished);
-  void AddSample(const RawSample& sample, const Stack& stack);
-  void CollectFrames(const RawSample& sample, const Stack& stack);
+  void TakeWaitPart(const OpenWait& wait, const WaitPart& part);
+  void AddSample(const Observation& seen);
+  void CollectFrames(const Observation& seen);
   void DefineProcess(const ProcessId& id, std::string_view command);
   void AddWithinLimit(auto add);
   void OpenBatch();
@@ -101,6 +129,7 @@ class SampleLoop {
   FrameResolver& resolver_;
   const OnSealed on_sealed_;
   ProcessTable processes_;
+  OffCpuWaits waits_;
   BatchSettings batch_settings_;
   struct FrequencyChange {
     uint64_t from_ns;

@@ -1,7 +1,5 @@
 #include "agent/sampling/sampling_session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <future>
 #include <iterator>
@@ -14,6 +12,7 @@
 #include "agent/sampling/thread_priority.h"
 #include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
+#include "kernel/perf_events.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/process_files.h"
 #include "kernel/wall_clock.h"
@@ -26,6 +25,7 @@ constexpr uint64_t kDeletedLookIntervalNs = 10'000'000'000;
 constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of unwind tables.
 constexpr int kNoTimeout = -1;
 constexpr int kMostReadsAtTheEnd = 64;
+constexpr int kMostReadsForWaits = 8;
 
 struct KernelFacts {
   std::optional<KernelSymbols> symbols;
@@ -57,12 +57,20 @@ KernelFacts ReadKernel() {
 
 }  // namespace
 
+SessionSettings SamplingSession::WithTypes(SessionSettings settings) {
+  const auto wants = [&settings](SampleOrigin origin) {
+    return std::ranges::find(settings.types, origin) != settings.types.end();
+  };
+  settings.sampler.cpu_clock = wants(SampleOrigin::kCpuClock);
+  settings.sampler.off_cpu_rate = wants(SampleOrigin::kOffCpu) ? settings.off_cpu_rate : 0;
+  const uint64_t period = ClosestPageFaultPeriod(settings.page_fault_period);
+  settings.sampler.page_fault_period = wants(SampleOrigin::kPageFaults) ? period : 0;
+  settings.loop.batch.page_fault_period = static_cast<int64_t>(period);
+  return settings;
+}
+
 absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     SessionSettings settings, SampleLoop::OnSealed on_sealed) {
-  for (const SampleOrigin type : settings.types)
-    if (type != SampleOrigin::kCpuClock)
-      return absl::UnimplementedError(
-          fmt::format("--type {} cannot be sampled yet", TypeOf(type).name));
   std::unique_ptr<SamplingSession> session(new SamplingSession(std::move(settings)));
   std::future<KernelFacts> reading = std::async(std::launch::async, ReadKernel);
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(session->settings_.sampler);
@@ -70,6 +78,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   if (!sampler.ok()) return sampler.status();
   session->sampler_ = *std::move(sampler);
   session->warnings_ = std::move(facts.warnings);
+  const std::vector<std::string>& unsampled = session->sampler_->warnings();
+  session->warnings_.insert(session->warnings_.end(), unsampled.begin(), unsampled.end());
   session->iterator_ = std::move(facts.processes);
   std::optional<KernelSymbols> kernel = std::move(facts.symbols);
   const SessionSettings& s = session->settings_;
@@ -231,7 +241,19 @@ void SamplingSession::AddLosses() {
   seen_scratch_busy_ = busy;
 }
 
+// All that the kernel has reported by now, because a wait whose end is not known counts as open.
+void SamplingSession::ShipWaits() {
+  if (settings_.sampler.off_cpu_rate == 0) return;
+  const uint64_t now = BootTimeNs();
+  for (int i = 0; i < kMostReadsForWaits && TakeAll(0) > 0; ++i) continue;
+  const uint64_t lost_ends = sampler_->Counters().value[COUNT_WAIT_END_LOST];
+  if (std::exchange(seen_lost_wait_ends_, lost_ends) != lost_ends)
+    loop_->CheckWaits([this](uint32_t tid) { return sampler_->WaitsSince(tid); });
+  loop_->ShipWaits(now);
+}
+
 void SamplingSession::Seal() {
+  ShipWaits();
   AddLosses();
   loop_->Seal();
 }
@@ -269,8 +291,10 @@ SessionCounts SamplingSession::Counts() {
   counts.loop = loop_->counts();
   // A tick on another CPU counts itself as produced first and as lost later, and its row of counters
   // is copied in between: whatever is known to be taken or lost was produced.
+  // Parts of waits are produced here.
   const uint64_t settled = counts.loop.samples + counts.lost();
-  counts.produced = std::max<uint64_t>(counts.kernel.value[COUNT_PRODUCED], settled);
+  counts.produced =
+      std::max<uint64_t>(counts.kernel.value[COUNT_PRODUCED] + counts.loop.wait_parts, settled);
   counts.in_flight = counts.produced - settled + counts.loop.samples - counts.loop.sealed_samples;
   counts.frames = resolver_->counts();
   counts.map_bytes = sampler_->MapBytes();

@@ -30,8 +30,10 @@
 namespace stackray {
 
 struct SessionSettings {
-  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};  // What is sampled.
-  uint32_t off_cpu_rate = 200;  // Stacks of waits, a second and CPU.
+  // What is sampled. The fields of `sampler` and `loop` that depend on it are set by the session.
+  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
+  uint32_t off_cpu_rate = 200;       // Stacks of waits, a second and CPU.
+  uint64_t page_fault_period = 113;  // Page faults a sample, about.
   SamplerSettings sampler;
   SampleLoopSettings loop;
   uint64_t unwind_table_bytes = 16 << 20;
@@ -51,7 +53,8 @@ struct TableWaits {
 // One moment of a session. Exactly: produced = lost + in_flight + those in sealed batches, where
 // markers of lost samples count nowhere.
 struct SessionCounts {
-  uint64_t produced = 0;   // Samples that were to be delivered.
+  uint64_t produced =
+      0;  // Samples that were to be delivered. A wait becomes one when a part of it is made.
   uint64_t in_flight = 0;  // Of these, those in the ring, before the loop and in the open batch.
   counters kernel = {};    // BPF's own.
   SampleLoopCounts loop;
@@ -114,10 +117,11 @@ class SamplingSession {
 
  private:
   explicit SamplingSession(SessionSettings settings)
-      : settings_(std::move(settings)),
+      : settings_(WithTypes(std::move(settings))),
         limits_{.unwind_table_bytes = settings_.unwind_table_bytes,
                 .symbol_cache_bytes = settings_.symbol_cache_bytes,
                 .frequency_hz = settings_.sampler.frequency_hz} {}
+  static SessionSettings WithTypes(SessionSettings settings);
   void LoadVdso();
   void AnswerMisses();
   void AnswerMiss(const Record& record);
@@ -126,6 +130,7 @@ class SamplingSession {
   void LookForLostEvents(const counters& now);
   void FollowCpus();
   void AddLosses();
+  void ShipWaits();
 
   const SessionSettings settings_;
   SessionLimits limits_;
@@ -145,6 +150,7 @@ class SamplingSession {
   std::thread table_thread_;
   std::atomic<bool> stopping_{false};
   uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0, seen_lost_events_ = 0;
+  uint64_t seen_lost_wait_ends_ = 0;
   OnlineCpuList online_cpus_;
   CpuChanges cpu_changes_;
   uint64_t next_cpu_look_ns_ = 0, next_deleted_look_ns_ = 0;
