@@ -1,0 +1,285 @@
+// Waiting time against what the waiting threads say of themselves (tests/live/programs/waits.cc).
+//
+// STACKRAY_OFF_CPU_SECONDS=60 STACKRAY_OFF_CPU_PERCENT=5 STACKRAY_OFF_CPU_RATE=200 makes the long proof of it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernel/wall_clock.h"
+#include "tests/live/sampled_run.h"
+#include "tests/live/talking_program.h"
+#include "tests/live/target_program.h"
+#include "tests/live/typed_run.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr int kTimeoutMs = 20'000;
+
+double Number(const char* variable, double otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atof(text);
+}
+
+// Of all threads of one function.
+struct Truth {
+  double waited_ns = 0, run_queue_ns = 0;
+};
+
+std::map<std::string, Truth> TruthsOf(const std::string& heard) {
+  std::map<std::string, Truth> truths;
+  std::istringstream lines(heard);
+  std::string name;
+  double wall = 0, cpu = 0, run_queue = 0;
+  while (lines >> name && name != "end" && lines >> wall >> cpu >> run_queue) {
+    truths[name].waited_ns += wall - cpu;
+    truths[name].run_queue_ns += run_queue;
+  }
+  return truths;
+}
+
+SessionSettings AtRate(uint32_t rate) {
+  SessionSettings settings;
+  settings.types = {SampleOrigin::kCpuClock, SampleOrigin::kOffCpu};
+  settings.off_cpu_rate = rate;
+  return settings;
+}
+
+class OffCpu : public testing::Test {
+ protected:
+  void Start(const std::vector<std::string>& arguments, SessionSettings settings) {
+    std::vector<std::string> argv = {ProgramPath("waits")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    program_ = std::make_unique<TalkingProgram>(argv);
+    ASSERT_NE(program_->pid(), 0u);
+    absl::StatusOr<std::unique_ptr<TypedRun>> run =
+        TypedRun::Start(std::move(settings), {program_->pid()});
+    if (absl::IsFailedPrecondition(run.status())) GTEST_SKIP() << run.status().message();
+    ASSERT_TRUE(run.ok()) << run.status();
+    run_ = *std::move(run);
+    for (const std::string& warning : run_->session().warnings())
+      if (warning.find("waits") != std::string::npos) GTEST_SKIP() << warning;
+  }
+  double WaitsOf(const std::string& function, const std::string& kind = "") const {
+    return static_cast<double>(run_->Sum([&](const TypedSample& sample) {
+      return sample.type == "off_cpu" && sample.Has(function) &&
+             (kind.empty() || sample.wait == kind);
+    }));
+  }
+
+  std::unique_ptr<TalkingProgram> program_;
+  std::unique_ptr<TypedRun> run_;
+};
+
+TEST_F(OffCpu, SharesAreThoseOfTheThreadsThemselves) {
+  const double seconds = Number("STACKRAY_OFF_CPU_SECONDS", 2);
+  const double most = Number("STACKRAY_OFF_CPU_PERCENT", 10) / 100;
+  // A higher rate than usual, because in a few seconds one rare wait that stands for many would be half of a sum.
+  Start({fmt::format("{:.0f}", seconds * 1000)},
+        AtRate(static_cast<uint32_t>(Number("STACKRAY_OFF_CPU_RATE", 2000))));
+  if (IsSkipped()) return;
+  program_->Say("go");
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs + static_cast<int>(seconds * 1000), ended));
+  run_->Stop();
+  const std::map<std::string, Truth> truths = TruthsOf(program_->Heard());
+  ASSERT_EQ(truths.size(), 5u) << program_->Heard();
+  for (const auto& [function, truth] : truths) {
+    const double seen = WaitsOf(function), queued = WaitsOf(function, "run_queue"),
+                 preempted = WaitsOf(function, "preempted"), blocked = WaitsOf(function, "blocked");
+    Measured(fmt::format(
+        "{}: {:.3f} s of {:.3f} s waited; run queue and preempted {:.3f} of {:.3f} s", function,
+        seen / 1e9, truth.waited_ns / 1e9, (queued + preempted) / 1e9, truth.run_queue_ns / 1e9));
+    EXPECT_NEAR(seen / truth.waited_ns, 1, most) << function;
+    EXPECT_NEAR((queued + preempted) / truth.waited_ns, truth.run_queue_ns / truth.waited_ns, most);
+    if (function == "lose_the_cpu") {
+      EXPECT_GT(preempted, 0.8 * seen);
+    } else {
+      EXPECT_GT(blocked, 0.5 * seen) << function;
+    }
+  }
+}
+
+// A batch every 300 ms: the wait is in each, and their sum is the time that passed.
+TEST_F(OffCpu, DeadlockedThreadShowsItsWholeWait) {
+  Start({"1500", "deadlock"}, AtRate(200));
+  if (IsSkipped()) return;
+  program_->Say("go");
+  const uint64_t began = BootTimeNs();
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs, ended, 1 / 0.3));
+  run_->Stop();
+  const auto waited = static_cast<double>(BootTimeNs() - began);
+  std::set<int> batches;
+  for (const TypedSample& sample : run_->samples())
+    if (sample.Has("wait_for_ever")) batches.insert(sample.batch);
+  EXPECT_GE(batches.size(), 3u);
+  EXPECT_EQ(batches.size(), static_cast<size_t>(*batches.rbegin() - *batches.begin()) + 1);
+  EXPECT_NEAR(WaitsOf("wait_for_ever") / waited, 1, 0.1);
+  EXPECT_EQ(WaitsOf("wait_for_ever"), WaitsOf("wait_for_ever", "blocked"));
+}
+
+// With so low a rate most waits have no stack. The rate is kept, and the sum is right within what its own values say of its error.
+TEST_F(OffCpu, EstimateIsUnbiasedBelowTheRate) {
+  constexpr uint32_t kRate = 40;
+  Start({"2000", "pipe", "sleep"}, AtRate(kRate));
+  if (IsSkipped()) return;
+  program_->Say("go");
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs, ended));
+  run_->Stop();
+  const counters kernel = run_->session().sampler().Counters();
+  const uint64_t stacks = kernel.value[COUNT_WAIT_STACKS], waits = kernel.value[COUNT_WAITS];
+  double seen = 0, truth = 0, squares = 0;
+  for (const auto& [function, of] : TruthsOf(program_->Heard())) {
+    seen += WaitsOf(function);
+    truth += of.waited_ns;
+    for (const TypedSample& sample : run_->samples())
+      if (sample.type == "off_cpu" && sample.Has(function)) squares += sample.squares;
+  }
+  const double error = std::sqrt(squares);
+  Measured(fmt::format("{} stacks of {} waits; {:.3f} s ± {:.3f} of {:.3f}", stacks, waits,
+                       seen / 1e9, error / 1e9, truth / 1e9));
+  const double seconds = truth / 1e9;  // More than passed, because threads wait at once.
+  EXPECT_LT(static_cast<double>(stacks), 3 * seconds * kRate);
+  EXPECT_LT(stacks, waits / 2);
+  EXPECT_NEAR(seen, truth, 4 * error + 0.02 * truth);
+  EXPECT_LT(error, 0.5 * truth);
+}
+
+// As a tracer's stacks begin, and as deep.
+TEST_F(OffCpu, KernelStacksBeginAtTheScheduler) {
+  Start({"500", "pipe"}, AtRate(1000));
+  if (IsSkipped()) return;
+  program_->Say("go");
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs, ended));
+  run_->Stop();
+  size_t reads = 0;
+  for (const TypedSample& sample : run_->samples()) {
+    if (sample.type != "off_cpu" || sample.kernel.empty()) continue;
+    if (sample.kernel.front().starts_with("[")) GTEST_SKIP() << "kernel functions have no names";
+    EXPECT_EQ(sample.kernel.front(), "__schedule")
+        << fmt::format("{}", fmt::join(sample.kernel, " "));
+    if (!sample.Has("wait_in_read") || sample.wait != "blocked") continue;
+    ++reads;
+    EXPECT_TRUE(sample.Has("pipe_read") || sample.Has("anon_pipe_read"))
+        << fmt::format("{}", fmt::join(sample.kernel, " "));
+    EXPECT_TRUE(sample.Has("schedule"));
+  }
+  EXPECT_GT(reads, 0u);
+}
+
+// Produced = lost + in flight + in batches, with three types.
+TEST_F(OffCpu, EventsAreAccountedFor) {
+  SessionSettings settings = AtRate(200);
+  settings.types.push_back(SampleOrigin::kPageFaults);
+  settings.page_fault_period = 17;
+  Start({"500"}, settings);
+  if (IsSkipped()) return;
+  program_->Say("go");
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs, ended, 4));
+  run_->Stop();
+  const SessionCounts counts = run_->session().Counts();
+  EXPECT_EQ(counts.in_flight, 0u);
+  EXPECT_EQ(counts.produced, counts.lost() + counts.loop.sealed_samples);
+  EXPECT_EQ(counts.loop.sealed_samples, run_->events());
+  EXPECT_GT(counts.loop.wait_parts, 0u);
+  EXPECT_LT(counts.loop.wait_parts, counts.loop.samples);
+  EXPECT_EQ(run_->session().loop().waits().bytes() > 0, run_->session().loop().waits().size() > 0);
+}
+
+// Of those that have ended. CPU time, because other programs may run on this machine.
+double ChildrenCpuSeconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// 100,000 switches a second and CPU, on all of the host: their time without and with the programs, in turns.
+TEST(OffCpuCost, SwitchesTakeHardlyLonger) {
+  const int rounds = static_cast<int>(Number("STACKRAY_OFF_CPU_COST_ROUNDS", 0));
+  if (rounds == 0) GTEST_SKIP() << "a measurement: STACKRAY_OFF_CPU_COST_ROUNDS is not set";
+  if (std::system("perf bench sched pipe -l 1000 > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no perf bench";
+  const auto pipe_seconds = [] {
+    const double begin = ChildrenCpuSeconds();
+    EXPECT_EQ(std::system("taskset -c 0 perf bench sched pipe -l 200000 > /dev/null 2>&1"), 0);
+    return ChildrenCpuSeconds() - begin;
+  };
+  std::vector<double> without, with;
+  double stacks = 0;
+  for (int round = 0; round < rounds; ++round) {
+    without.push_back(pipe_seconds());
+    absl::StatusOr<std::unique_ptr<Sampler>> sampler =
+        Sampler::Create({.frequency_hz = 1, .off_cpu_rate = 200});
+    ASSERT_TRUE(sampler.ok()) << sampler.status();
+    (*sampler)->TargetAll();
+    ASSERT_TRUE((*sampler)->Start().ok());
+    with.push_back(pipe_seconds());
+    stacks += static_cast<double>((*sampler)->Counters().value[COUNT_WAIT_STACKS]) / with.back();
+    for (const Sampler::ProgramCost& cost : (*sampler)->ProgramCosts())
+      if (cost.runs != 0)
+        Measured(fmt::format("{}: {} runs of {:.0f} ns, {} instructions verified", cost.program,
+                             cost.runs,
+                             static_cast<double>(cost.run_time_ns) / static_cast<double>(cost.runs),
+                             cost.verified_instructions));
+  }
+  std::ranges::sort(without);
+  std::ranges::sort(with);
+  const double ratio = with[with.size() / 2] / without[without.size() / 2];
+  Measured(fmt::format(
+      "{:.3f} s with, {:.3f} s without: {:.3f}; best of each {:.3f}; {:.0f} stacks a second",
+      with[with.size() / 2], without[without.size() / 2], ratio, with.front() / without.front(),
+      stacks / rounds));
+  EXPECT_LE(ratio, 1.10);
+}
+
+TEST(PageFaults, AreCountedInTheFunctionThatTouches) {
+  constexpr int kPages = 200'000;
+  constexpr uint64_t kPeriod = 113;
+  TalkingProgram program({ProgramPath("page_toucher"), fmt::format("{}", kPages)});
+  SessionSettings settings;
+  settings.types = {SampleOrigin::kCpuClock, SampleOrigin::kPageFaults};
+  settings.page_fault_period = kPeriod;
+  absl::StatusOr<std::unique_ptr<TypedRun>> run = TypedRun::Start(settings, {program.pid()});
+  if (absl::IsFailedPrecondition(run.status())) GTEST_SKIP() << run.status().message();
+  ASSERT_TRUE(run.ok()) << run.status();
+  program.Say("go");
+  ASSERT_TRUE((*run)->Until(kTimeoutMs, [&] { return program.HasEnded(); }));
+  (*run)->Stop();
+  const auto sum = [&](std::string_view type) {
+    return static_cast<double>((*run)->Sum([&](const TypedSample& sample) {
+      return sample.type == type && sample.Has("touch_pages");
+    }));
+  };
+  const double truth = std::atof(program.Heard().c_str());
+  Measured(fmt::format("{} page faults of {}", sum("page_faults"), truth));
+  ASSERT_GE(truth, kPages);
+  // The counter of each CPU may have begun and ended in the middle of a period.
+  const double cpus = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  EXPECT_NEAR(sum("page_faults"), truth, (cpus + 1) * kPeriod + 0.005 * truth);
+  EXPECT_GT(sum("samples"), 0) << "the clock ticks beside them";
+  for (const TypedSample& sample : (*run)->samples())
+    EXPECT_TRUE(sample.type != "page_faults" || sample.period == kPeriod) << sample.period;
+}
+
+}  // namespace
+}  // namespace stackray::test

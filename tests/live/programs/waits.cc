@@ -1,0 +1,162 @@
+// Threads that wait in known ways, each in a function of its own, and what their waits truly were.
+//
+//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock; none: all but deadlock
+// Waits for a line on standard input, lets the threads run, and prints for each one
+// FUNCTION WALL_NS CPU_NS RUN_QUEUE_NS
+// (the last from /proc/thread-self/schedstat). It ends when standard input does.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::atomic<bool> stop{false};
+
+unsigned long long Now(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000ULL + time.tv_nsec;
+}
+
+void SleepFor(long us) {
+  const timespec time = {us / 1'000'000, us % 1'000'000 * 1000};
+  nanosleep(&time, nullptr);
+}
+
+void SpinFor(unsigned long long us) {
+  const unsigned long long end = Now(CLOCK_THREAD_CPUTIME_ID) + us * 1000;
+  while (Now(CLOCK_THREAD_CPUTIME_ID) < end) continue;
+}
+
+unsigned long long RunQueueNs() {
+  unsigned long long ran = 0, waited = 0;
+  FILE* file = fopen("/proc/thread-self/schedstat", "r");
+  if (file == nullptr) return 0;
+  if (fscanf(file, "%llu %llu", &ran, &waited) != 2) waited = 0;
+  fclose(file);
+  return waited;
+}
+
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t locked_for_ever = PTHREAD_MUTEX_INITIALIZER;
+int pipe_ends[2];
+
+}  // namespace
+
+// With C names, and never inlined: the test looks for them.
+extern "C" {
+#define WAITS __attribute__((noinline, noclone))
+
+WAITS void wait_in_sleep() {
+  while (!stop) {
+    SleepFor(3000);
+    SpinFor(300);
+  }
+  asm volatile("");
+}
+// Two threads of this take turns: while one sleeps with the lock the other one waits for it.
+WAITS void wait_for_mutex() {
+  while (!stop) {
+    pthread_mutex_lock(&mutex);
+    SleepFor(2000);
+    pthread_mutex_unlock(&mutex);
+    SpinFor(100);
+  }
+  asm volatile("");
+}
+WAITS void wait_in_read() {
+  char byte;
+  while (!stop && read(pipe_ends[0], &byte, 1) == 1) SpinFor(50);
+  asm volatile("");
+}
+WAITS void write_now_and_then() {
+  while (!stop) {
+    SleepFor(1500);
+    (void)!write(pipe_ends[1], "x", 1);
+  }
+  (void)!write(pipe_ends[1], "x", 1);
+  asm volatile("");
+}
+// Several threads of this share one CPU.
+WAITS void lose_the_cpu() {
+  while (!stop) SpinFor(1000);
+  asm volatile("");
+}
+WAITS void wait_for_ever() {
+  pthread_mutex_lock(&locked_for_ever);
+  asm volatile("");
+}
+}
+
+namespace {
+
+struct Worker {
+  std::string name;
+  void (*run)();
+  unsigned long long wall = 0, cpu = 0, run_queue = 0;
+};
+
+void Run(Worker* worker, const std::atomic<bool>* go) {
+  pthread_setname_np(pthread_self(), worker->name.substr(0, 15).c_str());
+  if (worker->run == lose_the_cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+  }
+  while (!*go) SleepFor(1000);
+  const unsigned long long queued = RunQueueNs(), wall = Now(CLOCK_MONOTONIC),
+                           cpu = Now(CLOCK_THREAD_CPUTIME_ID);
+  worker->run();
+  worker->cpu = Now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  worker->wall = Now(CLOCK_MONOTONIC) - wall;
+  worker->run_queue = RunQueueNs() - queued;
+}
+
+bool Wants(int argc, char** argv, const char* kind) {
+  for (int i = 2; i < argc; ++i)
+    if (strcmp(argv[i], kind) == 0) return true;
+  return argc <= 2 && strcmp(kind, "deadlock") != 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || pipe(pipe_ends) != 0) return 2;
+  std::vector<Worker> workers;
+  if (Wants(argc, argv, "sleep")) workers.push_back({"wait_in_sleep", wait_in_sleep});
+  if (Wants(argc, argv, "mutex"))
+    for (int i = 0; i < 2; ++i) workers.push_back({"wait_for_mutex", wait_for_mutex});
+  if (Wants(argc, argv, "pipe")) {
+    workers.push_back({"wait_in_read", wait_in_read});
+    workers.push_back({"write_now_and_then", write_now_and_then});
+  }
+  if (Wants(argc, argv, "preempted"))
+    for (int i = 0; i < 2; ++i) workers.push_back({"lose_the_cpu", lose_the_cpu});
+  std::atomic<bool> go{false};
+  std::vector<std::thread> threads;
+  for (Worker& worker : workers) threads.emplace_back(Run, &worker, &go);
+  pthread_mutex_lock(&locked_for_ever);
+  char line[16];
+  if (fgets(line, sizeof(line), stdin) == nullptr) return 0;
+  if (Wants(argc, argv, "deadlock")) std::thread(wait_for_ever).detach();
+  go = true;
+  SleepFor(std::stol(argv[1]) * 1000);
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  for (const Worker& worker : workers)
+    printf("%s %llu %llu %llu\n", worker.name.c_str(), worker.wall, worker.cpu, worker.run_queue);
+  printf("end\n");
+  fflush(stdout);
+  while (fgets(line, sizeof(line), stdin) != nullptr) continue;
+  _exit(0);
+}
