@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the shared unwinder needs from its surroundings, as BPF has it. The host's twin is
- * symbolizer/unwind/host_walk.cc. */
+/* bpf/env.h as BPF has it. */
 #ifndef STACKRAY_BPF_ENV_BPF_H
 #define STACKRAY_BPF_ENV_BPF_H
 
@@ -69,25 +68,27 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : 0;
 }
 
-static int env_find_range(struct scratch *s, u64 pc);
 #define CODE_IS_READABLE 1
+
+/* Defined where what they do is (bpf/walk.h, sample_ranges.h, return_probe.h, code_record.h, ruby_thread.h, runtime_walk.h). */
+static int env_find_range(struct scratch *s, u64 pc);
 static int env_find_code(struct scratch *s, u64 file_offset);
 static int env_step_rarely(struct scratch *s, u64 file_offset);
+static int env_find_go_stack(struct scratch *s);
+static int env_leave_probe(struct scratch *s, int end);
 #ifndef STACKRAY_ARM64
 static int env_scan_word(struct scratch *s, u64 at);
 static int env_frame_record_kind(struct scratch *s);
+static __always_inline int env_leave_made_code(struct scratch *s);
 #endif
+static __always_inline int env_is_new_code(struct scratch *s, u64 code, u32 check);
+static __always_inline void env_send_code(struct scratch *s);
+static __always_inline void env_send_ruby_names(struct scratch *s);
 
 static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
 {
 	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
 }
-#ifndef STACKRAY_ARM64
-static __always_inline int env_leave_made_code(struct scratch *s);
-#endif
-static int env_find_go_stack(struct scratch *s);
-static int env_leave_probe(struct scratch *s, int end);
-
 /* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is this CPU's first slot, the rest follow. */
 static __always_inline struct scratch *acquire_scratch(struct scratch *first, u32 *slot)
 {

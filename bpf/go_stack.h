@@ -9,6 +9,7 @@
 #ifndef STACKRAY_BPF_GO_STACK_H
 #define STACKRAY_BPF_GO_STACK_H
 
+#include "bpf/env.h"
 #include "bpf/scratch.h"
 
 #define GO_STACK_HIGH 8 /* in struct g */

@@ -6,9 +6,11 @@
  * is an address of the loop's code. How many words there are differs by version, options (--yjit-perf) and place, and need not be
  * known. The rbp that was pushed first, where frame pointers are kept, is told by rbp's pointing at it.
  *
- * Part of bpf/native.h, which includes it. */
+ */
 #ifndef STACKRAY_BPF_MADE_CODE_H
 #define STACKRAY_BPF_MADE_CODE_H
+
+#include "bpf/native_frame.h"
 
 #define MADE_FRAME_WORDS 48
 

@@ -6,7 +6,7 @@
  * that says it covers the address (bpf/mapping.h also asks whose it is), and a hole is believed only while no
  * writer holds the lock. Layout: include/linux/mm_types.h and rbtree.h of 5.10 to 6.0.
  *
- * Part of bpf/mapping.h. Kernels before 6.8 verify these functions even where nothing calls them, so each
+ * Kernels before 6.8 verify these functions even where nothing calls them, so each
  * asks first whether there is such a tree. */
 #ifndef STACKRAY_BPF_MAPPING_RB_H
 #define STACKRAY_BPF_MAPPING_RB_H

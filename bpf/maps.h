@@ -3,7 +3,17 @@
 #ifndef STACKRAY_BPF_MAPS_H
 #define STACKRAY_BPF_MAPS_H
 
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/kernel_types.h"
 #include "bpf/scratch.h"
+#include "bpf/shared/counters.h"
+
+/* Set before loading. */
+const volatile u32 scratch_slots_per_cpu = 2;
 
 /* Settings that change while running; user space maps it. A variable and not an entry of a map: its address is in the code, where a
  * look-up is a cache line of it. */

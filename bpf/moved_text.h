@@ -9,8 +9,7 @@
  * Code that was made at run time can lie there too. So nothing is taken for a file's before user space has compared the process's memory
  * with the file (symbolizer/unwind/moved_text.h) and put its verdict into "moved_texts". Until then a walk that comes there is one
  * without a table: user space is asked, and finishes it.
- *
- * Part of bpf/sample_ranges.h, which includes it in front of all else. */
+ */
 #ifndef STACKRAY_BPF_MOVED_TEXT_H
 #define STACKRAY_BPF_MOVED_TEXT_H
 

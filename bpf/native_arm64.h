@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The steps of bpf/native.h that are arm64's own; it includes this header.
+/* The steps of bpf/native.h that are arm64's own.
  *
  * A call leaves the return address in x30. A function that calls others saves x29 and x30 side by side, as a frame
  * record, and mostly points x29 at it; where in its frame the record lies is its own business. So a leaf needs no
@@ -8,6 +8,8 @@
  * cannot turn in circles on it. */
 #ifndef STACKRAY_BPF_NATIVE_ARM64_H
 #define STACKRAY_BPF_NATIVE_ARM64_H
+
+#include "bpf/native_frame.h"
 
 static __always_inline int is_made_by_hand(const struct scratch *s)
 {

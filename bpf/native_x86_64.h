@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The steps of bpf/native.h that are x86-64's own; it includes this header.
+/* The steps of bpf/native.h that are x86-64's own.
  *
  * The CFA is rsp as it was before the call; the return address lies at CFA - 8. */
 #ifndef STACKRAY_BPF_NATIVE_X86_64_H
 #define STACKRAY_BPF_NATIVE_X86_64_H
+
+#include "bpf/native_frame.h"
 
 /* How far up the stack of made code is looked for a return address: each second word, SCAN_WORDS times. */
 #define SCAN_WORDS 128

@@ -22,6 +22,9 @@
 #ifndef STACKRAY_BPF_OFF_CPU_H
 #define STACKRAY_BPF_OFF_CPU_H
 
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/filter.h"

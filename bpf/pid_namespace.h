@@ -7,6 +7,8 @@
 #ifndef STACKRAY_BPF_PID_NAMESPACE_H
 #define STACKRAY_BPF_PID_NAMESPACE_H
 
+#include <linux/bpf.h>
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 

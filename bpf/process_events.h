@@ -5,6 +5,9 @@
 #ifndef STACKRAY_BPF_PROCESS_EVENTS_H
 #define STACKRAY_BPF_PROCESS_EVENTS_H
 
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/env_bpf.h"

@@ -9,9 +9,8 @@
  * the native frame in whose part of the stack the marker lies. That needs no knowledge of where
  * the evaluation function's code is, nor into how many pieces a compiler cut it.
  *
- * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h. Nothing that
- * is read is trusted: sizes are bounded, and a chain that cannot be read or never ends costs only the rest of
- * the Python frames. */
+ * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are bounded, and a chain that cannot be read
+ * or never ends costs only the rest of the Python frames. */
 #ifndef STACKRAY_BPF_PYTHON_H
 #define STACKRAY_BPF_PYTHON_H
 

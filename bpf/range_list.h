@@ -11,8 +11,7 @@
  * 6.18). Where there is some, there must be as many mappings of all kinds (map_count) as well: a heap that grows
  * changes their number, and so does new code. A process's first writable code comes unnoticed; the sample says so, and user space, should
  * it come there, looks for itself.
- *
- * Part of bpf/walk.h, in front of bpf/raw_stack.h. */
+ */
 #ifndef STACKRAY_BPF_RANGE_LIST_H
 #define STACKRAY_BPF_RANGE_LIST_H
 

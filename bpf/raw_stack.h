@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a sample carries when the walk met a table that is not loaded: a slice of the stack and the
  * process's executable mappings, so that user space can go on (symbolizer/unwind/sample_walk.h).
- *
- * Part of bpf/walk.h, which includes it behind add_range(). */
+ */
 #ifndef STACKRAY_BPF_RAW_STACK_H
 #define STACKRAY_BPF_RAW_STACK_H
 
-static __always_inline void give_back_raw_budget(u64 bytes)
-{
-	if (bytes)
-		__sync_fetch_and_add(&controls.raw_budget_bytes, bytes);
-}
-
-/* Takes up to `wanted` bytes out of the budget; 0 when it is spent. */
-static __always_inline int take_raw_budget(u32 wanted)
-{
-	if (*(volatile s64 *)&controls.raw_budget_bytes < wanted)
-		return 0;
-	__sync_fetch_and_add(&controls.raw_budget_bytes, -(s64)wanted);
-	return 1;
-}
-
+#include "bpf/calls.h"
+#include "bpf/env_bpf.h"
+#include "bpf/mapping.h"
+#include "bpf/moved_text.h"
+#include "bpf/range_list.h"
+#include "bpf/raw_budget.h"
+#include "bpf/registers.h"
+#include "bpf/runtime_walk.h"
+#include "bpf/sample_ranges.h"
 #include "bpf/stack_pieces.h"
 
 #define SAVED_BELOW_FRAME_BYTES 256 /* the registers that a function keeps for its caller lie there */

@@ -3,6 +3,9 @@
 #ifndef STACKRAY_BPF_REGISTERS_ARM64_H
 #define STACKRAY_BPF_REGISTERS_ARM64_H
 
+#include "bpf/scratch.h"
+#include "bpf/task.h"
+
 /* The UAPI's struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h); the kernel's own struct pt_regs begins with it. */
 struct tick_context {
 	u64 r[32]; /* x0-x30, sp: numbered as DWARF's */

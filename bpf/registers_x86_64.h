@@ -3,6 +3,9 @@
 #ifndef STACKRAY_BPF_REGISTERS_X86_64_H
 #define STACKRAY_BPF_REGISTERS_X86_64_H
 
+#include "bpf/scratch.h"
+#include "bpf/task.h"
+
 /* In the order of the UAPI's struct pt_regs (x86). Our own struct: newer kernels make cs a 16-bit union,
  * and a narrow read of the context is refused. */
 struct tick_context {

@@ -10,9 +10,8 @@
  * A frame's method is found through its environment: the local one's third word from the end, or that of an
  * environment on the way there (a method made of a block).
  *
- * Compiles for BPF and for the host; the includer provides env_read(), env_is_new_code() and env_send_ruby_names(), which calls
- * send_ruby_names() (bpf/ruby_names.h). Nothing that is
- * read is trusted: sizes are bounded, and what cannot be read costs only the rest of the Ruby frames. */
+ * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are bounded, and what cannot be read costs
+ * only the rest of the Ruby frames. */
 #ifndef STACKRAY_BPF_RUBY_H
 #define STACKRAY_BPF_RUBY_H
 

@@ -5,6 +5,7 @@
 
 #include "bpf/code_record.h"
 #include "bpf/env_bpf.h"
+#include "bpf/ruby.h"
 #include "bpf/ruby_names.h"
 
 /* A function of its own, so that the verifier looks at it once. */
@@ -21,8 +22,6 @@ static __always_inline void env_send_ruby_names(struct scratch *s)
 {
 	send_ruby_code((u32)s->host);
 }
-
-#include "bpf/ruby.h"
 
 /* One thread of the list, by its link. 1: found, or the list ends. */
 __noinline int search_context_step(u32 slot)

@@ -7,11 +7,11 @@
  * Code whose memory can be freed is sent along when it is met for the first time: the reader says which pieces
  * of memory its name is read from.
  *
- * Compiles for BPF and for the host; the includer provides env_read() as for bpf/native.h, env_is_new_code() and
- * env_send_code(). */
+ * Compiles for BPF and for the host (bpf/env.h). */
 #ifndef STACKRAY_BPF_RUNTIME_FRAMES_H
 #define STACKRAY_BPF_RUNTIME_FRAMES_H
 
+#include "bpf/env.h"
 #include "bpf/scratch.h"
 
 #define NO_ENTRY (~0ULL)

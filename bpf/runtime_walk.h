@@ -15,13 +15,18 @@
 #ifndef STACKRAY_BPF_RUNTIME_WALK_H
 #define STACKRAY_BPF_RUNTIME_WALK_H
 
+#include "bpf/calls.h"
 #include "bpf/code_record.h"
+#include "bpf/deadline.h"
 #include "bpf/env_bpf.h"
 #include "bpf/lua.h"
+#include "bpf/native_frame.h"
 #include "bpf/perl.h"
 #include "bpf/php.h"
 #include "bpf/python_thread.h"
+#include "bpf/registers.h"
 #include "bpf/ruby_thread.h"
+#include "bpf/sample_ranges.h"
 
 #define STEPS_AT_ONCE 64
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The mappings that a sample's frames are in: found, described once, and numbered in the order in which the walk came to them.
- *
- * Part of bpf/walk.h, which includes it in front of the walk. */
+ */
 #ifndef STACKRAY_BPF_SAMPLE_RANGES_H
 #define STACKRAY_BPF_SAMPLE_RANGES_H
 

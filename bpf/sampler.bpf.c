@@ -13,9 +13,6 @@
 #include "bpf/shared/records.h"
 #include "bpf/shared/unwind_table.h"
 
-/* Set before loading. */
-const volatile u32 scratch_slots_per_cpu = 2;
-
 #include "bpf/maps.h"
 
 #include "bpf/env_bpf.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The stack above a sample's raw slice, in records of their own ahead of it (struct stack_record): rustc's threads have
  * up to 620 KB of stack, and a slice is part of its record and so bounded by the scratch memory.
- *
- * Part of bpf/raw_stack.h, which includes it behind take_raw_budget(). */
+ */
 #ifndef STACKRAY_BPF_STACK_PIECES_H
 #define STACKRAY_BPF_STACK_PIECES_H
+
+#include "bpf/env_bpf.h"
+#include "bpf/raw_budget.h"
 
 /* Pieces leave a quarter of the ring to the samples. */
 static __always_inline int ring_has_room(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Finding the unwind code of one instruction in the row store (bpf/shared/unwind_table.h).
  *
- * Compiles for BPF and for the host. The includer provides
- *   u8 *env_chunk(struct scratch *s, u32 index)   the chunk's CHUNK_MAP_BYTES bytes, or NULL
+ * Compiles for BPF and for the host (bpf/env.h).
  * The writer may take a page away at any moment: it stores 0 into the directory entry and leaves the
  * bytes alone for 5 ms. So a look-up that finds the same entry before and after has read a whole page. */
 #ifndef STACKRAY_BPF_TABLE_LOOKUP_H
 #define STACKRAY_BPF_TABLE_LOOKUP_H
 
+#include "bpf/env.h"
 #include "bpf/scratch.h"
 #include "bpf/shared/counters.h"
 

@@ -7,10 +7,13 @@
 #ifndef STACKRAY_BPF_TASK_H
 #define STACKRAY_BPF_TASK_H
 
+#include <linux/bpf.h>
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/kernel_types.h"
+#include "bpf/shared/records.h"
 
 #define HAS_TASK_POINTER                                                                           \
 	bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf) /* 5.11 */

@@ -7,15 +7,19 @@
 #ifndef STACKRAY_BPF_WALK_H
 #define STACKRAY_BPF_WALK_H
 
+#include "bpf/calls.h"
 #include "bpf/code_cache.h"
 #include "bpf/code_trace.h"
+#include "bpf/deadline.h"
 #include "bpf/env_bpf.h"
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/pid_namespace.h"
 #include "bpf/range_cache.h"
+#include "bpf/raw_stack.h"
 #include "bpf/registers.h"
 #include "bpf/return_probe.h"
+#include "bpf/runtime_walk.h"
 #include "bpf/sample_ranges.h"
 #include "bpf/task.h"
 
@@ -215,13 +219,6 @@ __noinline int walk_native(u32 slot)
 	return END_NONE;
 }
 
-/* The clock is asked at every CLOCK_FRAMES-th frame. A power of two. */
-#define CLOCK_FRAMES 8
-static __always_inline int is_too_late(const struct scratch *s)
-{
-	return bpf_ktime_get_ns() > s->deadline_ns;
-}
-
 /* walk_native() of a walk that is bounded in time. */
 __noinline int walk_native_in_time(u32 slot)
 {
@@ -240,8 +237,6 @@ __noinline int walk_native_in_time(u32 slot)
 	}
 	return END_NONE;
 }
-
-#include "bpf/runtime_walk.h"
 
 #ifndef STACKRAY_ARM64
 /* A global function: only what a runtime has made comes here. */
@@ -283,9 +278,6 @@ static __always_inline void send_miss(struct scratch *s)
 	bpf_ringbuf_submit(miss, BPF_RB_FORCE_WAKEUP);
 	env_count(COUNT_MISS_SENT);
 }
-
-#include "bpf/range_list.h"
-#include "bpf/raw_stack.h"
 
 /* No table and no raw slice: frame pointers, each frame marked as a guess. However that ends, the stack
  * ends for the reason that there was no table: code without frame pointers has 0 in rbp as well. */

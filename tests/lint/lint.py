@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 sys.dont_write_bytecode = True
 
+import bpf_headers  # noqa: E402
 import formatting  # noqa: E402
 import includes  # noqa: E402
 import lengths  # noqa: E402
@@ -33,6 +34,7 @@ TIDY_SECONDS = 240
 def chosen_lints(repository, arguments):
     lints = {
         "self-test": self_test.check,
+        "bpf-headers": lambda: bpf_headers.check(repository),
         "format": lambda: formatting.check(repository),
         "includes": lambda: includes.check(repository),
         "lengths": lambda: lengths.check(repository),

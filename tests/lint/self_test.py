@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import bpf_headers
 import formatting
 import includes
 import lengths
@@ -38,6 +39,8 @@ CASES = (
     (includes, "symbolizer/unwind/host_walk.cc", '#include "bpf/walk.h"\n', 0),
     (includes, "tests/agent/a.cc", '#include "agent/main.h"\n', 0),
     (includes, "kernel/a.cc", "#include <linux/bpf.h>\n// #include \"agent/a.h\"\n", 0),
+    (bpf_headers, "bpf/a.h", "int x;\n#include <stddef.h>\n", 2),
+    (bpf_headers, "bpf/a.h", "#include <stddef.h>\n/* #include */\nsize_t x;\n", 0),
     (lengths, "kernel/a.cc", "//\n" * 501, 500),
     (lengths, "web/src/a.ts", "//\n" * 501, 500),
     (lengths, "kernel/a.cc", "//\n" * 500, 0),
