@@ -170,7 +170,7 @@ Bytes BatchFile(const std::string& batch) {
 
 Bytes SpoolFile(const std::string& batch) {
   const stackray::SpoolHeader header = stackray::EncodeSpoolHeader(
-      {.bytes = batch, .samples = 2, .start_unix_ns = 1000, .duration_ns = 500});
+      {.bytes = batch, .items = 2, .start_unix_ns = 1000, .duration_ns = 500});
   return OfText(std::string(1, '\0') + std::string(header.data(), header.size()) + batch);
 }
 

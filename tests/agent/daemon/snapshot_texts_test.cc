@@ -62,7 +62,7 @@ class RandomAgent {
 
   DeliveryCounts Delivery(const ItemCount& added) {
     DeliveryCounts counts;
-    counts.recovered = {.samples = Any(), .markers = 0};
+    counts.recovered = {.items = Any(), .markers = 0};
     counts.recovered.markers = counts.recovered.items / 7;
     counts.produced = added;
     counts.produced += counts.recovered;
