@@ -26,13 +26,13 @@ void ExportQueue::Settle(OutgoingPayload item, const Outcome& outcome, Aftermath
     case Kind::kDelivered:
     case Kind::kPartlyRejected: return Delivered(std::move(item), result, aftermath);
     case Kind::kRetry: return Retry(std::move(item), result, schedule_, aftermath);
-    case Kind::kNoEntry: return Retry(std::move(item), result, credentials_schedule_, aftermath);
+    case Kind::kNoEntry:
+    case Kind::kWrongProtocol: return Retry(std::move(item), result, slow_schedule_, aftermath);
     case Kind::kOverLimit: return OverLimit(std::move(item), outcome, aftermath);
     case Kind::kTooLarge:
       NoteFailure(result.message, aftermath);
       return backlog_.Lose(std::move(item), LossReason::kTooLarge, aftermath);
     case Kind::kRejected:
-    case Kind::kWrongProtocol:
       schedule_.Reset();
       NoteFailure(result.message, aftermath);
       return backlog_.Lose(std::move(item), LossReason::kRejected, aftermath);
@@ -49,7 +49,7 @@ void ExportQueue::CountPartlyRejected(const OutgoingPayload& item, uint64_t unit
 void ExportQueue::Delivered(OutgoingPayload item, const SendResult& result, Aftermath& aftermath) {
   DeliveryCounts& counts = backlog_.counts();
   schedule_.Reset();
-  credentials_schedule_.Reset();
+  slow_schedule_.Reset();
   if (!counts.failing_with.empty())
     aftermath.notes.emplace_back("the receiver takes batches again");
   counts.failing_with.clear();

@@ -28,7 +28,7 @@ ExportQueue::ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettin
       clock_(settings_.clock != nullptr ? settings_.clock : &real_clock_),
       backlog_(settings_.max_bytes, spool_ != nullptr ? spool_->settings().max_bytes : 0),
       schedule_(settings_.retry, settings_.jitter_seed),
-      credentials_schedule_(settings_.credentials_retry, settings_.jitter_seed) {}
+      slow_schedule_(settings_.slow_retry, settings_.jitter_seed) {}
 
 ExportQueue::~ExportQueue() { Stop(); }
 

@@ -43,8 +43,9 @@ struct ExportQueueSettings {
   std::chrono::milliseconds max_retry_time{6 * 3'600'000};  // Of one batch, from its first attempt.
   bool probe = false;  // Ask the receiver at once whether it answers, and tell on_note.
   RetryTimings retry;
-  // After an answer about credentials: nothing changes before somebody has changed them.
-  RetryTimings credentials_retry{
+  // After an answer that holds until somebody changes something: credentials are refused, or nothing
+  // takes the signal there.
+  RetryTimings slow_retry{
       .first = std::chrono::seconds(30), .factor = 2, .longest = std::chrono::minutes(5)};
   uint64_t jitter_seed = 0;
   ExportClock* clock = nullptr;  // Outlives the queue; nullptr: the real one.
@@ -162,7 +163,7 @@ class ExportQueue {
   std::condition_variable wake_;  // The exporter: work, or the end.
   std::condition_variable idle_;  // Flush(): nothing in flight, or the end.
   Backlog backlog_;
-  RetrySchedule schedule_, credentials_schedule_;
+  RetrySchedule schedule_, slow_schedule_;
   SizeLimit size_limit_;
   RateLimit rate_limit_;
   ExportClock::Time not_before_{};  // Of the next attempt.

@@ -55,7 +55,8 @@ bool IsTaken(const SendResult& result) {
 
 bool MayComeAgain(const SendResult& result) {
   return result.kind == SendResult::Kind::kRetry || result.kind == SendResult::Kind::kOverLimit ||
-         result.kind == SendResult::Kind::kNoEntry;
+         result.kind == SendResult::Kind::kNoEntry ||
+         result.kind == SendResult::Kind::kWrongProtocol;
 }
 
 const char* EncodingName(ExportCompression compression) {

@@ -26,7 +26,9 @@ Rows MakeRows() {
        .empty_request = kNoProfiles,
        .no_service_hint =
            " (nothing takes profiles there; OTLP's usual ports are 4317 for gRPC and 4318 for "
-           "HTTP, and a Collector needs --feature-gates=service.profilesSupport)",
+           "HTTP, and a Collector needs --feature-gates=service.profilesSupport; batches wait and "
+           "are tried "
+           "again every few minutes)",
        .halve = SplitBatch,
        .split_by_unit = SplitByProfile,
        .count_units = ProfilesIn},
@@ -39,7 +41,7 @@ Rows MakeRows() {
        .rejected_field = 1,
        .empty_request = "",
        .no_service_hint = " (nothing takes traces there; OTLP's usual ports are 4317 for gRPC and "
-                          "4318 for HTTP)",
+                          "4318 for HTTP; batches wait and are tried again every few minutes)",
        .halve = {},
        .split_by_unit = {},
        .count_units = {}},

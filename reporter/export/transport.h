@@ -22,7 +22,7 @@ struct SendResult {
     kNoEntry,         // The receiver does not accept the credentials, as of now.
     kRejected,        // The receiver does not want these bytes, now or later.
     kTooLarge,  // Refused unread; smaller ones may do. `size_limit` where the receiver told it.
-    kWrongProtocol,  // The other side speaks, but not this protocol or not this service.
+    kWrongProtocol,  // The other side speaks, but not this protocol or not this service, as of now.
   };
   Kind kind = Kind::kRetry;
   std::string message;  // What the receiver or the link said; for kDelivered mostly empty.

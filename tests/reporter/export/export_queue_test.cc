@@ -143,7 +143,7 @@ TEST_F(ExportQueueTest, ABatchThatCouldNeverFitDropsNobodyElse) {
 
 TEST_F(ExportQueueTest, RejectedIsLostAndTheNextGoesOut) {
   receiver_->script = {{.kind = Kind::kRejected, .message = "bad data"},
-                       {.kind = Kind::kWrongProtocol, .message = "nobody here"}};
+                       {.kind = Kind::kRejected, .message = "bad data again"}};
   const auto queue = Start();
   for (int i = 0; i < 3; ++i) queue->Add(MakeBatch("batch", 4));
   ASSERT_TRUE(queue->Flush(kLong));

@@ -139,6 +139,30 @@ TEST(RetryRules, CredentialsThatAreRefusedLoseNothing) {
   }
 }
 
+// A Collector without the gate for profiles answers so, and takes them once it has been started with it.
+TEST(RetryRules, AServiceThatIsMissingLosesNothing) {
+  for (const ExportProtocol protocol : {ExportProtocol::kGrpc, ExportProtocol::kHttpProtobuf}) {
+    int requests = 0;
+    std::optional<GrpcReceiver> grpc;
+    std::optional<HttpReceiver> http;
+    if (protocol == ExportProtocol::kGrpc)
+      grpc.emplace([&](const GrpcRequest&) {
+        return ++requests > 3
+                   ? GrpcAnswer()
+                   : GrpcAnswer{.status = {grpc::UNIMPLEMENTED, "unknown service Profiles"}};
+      });
+    else
+      http.emplace([&](const HttpRequest&, httplib::Response& response) {
+        response.status = ++requests > 3 ? 200 : 404;
+      });
+    Waiting waiting(protocol, grpc ? grpc->port() : http->port());
+    waiting.DeliverFive();
+    EXPECT_EQ(requests, 8);
+    EXPECT_THAT(waiting.clock.waits(), testing::Each(Ge(seconds(24))));
+    EXPECT_EQ(waiting.queue->Counts().LostInAll(), ItemCount{});
+  }
+}
+
 TEST(RetryRules, APartialSuccessIsNotSentAgain) {
   const std::string partial(
       "\x0a\x07\x08\x02\x12\x03"
