@@ -82,7 +82,7 @@ int RunConvert(const ConvertSettings& settings) {
           RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());
       if (!made.ok()) return made.status();
       outputs.emplace(*std::move(made));
-      if (settings.type) outputs->SetType(*settings.type);
+      if (settings.type) outputs->SetType(*settings.type, RecordOutputs::MissingType::kIsAnError);
     }
     return outputs->Add(bytes);
   });

@@ -73,20 +73,40 @@ ProfileSummary RecordOutputs::summary() const {
   return summary;
 }
 
-uint32_t RecordOutputs::SingleType() const {
+absl::StatusOr<uint32_t> RecordOutputs::SingleType() const {
   const std::optional<uint32_t> type = type_ ? view_.FindType(TypeOf(*type_).name) : std::nullopt;
-  return type && view_.types()[*type].total > 0 ? *type : view_.DefaultType();
+  if (type && view_.types()[*type].total > 0) return *type;
+  if (!type_ || missing_type_ == MissingType::kTakesAnother) return view_.DefaultType();
+  std::string there_are;
+  for (const uint32_t used : view_.UsedTypes()) {
+    const TypeSums& sums = view_.types()[used];
+    const SampleType* row = FindSampleType(sums.type, sums.unit);
+    there_are += Concat(there_are.empty() ? "" : ", ",
+                        row != nullptr ? std::string(row->name) : PrintableText(sums.type));
+  }
+  return absl::NotFoundError(Concat("no samples of ", std::string(TypeOf(*type_).name),
+                                    there_are.empty() ? "" : "; there are of ", there_are));
+}
+
+absl::Status RecordOutputs::WriteSingleType(Result& result) {
+  const auto sink = [&](std::string_view part) { return result.file.Write(part); };
+  const absl::StatusOr<uint32_t> type = SingleType();
+  if (!type.ok())
+    return absl::NotFoundError(
+        Concat(result.file.output().path, ": ", std::string(type.status().message())));
+  return result.file.output().format == OutputFormat::kFolded
+             ? WriteFolded(view_, *type, sink)
+             : WriteSpeedscope(view_, *type, title_, sink);
 }
 
 absl::Status RecordOutputs::WriteWhole(Result& result) {
-  const auto sink = [&](std::string_view part) { return result.file.Write(part); };
   switch (result.file.output().format) {
-    case OutputFormat::kFolded: return WriteFolded(view_, SingleType(), sink);
+    case OutputFormat::kFolded:
+    case OutputFormat::kSpeedscope: return WriteSingleType(result);
     case OutputFormat::kPprof: {
       absl::StatusOr<std::string> pprof = PprofGzip(view_);
       return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
     }
-    case OutputFormat::kSpeedscope: return WriteSpeedscope(view_, SingleType(), title_, sink);
     case OutputFormat::kHtml: {
       const std::string data =
           PageData(view_, {.title = title_, .summary = summary(), .note = note_});

@@ -39,9 +39,13 @@ class RecordOutputs {
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
-  // Of the formats that hold a single type. Without it, and where there are no samples of it: on-CPU samples, or what
-  // there is of others.
-  void SetType(SampleOrigin type) { type_ = type; }
+  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others. kAnError: a file of
+  // such a format fails where there are no samples of it, and says of which there are.
+  enum class MissingType { kTakesAnother, kIsAnError };
+  void SetType(SampleOrigin type, MissingType missing) {
+    type_ = type;
+    missing_type_ = missing;
+  }
   // Said by the page in the place of samples, where there is none.
   void SetNote(std::string note) { note_ = std::move(note); }
   ProfileSummary summary() const;
@@ -57,12 +61,14 @@ class RecordOutputs {
   RecordOutputs(std::vector<Result> results, std::string title);
   absl::Status Stream(Result& result, std::string_view bytes);
   absl::Status WriteWhole(Result& result);
+  absl::Status WriteSingleType(Result& result);
   void Complete(Result& result);
 
   std::vector<Result> results_;
-  uint32_t SingleType() const;  // Its number in view_.
+  absl::StatusOr<uint32_t> SingleType() const;  // Its number in view_.
 
   std::optional<SampleOrigin> type_;
+  MissingType missing_type_ = MissingType::kTakesAnother;
   std::string title_, note_;
   bool needs_view_ = false;
   ProfileView view_;

@@ -180,10 +180,10 @@ absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, Comma
   // OUT replaces what a file or a variable says; a flag stands beside it.
   if (convert.outputs.empty() || OnCommandLine(flags, "output"))
     std::ranges::move(values.record.outputs, std::back_inserter(convert.outputs));
-  // A variable or a file may list what an agent samples; a user who converts names one.
+  // A variable or a file may list what an agent samples, which says nothing of this input.
   if (values.types && values.types->size() > 1 && OnCommandLine(flags, "type"))
     return absl::InvalidArgumentError("convert takes one --type (see stackray convert --help)");
-  if (values.types) convert.type = values.types->front();
+  if (values.types && values.types->size() == 1) convert.type = values.types->front();
   if (convert.outputs.empty())
     return absl::InvalidArgumentError("convert needs OUT, or -o OUT (see stackray convert --help)");
   for (size_t i = 0; i < convert.outputs.size(); ++i) {

@@ -69,6 +69,25 @@ TEST_F(RecordOutputsTest, OfABrokenInputOnlyNewFilesAreMade) {
   EXPECT_EQ(Read(otlp_), "old");
 }
 
+TEST_F(RecordOutputsTest, ATypeWithoutSamplesIsAnErrorWhereItWasAskedFor) {
+  using MissingType = RecordOutputs::MissingType;
+  const OutputFile scope{directory_.File("d.speedscope.json"), OutputFormat::kSpeedscope};
+  RecordOutputs strict = Create({files_[0], scope, files_[1]});
+  strict.SetType(SampleOrigin::kOffCpu, MissingType::kIsAnError);
+  ASSERT_TRUE(strict.Add(GoldenBatch()).ok());
+  const std::string errors(strict.Finish().message());
+  EXPECT_THAT(errors, HasSubstr(folded_ + ": no samples of off-cpu; there are of cpu"));
+  EXPECT_THAT(errors, HasSubstr(scope.path + ": no samples of off-cpu; there are of cpu"));
+  EXPECT_THAT(strict.written(), ElementsAre(otlp_));
+  EXPECT_EQ(Read(folded_), "old");
+
+  RecordOutputs any = Create(files_);
+  any.SetType(SampleOrigin::kOffCpu, MissingType::kTakesAnother);
+  ASSERT_TRUE(any.Add(GoldenBatch()).ok());
+  ASSERT_TRUE(any.Finish().ok());
+  EXPECT_THAT(Read(folded_), HasSubstr(";"));
+}
+
 TEST_F(RecordOutputsTest, OneFilesFailureCostsThatFileAlone) {
   const std::string full = directory_.File("full.html");
   fs::create_symlink("/dev/full", full);
