@@ -1,11 +1,14 @@
 // Any one batch, decoded alone, names every frame that could be named: readelf says which those are.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <map>
 
 #include "kernel/process_files.h"
+#include "kernel/unique_fd.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/sample_stream.h"
 #include "tests/oracles/symbol_oracle.h"
@@ -124,6 +127,77 @@ TEST(Names, OfAStackThatWasFinishedHere) {
   EXPECT_NE(names[1].find("CaptureMiddle("), std::string::npos) << names[1];
   EXPECT_EQ(names[2], "stackray::test::CaptureRawStack()");
   EXPECT_EQ(names.back(), "_start");
+}
+
+// The names of a sample's frames.
+std::vector<std::string> NamesOf(const DecodedBatch& batch, const DecodedSample& sample) {
+  std::vector<std::string> names;
+  for (const int32_t frame : sample.frames)
+    for (const DecodedLine& line : batch.frames[static_cast<size_t>(frame)].lines)
+      names.push_back(line.function);
+  return names;
+}
+
+// The range that holds an address of this process.
+std::optional<code_range> RangeAt(uint64_t address) {
+  const absl::StatusOr<std::vector<code_range>> ranges =
+      ReadExecutableRanges(static_cast<uint32_t>(getpid()));
+  if (!ranges.ok()) return std::nullopt;
+  for (const code_range& range : *ranges)
+    if (address >= range.start && address < range.end) return range;
+  return std::nullopt;
+}
+
+// A library that comes and goes: while it is not mapped its file cannot be opened, and that it could not be is not held
+// against it when it is there again, within one batch.
+TEST(Names, OfALibraryThatIsLoadedAndUnloadedByTurns) {
+  if (!CanOpenMappedFiles()) GTEST_SKIP() << "mapped files cannot be opened: not root";
+  const TemporaryDirectory directory;
+  const std::string library = directory.File("library.so");
+  std::filesystem::copy_file("/proc/self/exe", library);
+  const UniqueFd fd(open(library.c_str(), O_RDONLY | O_CLOEXEC));
+  const size_t bytes = std::filesystem::file_size(library);
+  const auto function = reinterpret_cast<uint64_t>(&CaptureRawStack);
+  const std::optional<code_range> own = RangeAt(function);
+  ASSERT_TRUE(own.has_value());
+
+  void* place = nullptr;
+  const auto load = [&] {
+    const int fixed = place == nullptr ? 0 : MAP_FIXED_NOREPLACE;
+    place = mmap(place, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | fixed, fd.get(), 0);
+    return place != MAP_FAILED;
+  };
+  ASSERT_TRUE(load());
+  const std::optional<code_range> range = RangeAt(reinterpret_cast<uint64_t>(place));
+  ASSERT_TRUE(range.has_value());
+  const auto pid = static_cast<uint32_t>(getpid());
+  const SampleParts parts{
+      .process = {.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)},
+      .time_ns = 1,
+      .user = {FrameWord(FRAME_EXACT, 0, function - own->start + own->file_offset)},
+      .ranges = {*range}};
+  const TestClock clock;
+  LoopBench bench(clock, {}, std::nullopt);
+  constexpr int kTurns = 5;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    munmap(place, bytes);
+    bench.Take(MakeSample(parts).bytes());
+  }
+  ASSERT_TRUE(load());
+  bench.Take(MakeSample(parts).bytes());
+  munmap(place, bytes);
+  bench.Take(MakeSample(parts).bytes());  // By now the file is held, whoever maps it.
+  bench.loop().Seal();
+  ASSERT_EQ(bench.batches().size(), 1u);
+  const DecodedBatch batch = *DecodeBatch(bench.batches()[0]->bytes);
+  int64_t named = 0, unnamed = 0;
+  for (const DecodedSample& sample : batch.samples) {
+    const std::vector<std::string> names = NamesOf(batch, sample);
+    ASSERT_EQ(names.size(), 1u);
+    (names[0] == "stackray::test::CaptureRawStack()" ? named : unnamed) += sample.count;
+  }
+  EXPECT_EQ(named, 2);
+  EXPECT_EQ(unnamed, kTurns);
 }
 
 }  // namespace
