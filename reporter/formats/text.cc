@@ -51,6 +51,24 @@ bool IsControl(std::string_view character) {
   return character.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9;  // Isolates.
 }
 
+// The text without what cannot be shown. `instead` tells what stands for the first character of the rest; empty: the
+// character itself.
+template <typename Instead>
+std::string Printed(std::string_view text, const Instead& instead) {
+  std::string printed;
+  printed.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Step step = NextCharacter(text);
+    const std::string_view character = text.substr(0, step.bytes);
+    const std::string_view other = instead(text);
+    printed += !other.empty()                        ? other
+               : step.valid && !IsControl(character) ? character
+                                                     : kReplacement;
+    text.remove_prefix(step.bytes);
+  }
+  return printed;
+}
+
 void AppendJsonCharacter(char c, std::string* out) {
   switch (c) {
     case '"': *out += "\\\""; return;
@@ -114,32 +132,13 @@ void AppendJsonString(std::string_view text, std::string* out) {
 }
 
 std::string FoldedElement(std::string_view text) {
-  std::string element;
-  element.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Step step = NextCharacter(text);
-    const std::string_view character = text.substr(0, step.bytes);
-    if (LineBreakBytes(text) != 0 || text[0] == '\t')
-      element += ' ';
-    else if (text[0] == ';')
-      element += ':';
-    else
-      element += step.valid && !IsControl(character) ? character : kReplacement;
-    text.remove_prefix(step.bytes);
-  }
-  return element;
+  return Printed(text, [](std::string_view rest) {
+    return LineBreakBytes(rest) != 0 || rest[0] == '\t' ? " " : rest[0] == ';' ? ":" : "";
+  });
 }
 
 std::string PrintableText(std::string_view text) {
-  std::string printable;
-  printable.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Step step = NextCharacter(text);
-    const std::string_view character = text.substr(0, step.bytes);
-    printable += step.valid && !IsControl(character) ? character : kReplacement;
-    text.remove_prefix(step.bytes);
-  }
-  return printable;
+  return Printed(text, [](std::string_view) { return ""; });
 }
 
 std::string PrintableLines(std::string_view text) {

@@ -23,13 +23,6 @@ bool IsPlace(std::string_view name) {
   return left.ends_with("·fn_") || left.ends_with("+0x");
 }
 
-std::string Printable(std::string_view command) {
-  std::string text = ToValidUtf8(command);
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return text;
-}
-
 }  // namespace
 
 NoName WhyUnnamed(std::string_view type, std::string_view name, MarkerKind marker) {
@@ -78,7 +71,7 @@ std::string UnnamedSums::JitCommands() const {
                            [](const auto& c) { return c.second; });
   std::string text;
   for (size_t i = 0; i < std::min(commands.size(), kNamedCommands); ++i)
-    AppendAll(&text, text.empty() ? " (" : ", ", Printable(commands[i].first));
+    AppendAll(&text, text.empty() ? " (" : ", ", PrintableText(commands[i].first));
   if (commands.size() > kNamedCommands) text += ", …";
   return text.empty() ? text : text + ")";
 }
