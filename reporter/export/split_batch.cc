@@ -1,8 +1,5 @@
 #include "reporter/export/split_batch.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -14,12 +11,12 @@
 #include "profile/marker.h"
 #include "reporter/attribute_names.h"
 #include "reporter/export/dictionary_subset.h"
+#include "reporter/wire/reader.h"
 
 namespace stackray {
 namespace {
 
 namespace profiles = opentelemetry::proto::profiles::v1development;
-using google::protobuf::internal::WireFormatLite;
 using Request =
     opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 
@@ -162,26 +159,6 @@ std::vector<Range> RangesOfProfiles(const Request& request) {
   return ranges;
 }
 
-// Calls `found` with the bytes of each message-like field `number` of a message; false where it is
-// damaged.
-template <typename Found>
-bool ForEachField(std::string_view message, int number, const Found& found) {
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(message.data()),
-                                                static_cast<int>(message.size()));
-  while (const uint32_t tag = stream.ReadTag()) {
-    if (tag != WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
-      if (!WireFormatLite::SkipField(&stream, tag)) return false;
-      continue;
-    }
-    uint32_t size = 0;
-    if (!stream.ReadVarint32(&size)) return false;
-    const auto start = static_cast<size_t>(stream.CurrentPosition());
-    if (size > message.size() - start) return false;
-    if (!found(message.substr(start, size)) || !stream.Skip(static_cast<int>(size))) return false;
-  }
-  return stream.ConsumedEntireMessage();
-}
-
 }  // namespace
 
 std::vector<Payload> SplitBatch(const Payload& batch) {
@@ -207,10 +184,15 @@ std::vector<Payload> SplitByProfile(const Payload& batch, size_t profiles_each) 
 
 size_t ProfilesIn(const Payload& batch) {
   size_t count = 0;
-  const auto profile = [&count](std::string_view) { return ++count > 0; };
-  const auto scope = [&](std::string_view bytes) { return ForEachField(bytes, 2, profile); };
-  const auto resource = [&](std::string_view bytes) { return ForEachField(bytes, 2, scope); };
-  return ForEachField(batch.bytes, 1, resource) ? count : 0;
+  const bool good = EachField(batch.bytes, [&](const WireField& resource) {
+    return !IsBytes(resource, 1) || EachField(resource.bytes, [&](const WireField& scope) {
+      return !IsBytes(scope, 2) || EachField(scope.bytes, [&](const WireField& profile) {
+        count += IsBytes(profile, 2) ? 1 : 0;
+        return true;
+      });
+    });
+  });
+  return good ? count : 0;
 }
 
 }  // namespace stackray
