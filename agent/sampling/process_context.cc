@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "reporter/wire/reader.h"
 #include "reporter/valid_text.h"
+#include "reporter/wire/reader.h"
 
 namespace stackray {
 namespace {
