@@ -29,7 +29,7 @@ struct Accessed {
 // What the file's function with this name finds, on x86-64 and arm64. Nothing found, or no such function: all zeros.
 Accessed ReadAccessor(const RuntimeFile& file, std::string_view function);
 
-// The same of x86-64's code, which lies at the ELF address `function`, and of arm64's.
+// What such a function of x86-64 finds, whose code lies at the ELF address `function`; and one of arm64.
 Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function);
 Accessed ReadArm64Accessor(const ReadCodeAt& read, uint64_t function);
 

@@ -30,7 +30,7 @@ struct Arm64Value {
     kLoaded,        // What load number `load` brought + number.
     kThreadLoaded,  // The sum of both: a variable at a distance that a slot says.
     kDescriptor,    // What the TLS descriptor at the ELF address `descriptor` stands for + number.
-    kThreadDescriptor,  // The same above the thread pointer: the address of a variable.
+    kThreadDescriptor,  // kDescriptor above the thread pointer: a variable's address.
     kBits,              // `bits` bits of what was loaded, from bit `number` on.
   };
   Base base = Base::kUnknown;

@@ -20,7 +20,7 @@ namespace stackray {
 std::optional<FunctionSpan> FindJumpTarget(const ElfImage& image, const ByteSource& source,
                                            const FunctionStarts& functions, size_t fewest);
 
-// The same of these words: (address of the word, word) in the order of the file, a row where they lie one behind the other.
+// FindJumpTarget() takes these words too: address and word in the order of the file; a row is what lies without a gap.
 struct PlacedWord {
   uint64_t place = 0, value = 0;
 };

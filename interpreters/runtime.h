@@ -68,12 +68,12 @@ class RuntimeData {
     return none;
   }
 
-  // How frames of code that the runtime makes itself (a JIT) are left, where all of it is left alike: by this code of
+  // How frames of JIT code of this runtime are unwound, where all of it is unwound alike: by this code of
   // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
-  // The same of a part of it that is not left alike: the first page, whose content from file offset `offset` on is `first_page`.
+  // A part of the JIT's code that is unwound otherwise: the first page, whose content from file offset `offset` on is `first_page`.
   struct MadePage {
-    std::vector<cfi::PageRow> rows;  // Empty: it is left as the rest.
+    std::vector<cfi::PageRow> rows;  // Empty: unwound as the rest.
     std::vector<FileRange> called;   // Functions that have a frame beside the loop's, ascending.
   };
   virtual MadePage LookAtMadeCode(uint64_t /*offset*/,

@@ -63,7 +63,7 @@ class Runtimes {
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 
-  // FrameKey::owner() of the process's frames. The same for as long as it is asked for, until Wipe().
+  // FrameKey::owner() of the process's frames. It does not change while it is asked for, until Wipe().
   uint64_t OwnerOf(const ProcessId& process);
   // The name of a frame by its words in the record.
   // `base`: where byte 0 of the runtime's text mapping would be in the process.
@@ -112,7 +112,7 @@ class Runtimes {
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<FileIdentity, uint32_t> by_identity_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<const RuntimeData>> data_ ABSL_GUARDED_BY(mutex_);  // By number.
-  // Files of made code, with the functions in them that have a frame of their own.
+  // Files of JIT code, with the functions in them that have a frame of their own.
   absl::flat_hash_map<FileIdentity, std::vector<FileRange>> made_code_ ABSL_GUARDED_BY(mutex_);
 
   absl::flat_hash_map<ProcessId, uint64_t> owners_;

@@ -13,9 +13,9 @@ namespace stackray {
 struct CodeEvent {
   enum class Kind : uint8_t {
     kBegin,          // Code of no file (BPF, trampolines) was registered.
-    kEnd,            // The same, unregistered: nothing new will enter it.
+    kEnd,            // Such code was unregistered: nothing new will enter it.
     kModuleAdded,    // `name` alone is set, and the time is when it was read.
-    kModuleRemoved,  // The same.
+    kModuleRemoved,  // As kModuleAdded.
   };
   Kind kind = Kind::kBegin;
   uint64_t time_ns = 0;  // CLOCK_BOOTTIME.

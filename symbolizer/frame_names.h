@@ -1,7 +1,7 @@
 // Names of native code: (executable, ELF address) → functions, as the symbol tables have them or, where these know
 // nothing of the address, Go's own table of functions.
 //
-// The resolver of design.md §3: repeatable, never "already sent". Its cache is bounded in bytes and
+// Answers are repeatable, never "already sent" (docs/symbols.md). The cache is bounded in bytes and
 // may be wiped between any two calls; that costs CPU only. Half of it is for tables, half for names
 // that were read and demangled. The table used last always stays, so that one larger than the whole
 // cache (at most 48 MiB on top of it) is not read again for every frame.

@@ -37,7 +37,7 @@ std::optional<uint64_t> SlotOfX86(std::span<const uint8_t> stub, uint64_t addres
   return address + at + 6 + static_cast<int64_t>(Load<int32_t>(stub.data() + at + 2));
 }
 
-// The same of an arm64 stub: [bti c] adrp x16, page; ldr x17, [x16, #offset].
+// The slot that an arm64 stub jumps by: [bti c] adrp x16, page; ldr x17, [x16, #offset].
 std::optional<uint64_t> SlotOfArm64(std::span<const uint8_t> stub, uint64_t address) {
   size_t at = stub.size() >= 4 && Load<uint32_t>(stub.data()) == kBtiC ? 4 : 0;
   if (at + 8 > stub.size()) return std::nullopt;

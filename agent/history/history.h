@@ -2,7 +2,7 @@
 // last hours without any receiver.
 //
 // On disk: STATE_DIR/history/SEQUENCE-FIRSTMS.otlp, each a run of 4-byte big-endian length + batch,
-// so every segment is itself a valid .otlp file (design.md §10). Whole segments are dropped, oldest
+// so every segment is itself a valid .otlp file. Whole segments are dropped, oldest
 // first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
 // and 1/24 of the age.
 //

@@ -22,7 +22,7 @@ struct HistoryDirectory {
 // to another user. Unavailable: it cannot be created or written.
 absl::StatusOr<HistoryDirectory> OpenHistoryDirectory(const std::string& state_dir);
 
-// The same for another folder, STATE_DIR/NAME.
+// As OpenHistoryDirectory(), for another folder: STATE_DIR/NAME.
 absl::StatusOr<HistoryDirectory> OpenStateFolder(const std::string& state_dir,
                                                  const std::string& name);
 

@@ -171,7 +171,7 @@ class WebServer::Impl {
     std::optional<int64_t> from, to;
     if (!ReadMs(request, "from_ms", from) || !ReadMs(request, "to_ms", to))
       return ErrorAnswer(400, "from_ms and to_ms are Unix milliseconds");
-    if (!to) to = (now_ms_() / 1000 + 1) * 1000;  // The same range for all requests of one second.
+    if (!to) to = (now_ms_() / 1000 + 1) * 1000;  // All requests of one second have one range.
     if (!from) from = std::max<int64_t>(*to - kDefaultRangeMs, 0);
     if (*from >= *to) return ErrorAnswer(400, "from_ms must be before to_ms");
     const absl::StatusOr<WebBodyPtr> body = cache_.Get({*from, *to});

@@ -60,7 +60,7 @@ class WebServer {
 
   uint16_t port() const;
   std::string url() const;       // "http://127.0.0.1:7171/".
-  std::string page_url() const;  // The same with "?token=…" where there is one.
+  std::string page_url() const;  // url() with "?token=…" where there is one.
   // How to see the page from another machine, for the log. `host_name` empty: this host's own name.
   std::string FromElsewhere(std::string host_name, bool with_token) const;
   // From now on. Not empty where the server is reached by other hosts. Threads: any.

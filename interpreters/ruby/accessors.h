@@ -38,7 +38,7 @@ std::optional<CollectorAccess> ReadCollectorAccess(std::span<const uint8_t> code
 // also has all names by number.
 std::optional<uint64_t> ReadSymbolsAccess(std::span<const uint8_t> code, uint64_t function);
 
-// The same three of arm64's code.
+// These three for arm64's code.
 std::optional<ContextAccess> ReadArm64ContextAccess(const ReadCodeAt& read, uint64_t function);
 std::optional<CollectorAccess> ReadArm64CollectorAccess(const ReadCodeAt& read, uint64_t function);
 std::optional<uint64_t> ReadArm64SymbolsAccess(const ReadCodeAt& read, uint64_t function);

@@ -57,7 +57,7 @@ class UnwindTables {
   // and OutOfRange (the file cannot be read any more). A later call may succeed.
   absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
 
-  // The same for a page that nobody has asked for yet. Empty: what its tables leave open is less than 1 KiB, and only a look at the
+  // Builds a page that nobody has asked for yet. Empty: what its tables leave open is less than 1 KiB, and only a look at the
   // instructions around would fill it, which costs as much as a hundred pages.
   absl::StatusOr<std::vector<uint8_t>> BuildPageIfCheap(uint32_t page);
 

@@ -61,7 +61,7 @@ bool NeedsGoRuntime(const GoFunctionText& function);
 std::vector<GoOverride> FindGoOverrides(const GoFunctionText& function, const GoRuntime* runtime,
                                         uint64_t slot_base);
 
-// The same of arm64's code, where g is in x28, and x29 still leads to the frame that has left its stack. Sources: runtime/asm_arm64.s,
+// These two for arm64's code, where g is in x28, and x29 still leads to the frame that has left its stack. Sources: runtime/asm_arm64.s,
 // runtime/sys_linux_arm64.s, runtime/preempt_arm64.s, cmd/internal/obj/arm64/obj7.go of Go 1.26.
 std::optional<GoRuntime> ReadArm64GoRuntime(std::span<const uint8_t> systemstack);
 std::vector<GoOverride> FindArm64GoOverrides(const GoFunctionText& function,

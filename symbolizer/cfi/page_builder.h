@@ -38,12 +38,12 @@ class UnwindTables::Builder : private cfi::StartContext {
   Builder(const ByteSource& source, const cfi::FrameSection& section, std::vector<Code> code,
           std::optional<cfi::Arm64Stubs> stubs, std::vector<uint64_t> functions);
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
-  void KeepR12();                         // The same, before entries are read.
+  void KeepR12();                         // As KeepRbx(), before entries are read.
 
   // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
   void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
 
-  // The same for an SFrame section, asked after all others (null: none). Before the first BuildPage().
+  // An SFrame section, asked after all others (null: none). Before the first BuildPage().
   void FillFrom(std::unique_ptr<cfi::SframeTable> sframe) { sframe_ = std::move(sframe); }
 
   // What is looked at where no section covers it: as `code`, ascending. And where the program begins, which nobody

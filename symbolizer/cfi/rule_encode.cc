@@ -194,7 +194,7 @@ std::optional<u16> SavedRecord(int64_t record_offset, int64_t cfa_offset) {
   return static_cast<u16>(units + 1);
 }
 
-// The same for x30 alone.
+// The code of a saved x30 without a frame record.
 std::optional<u16> SavedLinkRegister(int64_t offset) {
   const int64_t words = -offset / 8;
   if (offset % 8 != 0 || words < 1 || words - 1 > ARM64_SAVED_MASK) return std::nullopt;

@@ -35,7 +35,7 @@ class SampleWalk {
   const MadeCodeCallersOf made_code_callers_;
   HostWalk walk_;
   std::vector<code_range> ranges_;  // Of the sample at hand, where texts were moved.
-  std::vector<uint64_t> words_;     // The same.
+  std::vector<uint64_t> words_;     // Frame words of that sample.
 };
 
 }  // namespace stackray

@@ -1,4 +1,4 @@
-// Keeps what BPF sent of a stack above a raw slice until the slice's sample comes.
+// Keeps what BPF sent of a stack above a stack slice until the slice's sample comes.
 // Input:   decoded records; of any order, because a ring that was full lacks some.
 // Memory:  at most kMaxBytes, and nothing when no sample is waited for; as a rule one stack.
 // Threads: one.

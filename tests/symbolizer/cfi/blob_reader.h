@@ -30,7 +30,7 @@ u16 FindCodeLinearly(std::span<const uint8_t> blob, uint32_t offset_in_page);
 // "exp", "rdx". On arm64 `rbp` is x29's cell, and a return address in x30 is "u". `special` is NONE, END, PLT, SIGNAL or UNSUPPORTED, and then the others are empty.
 struct CodeText {
   std::string special, cfa, rbp, ra, rbx;
-  // The same as expressions in the words of llvm-dwarfdump.
+  // CFA, rbp and return address as expressions in the words of llvm-dwarfdump.
   std::string cfa_exact, rbp_exact, ra_exact;
   bool guessed = false;  // From instructions.
 };

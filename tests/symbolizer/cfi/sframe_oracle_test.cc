@@ -104,7 +104,7 @@ class RowMap {
   std::map<uint64_t, std::string> rows_;
 };
 
-// The same in readelf's words.
+// Rows by address, in readelf's words.
 std::map<uint64_t, std::string> RowsOfReadelf(const File& file, bool is_arm64) {
   std::map<uint64_t, std::string> rows;
   uint64_t begin = 0, size = 0, block = 0;

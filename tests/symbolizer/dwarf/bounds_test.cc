@@ -81,7 +81,7 @@ class DwarfBounds : public testing::Test {
     EXPECT_LE(source_->bytes_read(), most_bytes);
   }
 
-  // The same bytes, counted with the others.
+  // A view of these bytes, counted with the others.
   class View : public ByteSource {
    public:
     explicit View(const ByteSource& source) : source_(source) {}
