@@ -11,6 +11,7 @@ import includes
 import lengths
 import paths
 import prose
+import reflow
 import syntax
 import words
 from repository import Problem, Repository
@@ -88,6 +89,19 @@ CASES = (
     (formatting, "bpf/a.bpf.c", "int   b ;\n", 0),
 )
 
+LONG = "word " * 24 + "word"  # 124 columns
+# What reflow.py makes of a file: name, text, text that comes.
+REFLOWED = (
+    ("a.md", f"{LONG}\nend\n", f"{'word ' * 19}word\n{'word ' * 5}end\n"),
+    ("a.md", f"- {LONG}\n", f"- {'word ' * 18}word\n  {'word ' * 5}word\n"),
+    ("a.md", f"| {LONG} |\n", f"| {LONG} |\n"),
+    ("a.cc", f"// {LONG}\n// end\n", f"// {'word ' * 18}word\n// {'word ' * 6}end\n"),
+    ("a.c", f"/* {LONG} */\n", f"/* {'word ' * 18}word\n * {'word ' * 5}word */\n"),
+    ("a.cc", f"int a;  // {LONG}\n", f"// {'word ' * 18}word\n// {'word ' * 5}word\nint a;\n"),
+    ("a.cc", f'auto a = "{LONG}";\n', f'auto a = "{LONG}";\n'),
+    ("a.py", f'"""{LONG}."""\n', f'"""{"word " * 18}word\n{"word " * 5}word."""\n'),
+)
+
 
 def run_case(lint, name, text):
     with tempfile.TemporaryDirectory() as folder:
@@ -109,5 +123,10 @@ def check():
         expected = [line] if line else []
         if found != expected:
             what = f"case {number}: {lint.__name__} on {name} gave {found}, expected {expected}"
+            problems.append(Problem("tests/lint/self_test.py", 1, what))
+    for name, text, expected in REFLOWED:
+        made = reflow.document(text) if name.endswith(".md") else reflow.source(name, text)
+        if made != expected:
+            what = f"reflow of {name} gave {made!r}, expected {expected!r}"
             problems.append(Problem("tests/lint/self_test.py", 1, what))
     return problems
