@@ -1,61 +1,84 @@
-// Holds what the user chose and redraws what depends on it: profile + filter -> tree -> panes.
+// Holds what the user chose and redraws what depends on it: state -> question -> answer -> panes.
+import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
-import { buildHostTree } from "./model/aggregate";
-import { Filter, NO_FILTER, timelineCounts } from "./model/filter";
+import { Filter } from "./model/filter";
 import { formatCount, formatPercent } from "./model/format";
-import { Functions, functionsOf, Grouping } from "./model/names";
-import { findPath, pathTo } from "./model/path";
+import { Lane } from "./model/lanes";
+import { Measure, measureOf } from "./model/measure";
+import { functionKey } from "./model/names";
+import { findFunction, findPath, pathKey, textKey } from "./model/path";
 import { sandwich } from "./model/sandwich";
-import { matchedSamples, matchingFunctions } from "./model/search";
-import { topFunctions } from "./model/top";
-import { Tree } from "./model/tree";
-import { processChoices, threadChoices } from "./model/choices";
-import { Panes, View } from "./view/panes";
+import { matchedSamples, matchingFunctions, outermostMatches, parseQuery } from "./model/search";
+import { Answer, DocumentSource, ViewSource } from "./model/source";
+import { filterOf, Span, spanOf, State, View } from "./model/state";
+import { Address } from "./view/address";
+import { copyText } from "./view/dom";
+import { Format } from "./view/export_menu";
+import { Command, listenToKeys } from "./view/keys";
+import { Panes } from "./view/panes";
 import { Shell } from "./view/shell";
+import { exportFile } from "./export";
+
+// What an answer depends on; all else only changes how it is shown.
+const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
+               "range"] as const;
+
+// A process passes with any of its threads.
+function laneFilter({ processes, threads }: State, { process, thread }: Lane): boolean {
+  if (processes.size > 0 && !processes.has(process)) return false;
+  if (threads.size === 0) return true;
+  return thread !== "" ? threads.has(thread) : [...threads].some((key) => key.startsWith(`${process} `));
+}
 
 export class App {
   readonly shell: Shell;
+  state: State;
+  private readonly address: Address;
   private readonly panes: Panes;
   private profile: Profile | null = null;
-  private functions: Functions | null = null;
-  private tree: Tree | null = null;
-  private filter: Filter = NO_FILTER;
-  private grouping: Grouping = "command";
-  private view: View;
-  private fold = false;
-  private query = "";
+  private original: Original | null = null;
+  private source: ViewSource | null = null;
+  private answer: Answer | null = null;
+  private asked = 0;  // questions so far: an answer to an older one is dropped
   private zoom = 0;
-  private sandwichItem: number | null = null;
+  private match = -1; // of the outermost matches, the one that was zoomed to
   private brushing = false;
-  // Told whenever something that holds the live page may have changed.
+  // A live page keeps to the time that it shows while something is looked at.
+  live = false;
+  // Told whenever something that holds the live page may have changed, and when the address says another time.
   onInspect: () => void = () => undefined;
+  onTime: () => void = () => undefined;
 
   constructor() {
-    this.view = window.innerWidth >= 1500 ? "both" : "flame";
+    this.address = new Address((state) => this.goBack(state));
+    this.state = this.address.read();
     this.panes = new Panes({
       onZoom: (node) => this.setZoom(node),
-      onSandwich: (item) => this.openSandwich(item),
-      onCloseSandwich: () => this.closeSandwich(),
+      onSandwich: (item) => this.change({ callers: textKey(functionKey(this.source!.functions, item)) }),
+      onCloseSandwich: () => this.change({ callers: "" }),
+      onFind: (item) => this.findInGraph(item),
+      onHide: (hidden) => this.change({ hidden }),
+      onLane: (lane) => this.pickLane(lane),
     });
-    this.shell = new Shell(this.panes.root, this.view, {
-      onProcesses: (processes) => this.setFilter({ processes, threads: new Set() }),
-      onThreads: (threads) => this.setFilter({ threads }),
-      onRange: (buckets) => this.setFilter({ buckets }),
+    this.shell = new Shell(this.panes.root, {
+      onChange: (change) => this.change(change),
+      onRange: (buckets, small) => this.change(
+        { range: buckets === null ? null : spanOf(buckets, this.profile!) }, small),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
-      onGrouping: (grouping) => { this.grouping = grouping; this.rebuild(); },
-      onFold: (fold) => { this.fold = fold; this.rebuild(); },
-      onView: (view) => { this.view = view; this.sandwichItem = null; this.show(); this.onInspect(); },
-      onQuery: (query) => { this.query = query; this.show(); },
+      onQuery: (query) => { this.match = -1; this.change({ query }, true); },
+      onStep: (step) => this.stepMatch(step),
       onTheme: () => this.show(),
-      onEscape: () => this.escape(),
+      onExport: (format) => this.export(format),
     });
+    listenToKeys((command) => this.run(command));
   }
 
   // Why a live page should keep what it shows; empty: it need not.
   get inspecting(): string {
-    if (this.sandwichItem !== null) return "callers and callees are open";
-    if (this.zoom > 0) return "zoomed in";
-    if (this.filter.buckets !== null || this.brushing) return "a time range is selected";
+    if (this.state.at !== null) return "the address names this time";
+    if (this.state.callers !== "") return "callers and callees are open";
+    if (this.state.zoom !== "") return "zoomed in";
+    if (this.state.range !== null || this.brushing) return "a time range is selected";
     return this.shell.choosing ? "a list is open" : "";
   }
 
@@ -63,15 +86,25 @@ export class App {
     return this.profile !== null;
   }
 
-  setProfile(profile: Profile): void {
+  private get view(): View {
+    return this.state.view !== "" ? this.state.view : window.innerWidth >= 1500 ? "both" : "flame";
+  }
+
+  private get filter(): Filter {
+    return filterOf(this.state, this.profile!);
+  }
+
+  private get measure(): Measure {
+    return measureOf(this.profile!.types[this.filter.type]!, this.profile!.frequencyHz);
+  }
+
+  setProfile(profile: Profile, original: Original): void {
     this.profile = profile;
-    this.functions = functionsOf(profile);
-    this.sandwichItem = null;
-    if (this.filter.buckets !== null && this.filter.buckets.last >= profile.bucketCount) {
-      this.filter = { ...this.filter, buckets: null };
-    }
+    this.original = original;
+    this.source = new DocumentSource(profile);
+    if (this.filter.buckets === null) this.state = { ...this.state, range: null };
     this.shell.header.set(profile);
-    this.rebuild();
+    void this.rebuild();
   }
 
   showEmpty(title: string, text: string): void {
@@ -81,100 +114,207 @@ export class App {
 
   // Back to everything, as a live page needs to go on.
   release(): void {
-    this.sandwichItem = null;
-    this.zoom = 0;
-    this.filter = { ...this.filter, buckets: null };
-    this.rebuild();
+    this.change({ callers: "", zoom: "", range: null, at: null });
   }
 
-  private setFilter(change: Partial<Filter>): void {
-    this.filter = { ...this.filter, ...change };
-    this.rebuild();
+  // `small`: one of many changes, no step of its own for Back.
+  change(change: Partial<State>, small = false): void {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (change.inverted !== undefined) this.state.zoom = "";
+    if (small) this.address.replace(this.shared());
+    else this.address.push(this.shared());
+    this.redraw(before);
+  }
+
+  // The state as the address has it: what a live page shows has a place in time.
+  private shared(): State {
+    if (!this.live || this.profile === null || this.state.at !== null || this.inspecting === "") return this.state;
+    const at: Span = { fromMs: this.profile.startMs, toMs: this.profile.endMs };
+    return { ...this.state, at: at.fromMs < at.toMs ? at : null };
+  }
+
+  private goBack(state: State): void {
+    const before = this.state;
+    this.state = state;
+    const { at, windowMs } = before;
+    this.redraw(before);
+    if (at?.fromMs !== state.at?.fromMs || at?.toMs !== state.at?.toMs || windowMs !== state.windowMs) this.onTime();
+  }
+
+  private redraw(before: State): void {
+    const lanesWanted = this.view === "time" && this.answer?.lanes.length === 0;
+    if (ASKED.some((key) => this.state[key] !== before[key]) || lanesWanted) void this.rebuild();
+    else {
+      this.findZoom();
+      this.show();
+    }
     this.onInspect();
   }
 
-  private rebuild(): void {
-    if (this.profile === null || this.functions === null) return;
-    const { profile, functions, filter } = this;
-    const path = this.tree !== null ? pathTo(this.tree, this.zoom) : [];
-    this.tree = buildHostTree(profile, functions, filter, this.grouping, this.fold);
-    this.zoom = findPath(this.tree, path);
-    this.shell.setChoices(processChoices(profile, filter), threadChoices(profile, filter), filter);
-    this.shell.setTimeline({
-      startMs: profile.startMs, bucketMs: profile.bucketMs,
-      counts: timelineCounts(profile, filter),
-    }, filter.buckets, this.tree.total[0]!);
+  private async rebuild(): Promise<void> {
+    if (this.source === null) return;
+    const asked = ++this.asked;
+    const { grouping, fold, hidden, inverted } = this.state;
+    const answer = await this.source.ask(
+      { filter: this.filter, grouping, fold, hidden, inverted, lanes: this.view === "time" });
+    if (asked !== this.asked) return;
+    this.answer = answer;
+    this.findZoom();
     this.show();
   }
 
+  // A frame that this tree lacks is no longer zoomed to.
+  private findZoom(): void {
+    if (this.answer === null) return;
+    this.zoom = findPath(this.answer.tree, this.state.zoom);
+    if (this.zoom === 0 && this.state.zoom !== "") this.state = { ...this.state, zoom: "" };
+  }
+
   private show(): void {
-    const { tree, functions, profile } = this;
-    if (tree === null || functions === null || profile === null) return;
-    if (tree.total[0]! <= 0) {
-      this.showNoSamples(profile);
+    const { answer, profile, source, state } = this;
+    if (answer === null || profile === null || source === null) return;
+    const { filter, measure } = this;
+    this.shell.setState(state, this.view, profile);
+    this.shell.header.setType(profile, filter.type);
+    this.shell.setChoices(answer, filter, measure);
+    const { startMs, bucketMs, cpus } = profile;
+    const total = answer.tree.total[0]!;
+    this.shell.setTimeline({ startMs, bucketMs, counts: answer.timeline, measure, cpus }, filter.buckets, total,
+                           answer.passing - total);
+    if (total <= 0) {
+      this.showNoSamples(profile, answer);
       return;
     }
     this.panes.empty.hide();
-    const matching = matchingFunctions(functions, this.query);
-    this.shell.search.set(this.query, this.searchResult(tree, matching));
+    const query = parseQuery(state.query);
+    const matching = matchingFunctions(source.functions, query);
+    this.shell.search.set(state.query, query.error || this.searchResult(answer, matching), query.error !== "");
+    const item = findFunction(source.functions, state.callers);
     this.panes.show({
-      tree, zoom: this.zoom, matching, view: this.view, dark: this.shell.theme.dark,
-      top: topFunctions(tree), frequencyHz: profile.frequencyHz,
-      sandwich: this.sandwichItem === null ? null
-        : { item: this.sandwichItem, trees: sandwich(tree, this.sandwichItem) },
+      tree: answer.tree, zoom: this.zoom, matching, view: this.view, upward: state.upward,
+      dark: this.shell.theme.dark, top: answer.top, measure, shares: answer.shares, passing: answer.passing,
+      hidden: state.hidden, sandwich: item === null ? null : { item, trees: sandwich(answer.stacks, item) },
+      lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
+        buckets: filter.buckets, measure,
+        passes: (lane) => laneFilter(state, lane) },
     });
   }
 
-  private showNoSamples(profile: Profile): void {
+  private showNoSamples(profile: Profile, answer: Answer): void {
     this.panes.showNothing();
-    if (profile.sampleCount > 0) {
+    if (answer.passing > 0) {
+      this.panes.showLegend(answer.shares, this.state.hidden, answer.passing, this.shell.theme.dark);
+      this.panes.empty.show("All frames here are hidden", "No stack in this selection has a frame of a shown type.",
+        { label: "Show all types", run: () => this.change({ hidden: new Set() }) });
+    } else if (profile.sums[this.filter.type]! > 0) {
       this.panes.empty.show("No samples in this selection",
         "Nothing passes the chosen processes, threads and time range together.",
-        { label: "Show everything", run: () => {
-          this.filter = NO_FILTER;
-          this.release();
-          this.onInspect();
-        } });
+        { label: "Show everything", run: () => this.change({ processes: new Set(), threads: new Set(),
+          waits: new Set(), hidden: new Set(), callers: "", zoom: "", range: null }) });
     } else {
-      this.panes.empty.show(profile.title === "" ? "No samples" : `No samples of ${profile.title}`,
+      const title = profile.types.length > 1 ? `No ${this.measure.type.label} samples` : "No samples";
+      this.panes.empty.show(profile.title === "" ? title : `${title} of ${profile.title}`,
         profile.note !== "" ? `In this recording ${profile.note}`
+          : this.filter.type > 0 ? "Nothing of this type happened in this time."
           : "Nothing used a CPU in this time, or what was profiled ended before the first sample.");
     }
   }
 
-  private searchResult(tree: Tree, matching: Uint8Array | null): string {
+  private searchResult({ tree }: Answer, matching: Uint8Array | null): string {
     if (matching === null) return "";
     const count = matchedSamples(tree, matching);
-    return count === 0 ? "no match"
-      : `${formatPercent(count, tree.total[0]!)} matched (${formatCount(count)})`;
+    if (count === 0) return "no match";
+    if (this.match >= 0) return `${this.match + 1} of ${formatCount(outermostMatches(tree, matching).length)}`;
+    return `${formatPercent(count, tree.total[0]!)} matched (${this.measure.short(count)})`;
+  }
+
+  private stepMatch(step: 1 | -1): void {
+    if (this.answer === null || this.source === null) return;
+    const matching = matchingFunctions(this.source.functions, parseQuery(this.state.query));
+    const found = matching === null ? [] : outermostMatches(this.answer.tree, matching);
+    if (found.length === 0) return;
+    const from = this.match < 0 && step < 0 ? 0 : this.match;
+    this.match = (from + step + found.length) % found.length;
+    const view = this.view === "table" ? "flame" : this.view;
+    this.change({ view, callers: "", zoom: pathKey(this.answer.tree, found[this.match]!) });
+  }
+
+  // From the table to the function's heaviest frame.
+  private findInGraph(item: number): void {
+    const { tree } = this.answer!;
+    let best = 0;
+    for (let node = 1; node < tree.item.length; node++) {
+      if (tree.item[node] === item && (best === 0 || tree.total[node]! > tree.total[best]!)) best = node;
+    }
+    this.change({ view: this.view === "table" ? "flame" : this.view, callers: "", zoom: pathKey(tree, best) });
+  }
+
+  private pickLane(lane: Lane): void {
+    const { processes, threads } = this.state;
+    const chosen = lane.thread === "" ? processes.has(lane.process) : threads.has(lane.thread);
+    const none = new Set<string>();
+    if (lane.thread === "") this.change({ processes: chosen ? none : new Set([lane.process]), threads: none });
+    else this.change({ threads: chosen ? none : new Set([lane.thread]) });
   }
 
   private setZoom(node: number): void {
+    if (this.answer === null) return;
     this.zoom = node;
+    this.state = { ...this.state, zoom: pathKey(this.answer.tree, node) };
     if (node === 0) this.panes.flame.zoomTo(0);
     this.panes.setZoom(node);
+    this.address.push(this.shared());
     this.onInspect();
   }
 
-  private openSandwich(item: number): void {
-    this.sandwichItem = item;
-    this.show();
-    this.onInspect();
+  private export(format: Format): Promise<{ name: string; blob: Blob }> {
+    const { profile, original, answer, zoom, measure } = this;
+    if (profile === null || original === null || answer === null) return Promise.reject(new Error("nothing is shown yet"));
+    return exportFile(format, { profile, original, tree: answer.tree, zoom, measure, upward: this.state.upward,
+                                dark: this.shell.theme.dark });
   }
 
-  private closeSandwich(): void {
-    this.sandwichItem = null;
-    this.show();
-    this.onInspect();
+  // False: the key means something else here.
+  private run(command: Command): boolean {
+    if (command === "escape") return this.escape();
+    if (this.shell.help.isOpen) return false;
+    if (command === "help") this.shell.help.open();
+    else if (command === "search") {
+      this.shell.search.input.focus();
+      this.shell.search.input.select();
+    } else if (command === "next" || command === "previous") this.stepMatch(command === "next" ? 1 : -1);
+    else if (command === "invert") this.change({ inverted: !this.state.inverted });
+    else if (command === "upward") this.change({ upward: !this.state.upward });
+    else if (command === "fold") this.change({ fold: !this.state.fold });
+    else if (command === "callers" || command === "copy") return this.runOnSelected(command);
+    else this.change({ view: command, callers: "" });
+    return true;
   }
 
-  // One step back at each press: callers and callees, zoom, search, time range.
-  private escape(): void {
-    if (this.sandwichItem !== null) this.closeSandwich();
+  private runOnSelected(command: "callers" | "copy"): boolean {
+    const selected = this.panes.selected;
+    if (selected === null) return false;
+    const item = selected.tree.item[selected.node]!;
+    if (command === "copy") void copyText(selected.tree.label(selected.node));
+    else if (item >= 0) this.change({ callers: textKey(functionKey(selected.tree.functions, item)) });
+    return true;
+  }
+
+  // One step back at each press: what is open, callers and callees, zoom, search, time range.
+  private escape(): boolean {
+    if (this.shell.help.isOpen) return false; // the box closes itself
+    if (this.shell.choosing) {
+      this.shell.closeLists();
+      return true;
+    }
+    this.shell.search.input.blur();
+    if (this.state.callers !== "") this.change({ callers: "" });
     else if (this.zoom > 0) this.setZoom(0);
-    else if (this.query !== "") {
-      this.query = "";
-      this.show();
-    } else if (this.filter.buckets !== null) this.setFilter({ buckets: null });
+    else if (this.state.query !== "") {
+      this.match = -1;
+      this.change({ query: "" });
+    } else if (this.state.range !== null) this.change({ range: null });
+    return true;
   }
 }

@@ -12,9 +12,10 @@ if (data === null) {
   history.replaceState(history.state, "", withoutToken(location.href));
   new LiveSession(app).start();
 } else {
-  decodeEmbedded(data.textContent ?? "").then((profile) => {
-    data.remove();
-    app.setProfile(profile);
+  const packed = data.textContent ?? "";
+  data.remove();
+  decodeEmbedded(packed).then((profile) => {
+    app.setProfile(profile, { packed });
   }, (error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     app.showEmpty("This profile cannot be shown", reason);

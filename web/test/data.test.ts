@@ -14,7 +14,7 @@ const packed = (text: string) => gzipSync(text).toString("base64");
 
 test("embedded data come back as they were written", async () => {
   const profile = await decodeEmbedded(`\n${packed(JSON.stringify(document()))}\n`);
-  assert.equal(profile.sampleCount, 6);
+  assert.deepEqual(profile.sums, [6]);
   assert.equal(profile.bucketCount, 10);
   assert.equal(profile.frequencyHz, 10);
   assert.deepEqual([...profile.nodes.parent], [-1, 0, 1]);
@@ -61,6 +61,17 @@ const damages: [string, (d: Record<string, any>) => void][] = [
   ["negative count", (d) => { d["samples"].count[0] = -1; }],
   ["count not a number", (d) => { d["samples"].count[0] = null; }],
   ["thread of no process", (d) => { d["threads"].process[0] = 7; }],
+  ["other types not a list", (d) => { d["other_types"] = {}; }],
+  ["another type without a name", (d) => { d["other_types"] = [{ unit: "count", samples: d["samples"] }]; }],
+  ["another type that is text", (d) => { d["other_types"] = ["samples"]; }],
+  ["another type without samples", (d) => { d["other_types"] = [{ type: "x" }]; }],
+  ["sample of no node in another type", (d) => {
+    d["other_types"] = [{ type: "x", samples: { ...d["samples"], node: [0, 99] } }];
+  }],
+  ["too many types", (d) => { d["other_types"] = Array(64).fill({ type: "x", samples: d["samples"] }); }],
+  ["wait out of range", (d) => { d["samples"].wait = [0, 99]; }],
+  ["wait negative", (d) => { d["samples"].wait = [0, -1]; }],
+  ["service out of range", (d) => { d["processes"].service = [0, 99]; }],
   ["samples missing", (d) => { delete d["samples"]; }],
   ["processes null", (d) => { d["processes"] = null; }],
 ];
@@ -76,13 +87,35 @@ for (const [what, damage] of damages) {
 
 test("what is optional may be absent or odd", () => {
   const profile = parseText(JSON.stringify({ ...document(), title: 5, summary: { lost: 3, frames: "x" } }));
-  assert.deepEqual(profile.summary, { lost: 3 });
+  assert.deepEqual(profile.summaries, [{ lost: 3 }]);
   assert.equal(profile.title, "");
   assert.equal(profile.note, "");
   assert.equal(parseProfile({ ...document(), note: "no process is named x" }).note, "no process is named x");
   assert.equal(parseProfile({ ...document(), note: 5 }).note, "");
   assert.equal(parseProfile({ ...document(), end_ms: 0, samples: { node: [], thread: [], bucket: [],
     count: [] } }).bucketCount, 1);
+});
+
+test("types and waits are read; a document without them has on-CPU samples", () => {
+  const plain = parseProfile(document());
+  assert.deepEqual(plain.types, [{ name: "samples", unit: "count", label: "On-CPU" }]);
+  assert.deepEqual([...plain.samples.type, ...plain.samples.wait, ...plain.processes.service], [0, 0, 0, 0, 0, 0]);
+  const typed = document();
+  const wait = typed["strings"].push("blocked") - 1;
+  typed["other_types"] = [
+    { type: "lock_time", unit: "nanoseconds", summary: { samples: 1, lost: 2 },
+      samples: { node: [2], thread: [1], bucket: [9], count: [7_000], wait: [wait] } },
+    { type: "off_cpu", samples: { node: [], thread: [], bucket: [], count: [] } }];
+  const profile = parseProfile(typed);
+  assert.deepEqual(profile.types.slice(1), [{ name: "lock_time", unit: "nanoseconds", label: "lock time" },
+                                            { name: "off_cpu", unit: "count", label: "Off-CPU" }]);
+  assert.deepEqual(profile.sums, [6, 7000, 0]);
+  assert.deepEqual(profile.summaries, [{}, { samples: 1, lost: 2 }, {}]);
+  assert.deepEqual([...profile.samples.type], [0, 0, 1]);
+  assert.deepEqual([...profile.samples.count], [4, 2, 7000]);
+  assert.equal(profile.strings[profile.samples.wait[2]!], "blocked");
+  const other = parseProfile({ ...document(), type: "alloc_space", unit: "bytes" });
+  assert.deepEqual(other.types, [{ name: "alloc_space", unit: "bytes", label: "alloc space" }]);
 });
 
 test("a sample just after the end has a bucket of its own", () => {

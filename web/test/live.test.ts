@@ -18,7 +18,7 @@ class Setup {
     hold: () => this.held,
     fetchAnswer: async (url) => ({ text: await this.answer(url), costMs: this.costMs }),
     onStatus: (status) => this.log.push(`status ${status.newestMs}`),
-    onProfile: (profile) => this.log.push(`profile ${profile.sampleCount}`),
+    onProfile: (profile) => this.log.push(`profile ${profile.sums[0]}`),
     onFailure: (reason, since) => this.log.push(`failure ${reason} ${since}`),
     onReachable: () => this.log.push("reachable"),
   });
@@ -81,6 +81,27 @@ test("a profile that arrives after the user zoomed in is dropped", async () => {
   };
   await setup.poller.poll();
   assert.ok(!setup.log.some((line) => line.startsWith("profile")));
+});
+
+test("a time from the address is loaded once, also while the page is held, and again when it changes", async () => {
+  const setup = new Setup();
+  const profiles = () => setup.asked.filter((url) => url.includes("profile"));
+  setup.held = true;
+  setup.poller.fixed = { fromMs: 100, toMs: 900 };
+  await setup.poller.poll();
+  setup.newestMs += 2000;
+  setup.now += 60_000;
+  await setup.poller.poll();
+  assert.deepEqual(profiles(), ["/api/profile?from_ms=100&to_ms=900"]);
+  setup.poller.fixed = { fromMs: 200, toMs: 800 };
+  await setup.poller.poll();
+  assert.equal(profiles().at(-1), "/api/profile?from_ms=200&to_ms=800");
+  setup.poller.fixed = null;
+  await setup.poller.poll();
+  assert.equal(profiles().length, 2); // held
+  setup.held = false;
+  await setup.poller.refresh();
+  assert.match(profiles().at(-1)!, /from_ms=9/);
 });
 
 test("failures tell since when, until the server answers again", async () => {

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildHostTree } from "../src/model/aggregate";
-import { processChoices, threadChoices } from "../src/model/choices";
+import { buildHostTree, Shape } from "../src/model/aggregate";
+import { processChoices, threadChoices, waitChoices } from "../src/model/choices";
 import { Filter, NO_FILTER, timelineCounts } from "../src/model/filter";
-import { functionsOf, Grouping } from "../src/model/names";
-import { findPath, pathTo } from "../src/model/path";
+import { inverted } from "../src/model/invert";
+import { hideAllBut, typeShares } from "../src/model/kinds";
+import { lanesOf } from "../src/model/lanes";
+import { markerMeaning } from "../src/model/markers";
+import { functionKey, functionsOf, Grouping, groupingsOf } from "../src/model/names";
+import { findFunction, findPath, pathKey, textKey } from "../src/model/path";
 import { sandwich } from "../src/model/sandwich";
-import { matchedSamples, matchingFunctions } from "../src/model/search";
-import { sharesByType, topFunctions } from "../src/model/top";
+import { matchedSamples, matchingFunctions, outermostMatches, parseQuery } from "../src/model/search";
+import { topFunctions } from "../src/model/top";
 import { Tree } from "../src/model/tree";
 import { profileOf, Row } from "./helpers";
 
@@ -21,9 +25,12 @@ function lines(tree: Tree): string[] {
   });
 }
 
-function treeOf(rows: Row[], grouping: Grouping = "command", filter: Filter = NO_FILTER): Tree {
+const PLAIN: Shape = { grouping: "command", fold: false, hidden: new Set() };
+
+function treeOf(rows: Row[], grouping: Grouping = "command", filter: Filter = NO_FILTER,
+                shape: Partial<Shape> = {}): Tree {
   const profile = profileOf(rows);
-  return buildHostTree(profile, functionsOf(profile), filter, grouping);
+  return buildHostTree(profile, functionsOf(profile), filter, { ...PLAIN, grouping, ...shape });
 }
 
 const ROWS: Row[] = [
@@ -107,13 +114,22 @@ test("a function that recurs counts each sample once", () => {
 });
 
 test("shares by type follow the innermost frame", () => {
-  assert.deepEqual(sharesByType(treeOf(ROWS)), [{ type: "native", count: 14 }, { type: "kernel", count: 3 }]);
+  const shares = (rows: Row[]) => {
+    const profile = profileOf(rows);
+    return typeShares(profile, functionsOf(profile), NO_FILTER);
+  };
+  assert.deepEqual(shares(ROWS), [{ type: "native", count: 14 }, { type: "kernel", count: 3 }]);
+  // A marker counts each stack that has one, a caller's type is listed without samples of its own.
+  assert.deepEqual(shares([
+    { pid: 1, command: "a", stack: ["[truncated: x]|abort-marker", "f", "[lost]|abort-marker"], count: 2 },
+    { pid: 1, command: "a", stack: ["[truncated: x]|abort-marker", "py|cpython", "f"], count: 3 }]),
+    [{ type: "native", count: 3 }, { type: "cpython", count: 0 }, { type: "abort-marker", count: 5 }]);
 });
 
 test("search counts each sample once and knows regular expressions", () => {
   const tree = treeOf(ROWS);
   const matched = (query: string) => {
-    const matching = matchingFunctions(tree.functions, query);
+    const matching = matchingFunctions(tree.functions, parseQuery(query));
     return matching === null ? null : matchedSamples(tree, matching);
   };
   assert.equal(matched("  "), null);
@@ -122,6 +138,18 @@ test("search counts each sample once and knows regular expressions", () => {
   assert.equal(matched("/^(parse|scan)$/"), 12);
   assert.equal(matched("^parse"), 0);
   assert.equal(matched("/(/"), 0);
+  assert.match(parseQuery("/(/").error, /^no valid expression: Unterminated group/);
+  assert.equal(parseQuery("(").error, "");
+});
+
+test("search looks into files too, and steps through the outermost matches in the graph's order", () => {
+  const tree = treeOf([
+    { pid: 1, command: "a", stack: ["main", "f|native|libz.so.1", "g|native|libz.so.1"], count: 4 },
+    { pid: 1, command: "a", stack: ["main", "h", "f|native|libz.so.1"], count: 9 }]);
+  const matching = matchingFunctions(tree.functions, parseQuery("libz"))!;
+  assert.equal(matchedSamples(tree, matching), 13);
+  assert.deepEqual(outermostMatches(tree, matching).map((node) => `${tree.label(tree.parent[node]!)};${tree.label(node)}`),
+                   ["h;f", "main;f"]);
 });
 
 test("callers and callees of a function carry its total", () => {
@@ -143,8 +171,8 @@ test("the table, callers and callees have one number, with recursion folded or n
     { pid: 1, command: "a", stack: ["main", "fib", "fib", "add"], count: 6 },
     { pid: 1, command: "a", stack: ["main", "fib", "log", "fib"], count: 3 }]);
   const functions = functionsOf(profile);
-  const plain = buildHostTree(profile, functions, NO_FILTER, "command");
-  const folded = buildHostTree(profile, functions, NO_FILTER, "command", true);
+  const plain = buildHostTree(profile, functions, NO_FILTER, PLAIN);
+  const folded = buildHostTree(profile, functions, NO_FILTER, { ...PLAIN, fold: true });
   const wanted = functions.name.indexOf("fib");
   for (const tree of [plain, folded]) {
     const row = topFunctions(tree).find(({ item }) => item === wanted)!;
@@ -162,8 +190,95 @@ test("a zoomed frame is found again in another tree", () => {
   const tree = treeOf(ROWS);
   const node = tree.item.findIndex((_, i) => tree.label(i) === "write");
   const other = treeOf([...ROWS, { pid: 9, command: "new", count: 50, stack: ["main", "write"] }]);
-  assert.equal(pathTo(other, findPath(other, pathTo(tree, node))).join(), pathTo(tree, node).join());
-  assert.equal(findPath(treeOf([ROWS[3]!]), pathTo(tree, node)), 0);
+  const found = findPath(other, pathKey(tree, node));
+  assert.equal(lines(other)[found], "h;web;main;write 3"); // not that of the command "new"
+  assert.equal(pathKey(other, found), pathKey(tree, node));
+  assert.equal(findPath(treeOf([ROWS[3]!]), pathKey(tree, node)), 0);
+  assert.equal(pathKey(tree, 0), "");
+  assert.equal(findPath(tree, ""), 0);
+  const keys = new Set(tree.item.map((_, i) => i).slice(1).reduce<string[]>((all, i) => [...all, pathKey(tree, i)], []));
+  assert.equal(keys.size, tree.item.length - 1);
+  const key = textKey(functionKey(tree.functions, tree.functions.name.indexOf("write")));
+  assert.equal(other.functions.name[findFunction(other.functions, key)!], "write");
+  assert.equal(findFunction(other.functions, "none"), null);
+});
+
+const TYPED: Row[] = [
+  { pid: 1, command: "web", tid: 11, bucket: 0, count: 5, type: 0, stack: ["main", "parse"] },
+  { pid: 1, command: "web", tid: 11, bucket: 0, count: 2_000_000, type: 1, wait: "blocked", stack: ["main", "read"] },
+  { pid: 1, command: "web", tid: 12, bucket: 1, count: 500_000, type: 1, wait: "preempted", stack: ["main", "parse"] },
+  { pid: 2, command: "db", bucket: 1, count: 3, type: 2, stack: ["main", "grow"] }];
+
+test("values of two types are never added up", () => {
+  const profile = profileOf(TYPED);
+  const functions = functionsOf(profile);
+  const all = (type: number, waits: string[] = []) =>
+    lines(buildHostTree(profile, functions, { ...NO_FILTER, type, waits: new Set(waits) }, PLAIN));
+  assert.deepEqual(all(0), ["h 5", "h;web 5", "h;web;main 5", "h;web;main;parse 5 (5)"]);
+  assert.deepEqual(all(1), ["h 2500000", "h;web 2500000", "h;web;main 2500000", "h;web;main;read 2000000 (2000000)",
+                            "h;web;main;parse 500000 (500000)"]);
+  assert.deepEqual(all(1, ["preempted"]), ["h 500000", "h;web 500000", "h;web;main 500000", "h;web;main;parse 500000 (500000)"]);
+  assert.deepEqual(all(2), ["h 3", "h;db 3", "h;db;main 3", "h;db;main;grow 3 (3)"]);
+  assert.deepEqual([...timelineCounts(profile, { ...NO_FILTER, type: 1 })].slice(0, 3), [2_000_000, 500_000, 0]);
+  const counts = (type: number) => processChoices(profile, { ...NO_FILTER, type }).map(({ count }) => count);
+  assert.deepEqual([counts(0), counts(1), counts(2)], [[5, 0], [2_500_000, 0], [0, 3]]);
+  const waits = (type: number) => waitChoices(profile, { ...NO_FILTER, type }).map(({ label, count }) => `${label} ${count}`);
+  assert.deepEqual(waits(0), []);
+  assert.deepEqual(waits(1), ["Blocked 2000000", "Preempted 500000"]);
+});
+
+test("hidden frames leave their samples to the caller, and stacks of hidden frames alone are gone", () => {
+  const rows: Row[] = [...ROWS, { pid: 0, command: "kthread", stack: ["worker|kernel"], count: 4 }];
+  const noKernel = treeOf(rows, "command", NO_FILTER, { hidden: new Set(["kernel"]) });
+  assert.deepEqual(lines(noKernel), [
+    "h 17", "h;web 10", "h;web;main 10 (2)", "h;web;main;parse 5 (5)", "h;web;main;write 3 (3)", "h;db 7",
+    "h;db;main 7", "h;db;main;scan 7 (7)"]);
+  const onlyKernel = treeOf(rows, "command", NO_FILTER, { hidden: new Set(["native"]) });
+  assert.deepEqual(lines(onlyKernel), ["h 7", "h;kthread 4", "h;kthread;worker 4 (4)", "h;web 3", "h;web;sys_write 3 (3)"]);
+  const shares = [{ type: "native", count: 1 }, { type: "kernel", count: 1 }, { type: "abort-marker", count: 1 }];
+  assert.deepEqual([...hideAllBut(shares, "kernel")], ["native"]);
+});
+
+test("the inverted tree begins with the innermost functions, and its sums are the table's", () => {
+  const tree = inverted(treeOf(ROWS));
+  assert.deepEqual(lines(tree), [
+    "h 17", "h;scan 7", "h;scan;main 7", "h;scan;main;db 7 (7)", "h;parse 5", "h;parse;main 5", "h;parse;main;web 5 (5)",
+    "h;sys_write 3", "h;sys_write;write 3", "h;sys_write;write;main 3", "h;sys_write;write;main;web 3 (3)",
+    "h;main 2", "h;main;web 2 (2)"]);
+  for (const row of topFunctions(treeOf(ROWS))) {
+    const first = tree.item.findIndex((item, node) => item === row.item && tree.parent[node] === 0);
+    assert.equal(first < 0 ? 0 : tree.total[first], row.self);
+  }
+});
+
+test("groups can be threads, containers, services or none, where there are any", () => {
+  const rows: Row[] = [
+    { pid: 1, command: "web", tid: 11, stack: ["main"], count: 3, container: "0123456789abcdef", service: "shop" },
+    { pid: 2, command: "web", stack: ["main"], count: 2, container: "", service: "shop" }];
+  const groups = (grouping: Grouping) => lines(treeOf(rows, grouping)).filter((line) => line.split(";").length === 2);
+  assert.deepEqual(groups("thread"), ["h;thread-11 (11) of web (1) 3", "h;thread-2 (2) of web (2) 2"]);
+  assert.deepEqual(groups("container"), ["h;0123456789ab 3", "h;[no container] 2"]);
+  assert.deepEqual(groups("service"), ["h;shop 5"]);
+  assert.deepEqual(lines(treeOf(rows, "none")), ["h 5", "h;main 5 (5)"]);
+  assert.deepEqual(groupingsOf(profileOf(rows)), ["command", "process", "thread", "container", "service", "none"]);
+  assert.deepEqual(groupingsOf(profileOf(ROWS)), ["command", "process", "thread", "none"]);
+});
+
+test("lanes show processes and their threads over all the time, heaviest in the chosen one first", () => {
+  const profile = profileOf(ROWS);
+  const shown = (filter: Partial<Filter>) => lanesOf(profile, { ...NO_FILTER, ...filter })
+    .map(({ label, sum, counts }) => `${label} ${sum} ${[...counts].map(([at, count]) => `${at}:${count}`).join(" ")}`);
+  assert.deepEqual(shown({}), ["web (1) 7 0:5 1:2", "thread-11 (11) 5 0:5", "thread-12 (12) 2 1:2", "db (3) 7 2:7", "web (2) 3 1:3"]);
+  assert.deepEqual(shown({ buckets: { first: 1, last: 1 } }), ["web (2) 3 1:3", "web (1) 2 0:5 1:2", "thread-12 (12) 2 1:2",
+                                                             "thread-11 (11) 0 0:5", "db (3) 0 2:7"]);
+});
+
+test("markers explain themselves by the longest beginning that is known", () => {
+  assert.match(markerMeaning("[truncated: too deep]"), /more frames than the sampler keeps/);
+  assert.match(markerMeaning("[truncated: something new]"), /could not be followed further/);
+  assert.match(markerMeaning("[lost: queue full]"), /did not arrive/);
+  assert.equal(markerMeaning("[gzip+0x4330]"), "");
+  assert.equal(markerMeaning("main"), "");
 });
 
 test("a stack of 5,000 frames beside 45,000 rows is no problem", () => {

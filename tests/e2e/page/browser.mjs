@@ -24,14 +24,22 @@ export function findChromium() {
   return found ?? null;
 }
 
+const OPTIONS = () => ({ executablePath: findChromium(), headless: true, args: FLAGS });
+
+export async function launchServer() {
+  return require("playwright-core").chromium.launchServer(OPTIONS());
+}
+
+// The browser that run.mjs has started, or a new one where a test file runs by itself.
 export async function launch() {
   const { chromium } = require("playwright-core");
-  return chromium.launch({ executablePath: findChromium(), headless: true, args: FLAGS });
+  const endpoint = process.env.STACKRAY_BROWSER;
+  return endpoint ? chromium.connect(endpoint) : chromium.launch(OPTIONS());
 }
 
 // A page at `url` with a record of everything it must not do.
 export async function open(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 },
+  const context = await browser.newContext({ viewport: VIEWPORT,
     colorScheme: "light", timezoneId: "UTC", ...options });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
@@ -47,6 +55,36 @@ export async function open(browser, url, options = {}) {
   page.on("request", (request) => seen.requests.push(request.url()));
   await page.goto(url);
   return { page, seen, close: () => context.close() };
+}
+
+const VIEWPORT = { width: 1280, height: 800 };
+
+// One page at one file for many tests: loading it again is several times as fast as a new page.
+export class SharedPage {
+  async open(browser, url) {
+    Object.assign(this, await open(browser, url));
+    this.url = url;
+    this.used = false;
+  }
+
+  // As if it were opened for the first time, at `hash`.
+  async fresh({ viewport = VIEWPORT, colorScheme = "light", hash = "" } = {}) {
+    const { page, seen } = this;
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    await page.mouse.move(0, 0);
+    if (this.used || hash !== "") {
+      await page.evaluate((address) => {
+        localStorage.clear();
+        history.pushState(null, "", address);
+      }, this.url + hash);
+      for (const list of Object.values(seen)) list.length = 0;
+      await page.reload();
+    }
+    this.used = true;
+    await page.locator("[data-fact=samples]").waitFor();
+    await painted(page);
+  }
 }
 
 // Every graph on the screen is where it will be: no zoom is on its way.

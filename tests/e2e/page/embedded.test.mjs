@@ -5,15 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { click, colorAt, cpuClock, fact, hover, launch, open, painted, rangeText, settled } from "./browser.mjs";
+import { click, colorAt, cpuClock, fact, hover, launch, painted, rangeText, settled, SharedPage } from "./browser.mjs";
 import { HOSTILE, largeProfile, smallProfile } from "./fixtures.mjs";
 import { embed } from "./page_data.mjs";
 
 const html = readFileSync(process.env.STACKRAY_PAGE, "utf8");
 const folder = mkdtempSync(join(tmpdir(), "stackray-page-"));
+const shared = new SharedPage();
 let browser;
 
-before(async () => { browser = await launch(); });
+before(async () => {
+  browser = await launch();
+  await shared.open(browser, smallUrl);
+});
 after(async () => {
   await browser?.close();
   rmSync(folder, { recursive: true, force: true });
@@ -27,20 +31,15 @@ function save(name, text) {
 
 const smallUrl = save("small.html", embed(html, smallProfile()));
 
-// Opens the small profile, runs `body`, and then proves that the page did nothing it must not.
+// Shows the small profile, runs `body`, and then proves that the page did nothing it must not.
 function pageTest(name, body, options) {
   test(name, async () => {
-    const { page, seen, close } = await open(browser, smallUrl, options);
-    try {
-      await page.locator("[data-fact=samples]").waitFor();
-      await painted(page);
-      await body(page, seen);
-      assert.deepEqual(seen.dialogs, []);
-      assert.deepEqual(seen.errors, []);
-      assert.deepEqual(seen.requests.filter((url) => !/^(data:|file:)/.test(url)), []);
-    } finally {
-      await close();
-    }
+    await shared.fresh(options);
+    const { page, seen } = shared;
+    await body(page, seen);
+    assert.deepEqual(seen.dialogs, []);
+    assert.deepEqual(seen.errors, []);
+    assert.deepEqual(seen.requests.filter((url) => !/^(data:|file:)/.test(url)), []);
   });
 }
 
@@ -78,7 +77,7 @@ pageTest("hostile names are text and nothing else", async (page) => {
   await page.locator("[data-select=threads] .select-opener").click();
   await page.locator(".select-row", { hasText: "<img src=x onerror=" }).waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Table" }).click();
+  await page.getByRole("button", { name: "Table", exact: true }).click();
   await page.locator(".table-name", { hasText: HOSTILE }).waitFor();
   assert.equal(await page.locator("img, b, body script:not(:last-of-type)").count(), 0);
 });
@@ -177,10 +176,10 @@ pageTest("dragging over the timeline selects a time range", async (page) => {
 });
 
 pageTest("the table sorts, and opens callers and callees", async (page) => {
-  await page.getByRole("button", { name: "Table" }).click();
+  await page.getByRole("button", { name: "Table", exact: true }).click();
   const names = () => page.locator(".table-name").allInnerTexts();
   assert.deepEqual((await names()).slice(0, 2), ["parse", "ksys_write"]);
-  await page.getByRole("button", { name: "Total" }).click();
+  await page.getByRole("button", { name: "Total", exact: true }).click();
   assert.deepEqual((await names()).slice(0, 3), ["main", "serve", "parse"]);
   await page.locator(".table-sort", { hasText: "Function" }).click();
   assert.equal((await names())[0], "[truncated: depth]");
@@ -216,13 +215,13 @@ pageTest("colours follow the system until the user says otherwise", async (page)
   assert.equal(dark[0], "dark");
   assert.notEqual(dark[1], light[1]);
   assert.notEqual(await colorAt(page, 0.1, 4), frame);
-  await page.locator(".icon-only").click();
+  await page.getByRole("button", { name: /^Colours/ }).click();
   assert.deepEqual(await theme(), light);
   assert.equal(await colorAt(page, 0.1, 4), frame);
 });
 
 pageTest("processes can stand apart, and a selection without samples says so", async (page) => {
-  await page.getByRole("button", { name: "By process" }).click();
+  await page.getByLabel("One block for each").selectOption("process");
   assert.match(await hover(page, 0.3, 1), /^web \(100\)/);
   await page.locator("[data-select=threads] .select-opener").click();
   await page.locator(".select-label", { hasText: "python3 (9)" }).click();
@@ -254,7 +253,7 @@ pageTest("nothing moves while the user works", async (page) => {
   assert.equal(await places(), before);
 });
 
-for (const width of [390, 800, 1280, 1920]) {
+for (const width of [390, 800, 1920]) {
   pageTest(`fits a screen of ${width} pixels`, async (page) => {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= width, `${wide} pixels wide`);
@@ -275,16 +274,17 @@ test("damaged data and an empty recording are told, not drawn", async () => {
   const cut = whole.replace(/(id="stackray-data">)([^<]+)/, (_, tag, data) => tag + data.slice(0, 400));
   const none = { ...smallProfile(), samples: { node: [], thread: [], bucket: [], count: [] } };
   const wrong = { ...smallProfile(), format: "other" };
+  await shared.fresh();
+  const { page, seen } = shared;
   for (const [name, text, expected] of [["cut", cut, /cannot be shown\s*the compressed data/],
     ["none", embed(html, none), /No samples of record of test-host\s*Nothing used a CPU/],
     ["why", embed(html, { ...none, note: "no process is named <b>x</b>." }),
       /No samples of record of test-host\s*In this recording no process is named <b>x<\/b>\./],
     ["wrong", embed(html, wrong), /cannot be shown\s*its format is not/]]) {
-    const { page, seen, close } = await open(browser, save(`${name}.html`, text));
+    await page.goto(save(`${name}.html`, text));
     await page.locator(".empty h2").waitFor();
     assert.match(await page.locator(".empty").innerText(), expected);
     assert.deepEqual(seen.errors, []);
-    await close();
   }
 });
 
@@ -293,7 +293,7 @@ test("a busy host's profile loads and redraws fast", async () => {
   assert.ok(document.nodes.parent.length >= 5000);
   assert.equal(document.processes.pid.length, 60);
   const url = save("large.html", embed(html, document));
-  const { page, seen, close } = await open(browser, smallUrl);
+  const { page, seen } = shared;
   const cpuSeconds = await cpuClock(page);
   const began = performance.now();
   await page.goto(url);
@@ -306,5 +306,4 @@ test("a busy host's profile loads and redraws fast", async () => {
   assert.ok(spent > 0.02, "or nothing was measured");
   assert.ok(spent < 5, `${spent} s of CPU`);
   assert.deepEqual(seen.errors, []);
-  await close();
 });

@@ -10,7 +10,29 @@ export const START_MS = 1_790_000_000_000;
 //   hostile (pid 7) 20: start > hostile frame, 2 in each bucket
 //   python (pid 9)  10: main > run (cpython) > [truncated: depth], all in bucket 9
 export function smallProfile(startMs = START_MS) {
-  const data = new PageData({
+  return smallData(startMs).data.document();
+}
+
+// The small one's samples, and of the same threads
+//   off-CPU 2.53 s: main > serve > lock blocked 200 ms in each bucket, main > serve > write in the run queue
+//                   500 ms in bucket 5, python's main > run preempted 30 ms in bucket 9
+//   40 page faults: hostile's start, in bucket 0
+export function typedProfile(startMs = START_MS) {
+  const { data, worker, writer, bad, main } = smallData(startMs, { cpus: 2, other_types: [
+    { type: "off_cpu", unit: "nanoseconds", summary: { samples: 12, lost: 1 } },
+    { type: "page_faults", unit: "count", summary: { samples: 1 } }] });
+  const serve = [["main", "native", "web"], ["serve", "native", "web"]];
+  for (let bucket = 0; bucket < 10; bucket++) {
+    data.sample(worker, bucket, [...serve, ["lock", "native", "libc.so.6"], ["futex_wait", "kernel", "vmlinux"]], 2e8, 1, "blocked");
+  }
+  data.sample(writer, 5, [...serve, ["write", "native", "libc.so.6"]], 5e8, 1, "run_queue");
+  data.sample(main, 9, [["main", "native", "python3"], ["run", "cpython", "app.py:3"]], 3e7, 1, "preempted");
+  data.sample(bad, 0, [["start", "native", "x"]], 40, 2);
+  return data.document();
+}
+
+function smallData(startMs, head = {}) {
+  const data = new PageData({ ...head,
     title: "record of test-host", host: "test-host", frequency_hz: 10, start_ms: startMs,
     end_ms: startMs + 10_000, bucket_ms: 1000,
     summary: { samples: 100, complete: 90, through_unknown: 6, user_stacks: 100, named_frames: 99, frames: 100, lost: 3,
@@ -34,7 +56,7 @@ export function smallProfile(startMs = START_MS) {
   }
   data.sample(main, 9, [["main", "native", "python3"], ["run", "cpython", "app.py:3"],
                         ["[truncated: depth]", "abort-marker", ""]], 10);
-  return data.document();
+  return { data, worker, writer, bad, main };
 }
 
 // Always the same numbers in [0, 1).

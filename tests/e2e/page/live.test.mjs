@@ -1,28 +1,37 @@
 // The page as the agent serves it, against a server of the documented API.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { click, fact, launch, open, painted, WAIT_MS } from "./browser.mjs";
+import { pathToFileURL } from "node:url";
+import { click, fact, launch, open, painted, SharedPage, WAIT_MS } from "./browser.mjs";
 import { smallProfile, START_MS } from "./fixtures.mjs";
 import { LiveServer } from "./server.mjs";
 
 const html = readFileSync(process.env.STACKRAY_PAGE, "utf8");
-let browser, server, url, page, seen, close;
+const shared = new SharedPage();
+let browser, server, url, page, seen;
 
-before(async () => { browser = await launch(); });
+before(async () => {
+  browser = await launch();
+  await shared.open(browser, "about:blank");
+  ({ page, seen } = shared);
+});
 after(async () => { await browser?.close(); });
 beforeEach(async () => {
   server = new LiveServer(html);
   url = await server.start();
 });
 afterEach(async () => {
-  await close?.();
-  close = undefined;
+  await page.goto("about:blank");
   await server.stop().catch(() => undefined);
 });
 
-async function show() {
-  ({ page, seen, close } = await open(browser, url));
+// A server is another origin each time, so nothing is left of the test before.
+async function show(hash = "") {
+  for (const list of Object.values(seen)) list.length = 0;
+  await page.goto(url + hash);
 }
 
 // Waits until the condition holds; fails with `what` when it takes too long.
@@ -54,7 +63,7 @@ test("waits for the first samples, then shows them by itself", async () => {
 test("the token of the printed address becomes a cookie and leaves the address", async () => {
   server.token = "aB3-_0123456789abcdef";
   server.newestMs = START_MS;
-  ({ page, seen, close } = await open(browser, `${url}?token=${server.token}`));
+  await show(`?token=${server.token}`);
   await page.locator("[data-fact=samples]").waitFor();
   assert.equal(page.url(), url);
   assert.equal(await page.evaluate(() => document.cookie), "");
@@ -73,6 +82,7 @@ test("asks for the chosen range and shows what is new", async () => {
   await page.getByRole("button", { name: "5 min", exact: true }).click();
   await until("5 min asked", () => server.profileUrls.length > last);
   assert.ok(Math.abs(spanOf(server.profileUrls.at(-1)) - 300_000) <= 4000);
+  assert.match(page.url(), /#window=300000$/);
   server.make = (start) => {
     const profile = smallProfile(start);
     profile.summary.samples = 123;
@@ -80,6 +90,58 @@ test("asks for the chosen range and shows what is new", async () => {
   };
   server.newestMs += 2000;
   await until("new samples", async () => (await fact(page, "samples")) === "123");
+});
+
+test("a link to what is looked at shows that time in another browser, and Resume goes on", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  assert.equal(page.url(), url);
+  await painted(page);
+  await click(page, 0.3, 1);
+  const link = page.url();
+  const made = START_MS - 10_000;
+  assert.match(link, new RegExp(`at=${made}-${START_MS}$`));
+  await page.goto("about:blank");
+  server.newestMs += 500_000;
+  await page.goto(link);
+  await page.locator(".details-name", { hasText: "web" }).waitFor();
+  assert.equal(server.profileUrls.at(-1).search, `?from_ms=${made}&to_ms=${START_MS}`);
+  assert.equal(await state(), "Paused");
+  const [profiles, statuses] = [server.profileUrls.length, server.statusCount];
+  await until("a further round", () => server.statusCount > statuses);
+  assert.equal(server.profileUrls.length, profiles);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await until("the newest asked", () => server.profileUrls.length > profiles);
+  assert.equal(await state(), "Live");
+  assert.equal(page.url(), url);
+  await page.goBack();
+  await until("the linked time asked again", () =>
+    server.profileUrls.at(-1).search === `?from_ms=${made}&to_ms=${START_MS}`);
+});
+
+test("the live page saves a page with its data that works from disk", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  await painted(page);
+  await page.getByRole("button", { name: "Export" }).click();
+  const coming = page.waitForEvent("download");
+  await page.getByRole("button", { name: "This page with its data" }).click();
+  const download = await coming;
+  assert.match(download.suggestedFilename(), /^live-host-2026-09-21-\d{6}\.html$/);
+  const folder = mkdtempSync(join(tmpdir(), "stackray-saved-"));
+  try {
+    await download.saveAs(join(folder, "saved.html"));
+    await page.goto(pathToFileURL(join(folder, "saved.html")).href);
+    await page.locator("[data-fact=samples]").waitFor();
+    assert.equal(await fact(page, "samples"), "100");
+    assert.equal(await page.locator(".header-host").innerText(), "live-host");
+    assert.equal(await page.locator(".live-state").count(), 0);
+    assert.deepEqual(seen.errors, []);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("answers that cost the agent much are asked for seldom, and the page says so", async () => {

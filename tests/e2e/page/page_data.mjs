@@ -12,7 +12,7 @@ export class PageData {
     this.nodeIndex = new Map();
     this.processes = { pid: [], command: [], executable: [], container: [] };
     this.threads = { process: [], tid: [], name: [] };
-    this.samples = { node: [], thread: [], bucket: [], count: [] };
+    this.tables = []; // of samples, by type
   }
 
   string(text) {
@@ -47,8 +47,8 @@ export class PageData {
     return this.threads.process.push(process) - 1;
   }
 
-  // `stack`: frames, outermost first.
-  sample(thread, bucket, stack, count = 1) {
+  // `stack`: frames, outermost first. `type`: 0, or 1 more than an index into the head's `other_types`.
+  sample(thread, bucket, stack, count = 1, type = 0, wait = "") {
     let node = 0;
     for (const entry of stack) {
       const frame = this.frame(entry);
@@ -58,15 +58,19 @@ export class PageData {
         return this.nodes.frame.push(frame) - 1;
       });
     }
-    this.samples.node.push(node);
-    this.samples.thread.push(thread);
-    this.samples.bucket.push(bucket);
-    this.samples.count.push(count);
+    const table = (this.tables[type] ??= { node: [], thread: [], bucket: [], count: [] });
+    table.node.push(node);
+    table.thread.push(thread);
+    table.bucket.push(bucket);
+    table.count.push(count);
+    if (wait) (table.wait ??= []).push(this.string(wait));
   }
 
   document() {
-    const { strings, frames, nodes, processes, threads, samples } = this;
-    return { format: "stackray-page/1", ...this.head, strings, frames, nodes, processes, threads, samples };
+    const { strings, frames, nodes, processes, threads, tables } = this;
+    const { other_types: others, ...head } = this.head;
+    return { format: "stackray-page/1", ...head, strings, frames, nodes, processes, threads, samples: tables[0],
+             ...(others && { other_types: others.map((type, i) => ({ ...type, samples: tables[i + 1] })) }) };
   }
 }
 

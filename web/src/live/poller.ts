@@ -3,6 +3,7 @@
 // because the browser's clock may be another machine's.
 import { parseText } from "../data/decode";
 import { Profile } from "../data/profile";
+import { Span } from "../model/state";
 
 export interface Status {
   host: string;
@@ -16,7 +17,7 @@ export interface Status {
 
 export interface PollerEvents {
   onStatus(status: Status): void;
-  onProfile(profile: Profile): void;
+  onProfile(profile: Profile, json: string): void;
   onFailure(reason: string, sinceMs: number): void;
   onReachable(): void;
 }
@@ -65,6 +66,8 @@ export function rangeToAsk(status: Status, rangeMs: number): { fromMs: number; t
 
 export class Poller {
   rangeMs = 60_000;
+  fixed: Span | null = null; // the time that is shown, whatever comes; null: the newest `rangeMs`
+  private shownFixed: Span | null = null;
   private shownNewestMs = -1;
   private lastProfileAt = -Infinity;
   private costMs = 0; // of the last profile
@@ -77,6 +80,7 @@ export class Poller {
   // The next poll loads a profile even when nothing is new.
   refresh(): Promise<void> {
     this.shownNewestMs = -1;
+    this.shownFixed = null;
     this.lastProfileAt = -Infinity;
     this.again = this.busy;
     return this.poll();
@@ -111,24 +115,28 @@ export class Poller {
   }
 
   private wantsProfile(status: Status): boolean {
-    if (this.options.hold() || status.newestMs === 0) return false;
+    if (status.newestMs === 0) return false;
+    if (this.fixed !== null) return this.fixed !== this.shownFixed;
+    if (this.options.hold()) return false;
     if (status.newestMs === this.shownNewestMs) return false;
     const passed = this.options.now() - this.lastProfileAt;
     return passed >= this.refreshMs - POLL_MS / 2; // rounds are no clockwork
   }
 
   private async loadProfile(status: Status): Promise<void> {
-    const asked = this.rangeMs;
-    const { fromMs, toMs } = rangeToAsk(status, asked);
+    const { rangeMs, fixed } = this;
+    const { fromMs, toMs } = fixed ?? rangeToAsk(status, rangeMs);
     const { text, costMs } =
       await this.options.fetchAnswer(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`);
     const profile = parseText(text);
     // The user may have zoomed in or chosen another range while the answer was on its way.
-    if (this.options.hold() || asked !== this.rangeMs) return;
+    if (rangeMs !== this.rangeMs || fixed !== this.fixed) return;
+    if (fixed === null && this.options.hold()) return;
+    this.shownFixed = fixed;
     this.shownNewestMs = status.newestMs;
     this.lastProfileAt = this.options.now();
     this.costMs = costMs;
-    this.options.onProfile(profile);
+    this.options.onProfile(profile, text);
   }
 }
 

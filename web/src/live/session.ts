@@ -12,6 +12,7 @@ export class LiveSession {
   private readonly poller: Poller;
   private readonly state = element("span", { class: "live-state", attributes: { role: "status" } });
   private readonly pause: HTMLButtonElement;
+  private readonly ranges: Segments<string>;
   private paused = false;
   private failing = false;
   private hasSamples = false;
@@ -20,21 +21,27 @@ export class LiveSession {
     this.poller = new Poller({
       fetchAnswer,
       now: () => Date.now(),
-      hold: () => this.reasonToHold() !== "",
+      hold: () => app.hasProfile && this.reasonToHold() !== "",
       onStatus: (status) => this.gotStatus(status),
-      onProfile: (profile) => {
+      onProfile: (profile, json) => {
         this.hasSamples = true;
-        app.setProfile(profile);
+        app.setProfile(profile, { json });
         this.describe(); // how often it updates depends on what this one cost
       },
       onFailure: (reason, sinceMs) => this.failed(reason, sinceMs),
       onReachable: () => this.reachable(),
     });
     this.pause = button("", "control pause", () => this.togglePause());
-    const ranges = new Segments("Time range", RANGES, "60000", (range) => this.setRange(Number(range)));
+    this.ranges = new Segments<string>("Time range", RANGES, (range) => this.setRange(Number(range)));
     app.shell.header.tools.prepend(this.state, this.pause);
-    app.shell.timeTools.append(ranges.root);
+    app.shell.timeTools.append(this.ranges.root);
+    app.live = true;
     app.onInspect = () => this.describe();
+    app.onTime = () => {
+      this.follow();
+      void this.poller.refresh();
+    };
+    this.follow();
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) void this.poller.poll();
     });
@@ -57,8 +64,16 @@ export class LiveSession {
     return this.app.inspecting;
   }
 
-  private setRange(rangeMs: number): void {
-    this.poller.rangeMs = rangeMs;
+  // Shows the time that the state names.
+  private follow(): void {
+    const { windowMs, at } = this.app.state;
+    this.poller.rangeMs = windowMs;
+    this.poller.fixed = at;
+    this.ranges.choose(at === null ? String(windowMs) : "");
+  }
+
+  private setRange(windowMs: number): void {
+    this.app.state = { ...this.app.state, windowMs };
     this.resume();
   }
 
@@ -74,6 +89,7 @@ export class LiveSession {
   private resume(): void {
     this.paused = false;
     this.app.release();
+    this.follow();
     this.describe();
     void this.poller.refresh();
   }

@@ -1,7 +1,7 @@
 // What the process and the thread list offer, with samples in the chosen time.
 import { Profile } from "../data/profile";
-import { countsByThread, Filter, processKey, threadKey } from "./filter";
-import { processLabel } from "./names";
+import { countsByThread, Filter, forEachRow, processKey, threadKey } from "./filter";
+import { processLabel, threadLabel } from "./names";
 
 export interface Choice {
   key: string;
@@ -19,7 +19,7 @@ function add(choices: Map<string, Choice>, choice: Choice): void {
 
 export function processChoices(profile: Profile, filter: Filter): Choice[] {
   const { threads, processes, strings } = profile;
-  const counts = countsByThread(profile, filter.buckets);
+  const counts = countsByThread(profile, filter);
   const choices = new Map<string, Choice>();
   for (let thread = 0; thread < counts.length; thread++) {
     const process = threads.process[thread]!;
@@ -35,20 +35,38 @@ export function processChoices(profile: Profile, filter: Filter): Choice[] {
 }
 
 export function threadChoices(profile: Profile, filter: Filter): Choice[] {
-  const { threads, strings } = profile;
-  const counts = countsByThread(profile, filter.buckets);
+  const { threads } = profile;
+  const counts = countsByThread(profile, filter);
   const choices = new Map<string, Choice>();
   for (let thread = 0; thread < counts.length; thread++) {
     const process = threads.process[thread]!;
     if (filter.processes.size > 0 && !filter.processes.has(processKey(profile, process))) continue;
-    const tid = threads.tid[thread]!;
-    const name = strings[threads.name[thread]!] || "[no name]";
     add(choices, {
       key: threadKey(profile, thread),
-      label: tid === 0 ? `whole process ${processLabel(profile, process)}` : `${name} (${tid})`,
+      label: threads.tid[thread] === 0 ? `whole process ${processLabel(profile, process)}`
+                                       : threadLabel(profile, thread),
       note: `of ${processLabel(profile, process)}`,
       count: counts[thread]!,
     });
   }
   return [...choices.values()];
+}
+
+const WAITS: Record<string, [string, string]> = {
+  blocked: ["Blocked", "Waiting for something to happen: I/O, a lock, a timer"],
+  run_queue: ["Run queue", "Able to run, and waiting for a CPU"],
+  preempted: ["Preempted", "Running until another thread took its CPU"],
+};
+
+// What the samples waited for; empty where the type knows no such thing.
+export function waitChoices(profile: Profile, filter: Filter): Choice[] {
+  const choices = new Map<string, Choice>();
+  let known = false;
+  forEachRow(profile, { ...filter, waits: new Set() }, (row) => {
+    const key = profile.strings[profile.samples.wait[row]!]!;
+    known ||= key !== "";
+    const [label, note] = WAITS[key] ?? [key.replaceAll("_", " ") || "Unknown", ""];
+    add(choices, { key, label, note, count: profile.samples.count[row]! });
+  });
+  return known ? [...choices.values()] : [];
 }

@@ -2,13 +2,16 @@
 import { Profile } from "../data/profile";
 
 export interface Filter {
+  type: number; // index into the profile's types: rows of one type at a time
   // Empty sets mean "all". Keys survive a new profile, where indices do not.
   processes: ReadonlySet<string>;
   threads: ReadonlySet<string>;
+  waits: ReadonlySet<string>;
   buckets: { first: number; last: number } | null; // inclusive
 }
 
-export const NO_FILTER: Filter = { processes: new Set(), threads: new Set(), buckets: null };
+export const NO_FILTER: Filter =
+  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;
@@ -32,14 +35,23 @@ export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
   return passing;
 }
 
+// The indices of the chosen words.
+function passingWaits(profile: Profile, chosen: ReadonlySet<string>): Set<number> {
+  const waits = new Set<number>();
+  profile.strings.forEach((text, index) => { if (chosen.has(text)) waits.add(index); });
+  return waits;
+}
+
 // Calls `visit` for each row that passes, in the data's order.
 export function forEachRow(profile: Profile, filter: Filter, visit: (row: number) => void): void {
-  const { thread, bucket, count } = profile.samples;
+  const { thread, bucket, count, type, wait } = profile.samples;
+  const waits = filter.waits.size === 0 ? null : passingWaits(profile, filter.waits);
   const passing = passingThreads(profile, filter);
   const first = filter.buckets?.first ?? 0;
   const last = filter.buckets?.last ?? Infinity;
   for (let row = 0; row < count.length; row++) {
-    if (passing[thread[row]!] === 0) continue;
+    if (type[row] !== filter.type || passing[thread[row]!] === 0) continue;
+    if (waits !== null && !waits.has(wait[row]!)) continue;
     if (bucket[row]! < first || bucket[row]! > last) continue;
     visit(row);
   }
@@ -53,10 +65,10 @@ export function timelineCounts(profile: Profile, filter: Filter): Float64Array {
   return counts;
 }
 
-// Samples of each process or thread within the chosen time, for the lists of choices.
-export function countsByThread(profile: Profile, buckets: Filter["buckets"]): Float64Array {
+// Values of each thread within the chosen time, for the lists of choices.
+export function countsByThread(profile: Profile, { type, buckets }: Filter): Float64Array {
   const counts = new Float64Array(profile.threads.tid.length);
-  forEachRow(profile, { ...NO_FILTER, buckets }, (row) => {
+  forEachRow(profile, { ...NO_FILTER, type, buckets }, (row) => {
     counts[profile.samples.thread[row]!]! += profile.samples.count[row]!;
   });
   return counts;

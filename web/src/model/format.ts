@@ -27,9 +27,13 @@ export function formatDuration(ms: number): string {
   return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
 }
 
-// Processor time that `count` samples stand for; empty when the rate is unknown.
-export function formatCpuTime(count: number, frequencyHz: number): string {
-  return frequencyHz > 0 ? `≈ ${formatDuration((count * 1000) / frequencyHz)} of CPU` : "";
+// Three digits at least, in the largest unit that has one before the point.
+export function formatNanoseconds(ns: number): string {
+  if (ns >= 59_500_000_000) return formatDuration(ns / 1e6);
+  const digits = (value: number) => (value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3))));
+  if (ns >= 999_500_000) return `${digits(ns / 1e9)} s`;
+  if (ns >= 999_500) return `${digits(ns / 1e6)} ms`;
+  return ns >= 1000 ? `${digits(ns / 1000)} µs` : `${Math.round(ns)} ns`;
 }
 
 export function formatClock(ms: number, withSeconds = true): string {

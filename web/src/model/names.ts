@@ -48,29 +48,50 @@ export function functionsOf(profile: Profile): Functions {
   return result;
 }
 
-export type Grouping = "command" | "process";
+export const GROUPINGS = ["command", "process", "thread", "container", "service", "none"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
 
 export interface Groups {
-  ofProcess: Int32Array; // process -> group
+  ofThread: Int32Array; // thread -> group
   label: string[];
 }
 
-// The level below the host: one group a command, or one a process.
+// The level below the host: what one group stands for is the user's choice.
 export function groupsOf(profile: Profile, grouping: Grouping): Groups {
-  const { processes } = profile;
-  const result: Groups = { ofProcess: new Int32Array(processes.pid.length), label: [] };
+  const { threads } = profile;
+  const result: Groups = { ofThread: new Int32Array(threads.tid.length), label: [] };
   const known = new Map<string, number>();
-  for (let process = 0; process < processes.pid.length; process++) {
-    const label = grouping === "command" ? commandLabel(profile, process)
-                                         : processLabel(profile, process);
+  for (let thread = 0; thread < threads.tid.length; thread++) {
+    const label = groupLabel(profile, thread, grouping);
     let group = known.get(label);
     if (group === undefined) {
       group = result.label.push(label) - 1;
       known.set(label, group);
     }
-    result.ofProcess[process] = group;
+    result.ofThread[thread] = group;
   }
   return result;
+}
+
+function groupLabel(profile: Profile, thread: number, grouping: Grouping): string {
+  const { threads, processes, strings } = profile;
+  const process = threads.process[thread]!;
+  switch (grouping) {
+    case "command": return commandLabel(profile, process);
+    case "process": return processLabel(profile, process);
+    case "thread": return `${threadLabel(profile, thread)} of ${processLabel(profile, process)}`;
+    case "container": return strings[processes.container[process]!]!.slice(0, 12) || "[no container]";
+    case "service": return strings[processes.service[process]!]! || "[no service]";
+    case "none": return "";
+  }
+}
+
+// The groupings that tell something of this profile's processes.
+export function groupingsOf(profile: Profile): Grouping[] {
+  const { container, service } = profile.processes;
+  const known = (column: Int32Array) => column.some((text) => text > 0);
+  return GROUPINGS.filter((grouping) => (grouping !== "container" || known(container)) &&
+                                        (grouping !== "service" || known(service)));
 }
 
 // Process 0 stands for the host itself: it carries what was lost.
@@ -86,4 +107,13 @@ export function processLabel(profile: Profile, process: number): string {
   if (pid > 0) return `${command} (${pid})`;
   // Of pid 0: the host itself, or with a command all of its processes that have few samples.
   return profile.processes.command[process]! > 0 ? `${command} (others)` : command;
+}
+
+export function threadLabel(profile: Profile, thread: number): string {
+  const tid = profile.threads.tid[thread]!;
+  return tid === 0 ? "whole process" : `${profile.strings[profile.threads.name[thread]!] || "[no name]"} (${tid})`;
+}
+
+export function functionKey(functions: Functions, item: number): string {
+  return `${functions.type[item]} ${functions.name[item]} ${withoutLine(functions.file[item]!)}`;
 }

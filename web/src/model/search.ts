@@ -2,37 +2,50 @@
 import { Functions } from "./names";
 import { Tree } from "./tree";
 
+export interface Query {
+  matches: ((text: string) => boolean) | null; // null: nothing is looked for
+  error: string;                               // why the expression is none; ""
+}
+
 // Text is looked for as it stands, without case; /.../ is a regular expression.
-export function matcher(query: string): ((text: string) => boolean) | null {
+export function parseQuery(query: string): Query {
   const trimmed = query.trim();
-  if (trimmed === "") return null;
+  if (trimmed === "") return { matches: null, error: "" };
   const expression = /^\/(.+)\/$/.exec(trimmed);
   if (expression !== null) {
     try {
       const pattern = new RegExp(expression[1]!, "i");
-      return (text) => pattern.test(text);
-    } catch {
-      return () => false;
+      return { matches: (text) => pattern.test(text), error: "" };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.replace(/^.*\/i?: /, "") : "";
+      return { matches: () => false, error: `no valid expression: ${reason}` };
     }
   }
   const wanted = trimmed.toLowerCase();
-  return (text) => text.toLowerCase().includes(wanted);
+  return { matches: (text) => text.toLowerCase().includes(wanted), error: "" };
 }
 
-export function matchingFunctions(functions: Functions, query: string): Uint8Array | null {
-  const matches = matcher(query);
+// By name, or by the file or library that the function is in.
+export function matchingFunctions(functions: Functions, query: Query): Uint8Array | null {
+  const { matches } = query;
   if (matches === null) return null;
-  return Uint8Array.from(functions.name, (name) => (matches(name) ? 1 : 0));
+  return Uint8Array.from(functions.name, (name, item) =>
+    (matches(name) || matches(functions.file[item]!) ? 1 : 0));
+}
+
+// The outermost matching frame of each stack, in the order of the graph.
+export function outermostMatches(tree: Tree, matching: Uint8Array): number[] {
+  const found: number[] = [];
+  for (let node = 0; node < tree.item.length;) {
+    const item = tree.item[node]!;
+    const hit = item >= 0 && matching[item] === 1;
+    if (hit) found.push(node);
+    node = hit ? tree.end[node]! : node + 1;
+  }
+  return found;
 }
 
 // Samples with at least one matching frame; each sample counts once.
 export function matchedSamples(tree: Tree, matching: Uint8Array): number {
-  let sum = 0;
-  for (let node = 0; node < tree.item.length;) {
-    const item = tree.item[node]!;
-    const hit = item >= 0 && matching[item] === 1;
-    if (hit) sum += tree.total[node]!;
-    node = hit ? tree.end[node]! : node + 1;
-  }
-  return sum;
+  return outermostMatches(tree, matching).reduce((sum, node) => sum + tree.total[node]!, 0);
 }

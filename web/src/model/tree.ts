@@ -15,6 +15,7 @@ export interface Tree {
   maxDepth: number;
   functions: Functions;
   groupLabels: string[];
+  leafFirst: boolean; // callers stand below the functions that they call; then `self` says nothing of a node
 }
 
 // A tree while it grows: parents come before their children, siblings are unique by item.
@@ -49,29 +50,29 @@ export class TreeBuilder {
     return this.arrange(order, total, functions, groupLabels, rootLabel);
   }
 
-  private depthFirst(total: Float64Array): Int32Array {
-    const order = new Int32Array(total.length);
+  private depthFirst(total: Float64Array): number[] {
+    const order: number[] = [];
     const stack = [0];
-    for (let position = 0; stack.length > 0; position++) {
+    while (stack.length > 0) {
       const node = stack.pop()!;
-      order[position] = node;
+      order.push(node);
       const siblings = this.children.get(node);
       if (siblings === undefined) continue;
       // Lightest first onto the stack; equal ones by age, so that a redraw keeps their order.
-      const sorted = [...siblings.values()].sort((a, b) => total[a]! - total[b]! || b - a);
+      const sorted = [...siblings.values()].filter((child) => total[child]! > 0).sort((a, b) => total[a]! - total[b]! || b - a);
       for (const child of sorted) stack.push(child);
     }
     return order;
   }
 
-  private arrange(order: Int32Array, totalOf: Float64Array, functions: Functions,
+  private arrange(order: readonly number[], totalOf: Float64Array, functions: Functions,
                   groupLabels: string[], rootLabel: string): Tree {
     const count = order.length;
     const place = new Int32Array(count);
     const tree = {
       item: new Int32Array(count), parent: new Int32Array(count), depth: new Int32Array(count),
       end: new Int32Array(count), self: new Float64Array(count), total: new Float64Array(count),
-      start: new Float64Array(count), maxDepth: 0, functions, groupLabels,
+      start: new Float64Array(count), maxDepth: 0, functions, groupLabels, leafFirst: false,
     };
     const nextStart = new Float64Array(count); // where a node's next child begins
     for (let i = 0; i < count; i++) {

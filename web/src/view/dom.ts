@@ -56,7 +56,20 @@ export const ICONS = {
   down: "M4 6l4 4 4-4",
   pause: "M5.5 3.5v9M10.5 3.5v9",
   play: "M5 3l7.5 5L5 13z",
+  graph: "M2 3h12v3H2zM4 6h8v3H4zM6 9h4v4H6z",
+  copy: "M5.5 5.5h8v8h-8zM3 10.5H2.5v-8h8V3",
+  done: "M3 8.5l3.5 3.5L13 4.5",
 };
+
+// False where the browser does not allow it.
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 // Sizes a canvas for the screen's density; answers its 2d context in CSS pixels.
 export function prepareCanvas(canvas: HTMLCanvasElement, width: number,

@@ -19,7 +19,7 @@ export class FlameView {
   private animation = 0;
   private scheduled = false;
 
-  constructor(private readonly events: FlameEvents, private readonly upward: boolean, name: string) {
+  constructor(private readonly events: FlameEvents, private upward: boolean, name: string) {
     this.canvas = element("canvas", { attributes: { tabindex: "0", role: "application",
       "aria-label": `${name}. Arrow keys move, Enter zooms, Escape resets.` } });
     this.content = element("div", { class: "flame-content" }, this.canvas);
@@ -32,6 +32,17 @@ export class FlameView {
     new ResizeObserver(() => this.resize()).observe(this.root);
   }
 
+  // Where the root is; the next tree is drawn so.
+  turn(upward: boolean): void {
+    if (this.upward !== upward) this.scene = null;
+    this.upward = upward;
+  }
+
+  // The frame that the keys are on; -1: none.
+  get selected(): number {
+    return this.scene?.selected ?? -1;
+  }
+
   setTree(tree: Tree, zoom: number, matching: Uint8Array | null, dark: boolean): void {
     cancelAnimationFrame(this.animation);
     this.canvas.ariaBusy = "false";
@@ -42,7 +53,7 @@ export class FlameView {
       width: this.root.clientWidth, height: this.root.clientHeight, scroll: this.root.scrollTop,
     };
     this.resize();
-    if (first && this.upward) this.root.scrollTop = this.root.scrollHeight;
+    if (first) this.root.scrollTop = this.upward ? this.root.scrollHeight : 0;
   }
 
   zoomTo(node: number): void {
@@ -50,6 +61,7 @@ export class FlameView {
     if (scene === null || scene.tree.total[node]! <= 0) return;
     scene.zoom = node;
     scene.selected = node > 0 ? node : -1;
+    if (node > 0) this.reveal(scene, node);
     const from = { left: scene.left, right: scene.right };
     const to = { left: scene.tree.start[node]!,
                  right: scene.tree.start[node]! + scene.tree.total[node]! };

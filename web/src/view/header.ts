@@ -1,6 +1,9 @@
 // The top line: who was profiled and how good the profile is.
-import { Profile, Summary } from "../data/profile";
+import { Profile } from "../data/profile";
+import { Summary } from "../data/sample_types";
 import { formatCount, formatDate, formatClock, formatDuration, formatPercent } from "../model/format";
+import { isOnCpu } from "../model/measure";
+import { Segments } from "./controls";
 import { element } from "./dom";
 
 interface Fact { label: string; value: string; title: string; warn?: boolean }
@@ -14,11 +17,16 @@ export class Header {
   readonly note = element("p", { class: "note" });
   private readonly facts = element("dl", { class: "facts" });
 
-  constructor(...tools: HTMLElement[]) {
+  private readonly types: Segments<string>;
+
+  constructor(onType: (type: string) => void, ...tools: HTMLElement[]) {
+    this.types = new Segments<string>("What is measured", [], onType);
+    this.types.root.classList.add("types");
+    this.types.root.hidden = true;
     const brand = element("span", { class: "brand" }, element("span", { class: "brand-mark" },
       element("i"), element("i"), element("i")), element("span", { class: "brand-name", text: "stackray" }));
     this.root = element("header", { class: "header" }, brand,
-      element("div", { class: "header-who" }, this.host, this.title), this.facts,
+      element("div", { class: "header-who" }, this.host, this.title), this.types.root, this.facts,
       this.tools);
     this.tools.append(...tools);
     this.note.hidden = true;
@@ -28,21 +36,32 @@ export class Header {
     this.host.textContent = host;
   }
 
-  set(profile: Profile): void {
-    const span = formatDuration(profile.endMs - profile.startMs);
-    this.host.textContent = profile.host || "host";
-    this.title.textContent = profile.startMs > 0
-      ? `${formatDate(profile.startMs)} ${formatClock(profile.startMs)} · ${span}` : span;
-    this.title.title = profile.title;
-    document.title = `${profile.title || profile.host || "profile"} – stackray`;
-    this.note.textContent = profile.summary.unnamed ?? "";
-    this.note.hidden = profile.summary.unnamed === undefined;
-    this.facts.replaceChildren(...factsOf(profile).map((fact) => {
+  // What is measured, of which one choice is none; and how good it is.
+  setType(profile: Profile, chosen: number): void {
+    const { types } = profile;
+    this.types.root.hidden = types.length < 2;
+    this.types.offer(types.map((type) => [type.name, type.label] as const));
+    this.types.choose(types[chosen]!.name);
+    const { unnamed } = profile.summaries[chosen]!;
+    this.note.textContent = unnamed ?? "";
+    this.note.hidden = unnamed === undefined;
+    this.facts.replaceChildren(...factsOf(profile, chosen).map((fact) => {
       const node = element("div", { class: fact.warn ? "fact warn" : "fact", title: fact.title },
         element("dt", { text: fact.label }), element("dd", { text: fact.value }));
       node.dataset["fact"] = fact.label;
       return node;
     }));
+  }
+
+  set(profile: Profile): void {
+    const span = formatDuration(profile.endMs - profile.startMs);
+    this.host.textContent = profile.host || "host";
+    // What was recorded, where the title says more than the host's name.
+    const recorded = profile.title === profile.host || profile.title === "" ? "" : `${profile.title} · `;
+    this.title.textContent = recorded + (profile.startMs > 0
+      ? `${formatDate(profile.startMs)} ${formatClock(profile.startMs)} · ${span}` : span);
+    this.title.title = this.title.textContent;
+    document.title = `${profile.title || profile.host || "profile"} – stackray`;
   }
 }
 
@@ -51,14 +70,14 @@ function withoutStack(summary: Summary): string {
   return count > 0 ? `; ${formatCount(count)} samples have no user stack (kernel threads, exec, exit)` : "";
 }
 
-function factsOf(profile: Profile): Fact[] {
-  const { summary } = profile;
+function factsOf(profile: Profile, type: number): Fact[] {
+  const summary = profile.summaries[type]!;
   const facts: Fact[] = [];
-  if (profile.frequencyHz > 0) {
+  if (profile.frequencyHz > 0 && isOnCpu(profile.types[type]!)) {
     facts.push({ label: "rate", value: `${profile.frequencyHz} Hz`,
                  title: "Samples a second on each CPU" });
   }
-  facts.push({ label: "samples", value: formatCount(summary.samples ?? profile.sampleCount),
+  facts.push({ label: "samples", value: formatCount(summary.samples ?? profile.sums[type]!),
                title: "Samples in this profile" });
   if (summary.complete !== undefined && summary.user_stacks !== undefined) {
     facts.push({ label: "complete", value: formatPercent(summary.complete, summary.user_stacks),

@@ -1,35 +1,55 @@
-// Which colour is which type of frame, with each type's share of the samples.
+// Which colour is which type of frame, with each type's share; a click hides the type's frames.
 import { formatPercent } from "../model/format";
+import { hideAllBut, TypeShare } from "../model/kinds";
 import { kindOf } from "../model/names";
-import { samplesWithType, sharesByType } from "../model/top";
-import { Tree } from "../model/tree";
 import { swatchOf, typeLabel } from "./colors";
-import { element } from "./dom";
+import { button, element } from "./dom";
 
 const MARKER = "abort-marker";
 
 export class Legend {
-  readonly root = element("div", { class: "legend", attributes: { "aria-label": "Colours by type of frame" } });
+  readonly root = element("div", { class: "legend", attributes: {
+    role: "group", "aria-label": "Types of frames: colours, shares, and which are shown" } });
 
-  set(tree: Tree, dark: boolean): void {
-    const shares = new Map(sharesByType(tree).map((share) => [share.type, share.count]));
-    // Types that only call others have no samples of their own, and are on the screen all the same.
-    for (const item of tree.item) {
-      if (item >= 0 && !shares.has(tree.functions.type[item]!)) shares.set(tree.functions.type[item]!, 0);
+  constructor(private readonly onHide: (hidden: ReadonlySet<string>) => void) {}
+
+  set(shares: readonly TypeShare[], hidden: ReadonlySet<string>, sum: number, dark: boolean): void {
+    const focused = (document.activeElement as HTMLElement | null)?.dataset["type"];
+    const entries = shares.map((share) => this.entry(share, shares, hidden, sum, dark));
+    const all = button("Show all types", "link", () => this.onHide(new Set()));
+    this.root.replaceChildren(...entries, ...(hidden.size > 0 ? [all] : []));
+    // The entries are new; what had the focus has it again.
+    for (const node of this.root.querySelectorAll<HTMLElement>(".legend-item")) {
+      if (focused !== undefined && node.dataset["type"] === focused) node.focus();
     }
-    // A marker says that something is missing, wherever in the stack it stands.
-    if (shares.delete(MARKER)) shares.set(MARKER, samplesWithType(tree, MARKER));
-    this.root.replaceChildren(...[...shares].map(([type, count]) =>
-      this.entry(type, count, tree.total[0]!, dark)));
   }
 
-  private entry(type: string, count: number, sum: number, dark: boolean): HTMLElement {
+  private entry({ type, count }: TypeShare, shares: readonly TypeShare[], hidden: ReadonlySet<string>,
+                sum: number, dark: boolean): HTMLElement {
     const swatch = element("span", { class: `swatch${kindOf(type) === "marker" ? " striped" : ""}` });
     swatch.style.background = swatchOf(type, dark);
-    const title = type === MARKER ? "Samples with a part that is missing or was lost"
-      : type === "cut" ? "Rare stacks that this long a range has no room for: choose a shorter one to see them whole"
-      : "Share of the samples whose innermost frame is of this type";
-    return element("span", { class: "legend-item", title }, swatch, typeLabel(type),
+    const shown = !hidden.has(type);
+    const item = element("button", { class: "legend-item", title: titleOf(type, shown), attributes: {
+      type: "button", "aria-pressed": String(shown) } }, swatch, typeLabel(type),
       element("span", { class: "legend-share", text: count > 0 ? formatPercent(count, sum) : "" }));
+    item.dataset["type"] = type;
+    item.addEventListener("click", () => {
+      const next = new Set(hidden);
+      if (shown) next.add(type);
+      else next.delete(type);
+      this.onHide(next);
+    });
+    const only = button("only", "link legend-only", () => this.onHide(hideAllBut(shares, type)),
+                        `Show ${typeLabel(type)} frames only`);
+    return element("span", { class: "legend-entry" }, item, ...(kindOf(type) === "marker" ? [] : [only]));
   }
+}
+
+function titleOf(type: string, shown: boolean): string {
+  const share = type === MARKER ? "Samples with a part that is missing or was lost"
+    : type === "cut" ? "Rare stacks that this long a range has no room for: choose a shorter one to see them whole"
+    : "Share of the samples whose innermost frame is of this type";
+  const press = shown ? "Click to leave these frames out: their samples count for the caller"
+                      : "Click to show these frames again";
+  return `${share}\n${press}`;
 }

@@ -1,9 +1,8 @@
 // A button that opens a searchable list of choices with their samples. Nothing chosen means all.
 import { formatCount, formatPercent } from "../model/format";
 import { Choice } from "../model/choices";
-import { matcher } from "../model/search";
+import { parseQuery } from "../model/search";
 import { button, element, icon, ICONS } from "./dom";
-
 
 const MAX_SHOWN = 400;
 
@@ -17,6 +16,7 @@ export class MultiSelect {
   private choices: Choice[] = [];
   private chosen = new Set<string>();
   private sum = 0;
+  private write: (value: number) => string = formatCount;
   private focusedKey: string | null = null;
 
   constructor(private readonly noun: { one: string; many: string },
@@ -52,7 +52,8 @@ export class MultiSelect {
     return !this.panel.hidden;
   }
 
-  set(choices: Choice[], chosen: ReadonlySet<string>): void {
+  set(choices: Choice[], chosen: ReadonlySet<string>, write: (value: number) => string): void {
+    this.write = write;
     this.choices = choices.sort((a, b) => b.count - a.count || a.label.localeCompare(b.label));
     this.chosen = new Set(chosen);
     this.sum = choices.reduce((sum, choice) => sum + choice.count, 0);
@@ -89,7 +90,7 @@ export class MultiSelect {
     const { one, many } = this.noun;
     const known = this.choices.filter((choice) => this.chosen.has(choice.key));
     const text = this.chosen.size === 0 ? `All ${many}`
-      : this.chosen.size === 1 ? known[0]?.label ?? `1 ${one}` : `${this.chosen.size} ${many}`;
+      : this.chosen.size === 1 ? known[0]?.label ?? `1 ${one} without samples` : `${this.chosen.size} ${many}`;
     this.caption.textContent = text;
     this.caption.title = this.chosen.size === 0 ? `${this.choices.length} ${many}` : text;
     this.opener.classList.toggle("active", this.chosen.size > 0);
@@ -106,7 +107,7 @@ export class MultiSelect {
   }
 
   private paint(): void {
-    const matches = matcher(this.query.value);
+    const { matches } = parseQuery(this.query.value);
     const passing = this.choices.filter((choice) =>
       matches === null || matches(choice.label) || matches(choice.note));
     const scroll = this.list.scrollTop;
@@ -132,7 +133,7 @@ export class MultiSelect {
     });
     const label = element("label", { class: "select-label", title: choice.note || choice.label }, box,
       element("span", { class: "select-name", text: choice.label }),
-      element("span", { class: "select-count", text: formatCount(choice.count) }),
+      element("span", { class: "select-count", text: this.write(choice.count) }),
       element("span", { class: "select-share", text: formatPercent(choice.count, this.sum) }));
     const only = button("only", "link select-only", () => this.change(new Set([choice.key])),
                         `Show only ${choice.label}`);

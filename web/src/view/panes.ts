@@ -1,23 +1,28 @@
-// The main area: flame graph, table, or one function's callers and callees; with the line above
-// them that tells about the chosen frame, and the legend below.
-import { formatCount, formatPercent } from "../model/format";
+// The main area: flame graph, table, time of each process, or one function's callers and callees; with the
+// line above them that tells about the chosen frame, and the legend below.
+import { TypeShare } from "../model/kinds";
+import { Lane } from "../model/lanes";
+import { Measure } from "../model/measure";
 import { Sandwich } from "../model/sandwich";
+import { View } from "../model/state";
 import { TopRow } from "../model/top";
 import { Tree } from "../model/tree";
-import { swatchOf, typeLabel } from "./colors";
-import { button, element } from "./dom";
+import { Details } from "./details";
+import { element } from "./dom";
 import { EmptyState } from "./empty";
 import { FlameView } from "./flame";
+import { LaneScene, LanesView } from "./lanes";
 import { Legend } from "./legend";
 import { TopTable } from "./table";
 import { Tooltip } from "./tooltip";
-
-export type View = "flame" | "both" | "table";
 
 export interface PaneEvents {
   onZoom(node: number): void;
   onSandwich(item: number): void;
   onCloseSandwich(): void;
+  onFind(item: number): void;
+  onHide(types: ReadonlySet<string>): void;
+  onLane(lane: Lane): void;
 }
 
 export interface Shown {
@@ -27,8 +32,13 @@ export interface Shown {
   sandwich: { item: number; trees: Sandwich } | null;
   matching: Uint8Array | null;
   view: View;
+  upward: boolean;
   dark: boolean;
-  frequencyHz: number;
+  measure: Measure;
+  shares: readonly TypeShare[];
+  passing: number; // what the shares are of
+  hidden: ReadonlySet<string>;
+  lanes: LaneScene;
 }
 
 export class Panes {
@@ -38,69 +48,92 @@ export class Panes {
   private readonly callers: FlameView;
   private readonly callees: FlameView;
   private readonly table: TopTable;
-  private readonly legend = new Legend();
+  private readonly lanes: LanesView;
+  private readonly legend: Legend;
   private readonly tooltip = new Tooltip();
-  private readonly details = element("div", { class: "details" });
+  private readonly details: Details;
   private readonly body: HTMLElement;
   private shown: Shown | null = null;
 
-  constructor(private readonly events: PaneEvents) {
+  constructor(events: PaneEvents) {
+    this.details = new Details(events);
+    this.legend = new Legend(events.onHide);
     this.flame = this.flameView(false, "Flame graph", () => this.shown?.tree, events.onZoom);
     this.callers = this.flameView(true, "Callers", () => this.shown?.sandwich?.trees.callers);
     this.callees = this.flameView(false, "Callees", () => this.shown?.sandwich?.trees.callees);
-    this.table = new TopTable(events.onSandwich);
+    this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind });
+    this.lanes = new LanesView({ onPick: events.onLane, onHover: (lines, x, y) => {
+      if (lines === null) this.tooltip.hide();
+      else this.tooltip.showLines(lines, x, y);
+    } });
     const half = (name: string, view: FlameView) => element("div", { class: `half ${name.toLowerCase()}` },
       element("div", { class: "half-title", text: name }), view.root);
-    this.body = element("div", { class: "body" }, this.table.root, this.flame.root,
+    this.body = element("div", { class: "body" }, this.table.root, this.lanes.root, this.flame.root,
       element("div", { class: "sandwich" }, half("Callers", this.callers), half("Callees", this.callees)));
-    this.root = element("main", { class: "card main" }, this.details, this.body, this.empty.root,
+    this.root = element("main", { class: "card main" }, this.details.root, this.body, this.empty.root,
                         this.legend.root, this.tooltip.root);
     this.body.dataset["view"] = "none";
   }
 
   private flameView(upward: boolean, name: string, tree: () => Tree | undefined,
                     onSelect?: (node: number) => void): FlameView {
-    const view: FlameView = new FlameView({
+    return new FlameView({
       onHover: (node, x, y) => this.hover(tree(), node, x, y),
       onSelect: (node) => {
         this.tooltip.hide();
         if (onSelect !== undefined) onSelect(node);
-        else this.describeIn(tree()!, node);
+        else this.details.describe(this.shown!, tree()!, node);
       },
     }, upward, name);
-    return view;
   }
 
   private hover(tree: Tree | undefined, node: number, x: number, y: number): void {
     if (tree === undefined || this.shown === null || node < 0) this.tooltip.hide();
-    else {
-      const { frequencyHz, dark } = this.shown;
-      this.tooltip.show(tree, node, this.shown.tree.total[0]!, frequencyHz, dark, x, y);
-    }
+    else this.tooltip.show(tree, node, this.shown.tree.total[0]!, this.shown.measure, this.shown.dark, x, y);
+  }
+
+  // The frame that keys such as "copy" are about; null: none.
+  get selected(): { tree: Tree; node: number } | null {
+    const { shown } = this;
+    if (shown === null) return null;
+    if (shown.sandwich !== null) return { tree: shown.sandwich.trees.callees, node: 0 };
+    const node = shown.view === "table" ? -1 : this.flame.selected;
+    return node > 0 ? { tree: shown.tree, node } : null;
   }
 
   showNothing(): void {
+    this.shown = null;
     this.root.dataset["empty"] = "";
     this.body.dataset["view"] = "none";
-    this.details.replaceChildren();
+    this.details.clear();
     this.legend.root.replaceChildren();
     this.tooltip.hide();
+  }
+
+  // Nothing to draw because all frames are hidden: the legend stays, to show them again.
+  showLegend(shares: readonly TypeShare[], hidden: ReadonlySet<string>, sum: number, dark: boolean): void {
+    delete this.root.dataset["empty"];
+    this.legend.set(shares, hidden, sum, dark);
   }
 
   show(shown: Shown): void {
     this.shown = shown;
     delete this.root.dataset["empty"];
-    const { tree, zoom, matching, dark, sandwich } = shown;
+    const { tree, zoom, matching, dark, sandwich, view } = shown;
     this.tooltip.hide();
-    this.body.dataset["view"] = sandwich !== null ? "sandwich" : shown.view;
+    this.body.dataset["view"] = sandwich !== null ? "sandwich" : view;
     if (sandwich !== null) {
       this.callers.setTree(sandwich.trees.callers, 0, matching, dark);
       this.callees.setTree(sandwich.trees.callees, 0, matching, dark);
     } else {
-      if (shown.view !== "table") this.flame.setTree(tree, zoom, matching, dark);
-      if (shown.view !== "flame") this.table.set(shown.top, tree.total[0]!, tree.functions, matching, dark);
+      this.flame.turn(shown.upward);
+      if (view !== "table") this.flame.setTree(tree, zoom, matching, dark);
+      if (view === "table" || view === "both") {
+        this.table.set(shown.top, tree.total[0]!, tree.functions, matching, dark, shown.measure);
+      }
+      if (view === "time") this.lanes.set(shown.lanes);
     }
-    this.legend.set(tree, dark);
+    this.legend.set(shown.shares, shown.hidden, shown.passing, dark);
     this.describe();
   }
 
@@ -112,49 +145,8 @@ export class Panes {
 
   private describe(): void {
     const shown = this.shown!;
-    if (shown.sandwich !== null) this.describeIn(shown.sandwich.trees.callees, 0);
-    else if (shown.zoom > 0 && shown.view !== "table") this.describeIn(shown.tree, shown.zoom);
-    else {
-      const text = shown.view === "table" ? "Click a function to see its callers and callees."
-        : "Click a frame to zoom in. Wider means more CPU time; callers are above their callees.";
-      this.details.replaceChildren(element("span", { class: "details-hint", text }));
-    }
-  }
-
-  private describeIn(tree: Tree, node: number): void {
-    const { dark, sandwich } = this.shown!;
-    const item = tree.item[node]!;
-    const sum = this.shown!.tree.total[0]!;
-    const name = tree.label(node);
-    const parts: Node[] = [];
-    if (item >= 0) {
-      const swatch = element("span", { class: "swatch", title: typeLabel(tree.functions.type[item]!) });
-      swatch.style.background = swatchOf(tree.functions.type[item]!, dark);
-      parts.push(swatch);
-    }
-    parts.push(element("strong", { class: "details-name", text: name, title: name.slice(0, 1200) }));
-    if (item >= 0) parts.push(element("span", { class: "details-file", text: tree.functions.file[item]! }));
-    parts.push(element("span", { class: "details-share",
-      text: `${formatPercent(tree.total[node]!, sum)} · ${formatCount(tree.total[node]!)} samples` +
-        ` · ${formatPercent(tree.self[node]!, sum)} self` }));
-    parts.push(this.actions(name, item, sandwich !== null));
-    this.details.replaceChildren(...parts);
-  }
-
-  private actions(name: string, item: number, inSandwich: boolean): HTMLElement {
-    const actions = element("span", { class: "details-actions" });
-    if (item >= 0 && item !== this.shown!.sandwich?.item) {
-      actions.append(button("Callers and callees", "control small", () => this.events.onSandwich(item)));
-    }
-    const copy = button("Copy name", "control small", () => {
-      const say = (text: string) => { copy.textContent = text; };
-      if (navigator.clipboard === undefined) say("Not allowed");
-      else navigator.clipboard.writeText(name).then(() => say("Copied"), () => say("Not allowed"));
-    });
-    actions.append(copy);
-    const [text, run] = inSandwich ? ["Back to the graph", this.events.onCloseSandwich]
-                                   : ["Reset zoom", () => this.events.onZoom(0)];
-    actions.append(button(text as string, "control small", run as () => void));
-    return actions;
+    if (shown.sandwich !== null) this.details.describe(shown, shown.sandwich.trees.callees, 0);
+    else if (shown.zoom > 0 && shown.view !== "table") this.details.describe(shown, shown.tree, shown.zoom);
+    else this.details.hint(shown);
   }
 }

@@ -1,100 +1,124 @@
-// The page around the main area: header, toolbar, timeline, keys.
+// The page around the main area: header, toolbar, timeline.
+import { Profile } from "../data/profile";
 import { Choice } from "../model/choices";
 import { Filter } from "../model/filter";
-import { formatCount } from "../model/format";
-import { Grouping } from "../model/names";
-import { SearchBox, Segments, Switch } from "./controls";
+import { Measure } from "../model/measure";
+import { Grouping, groupingsOf } from "../model/names";
+import { State, View } from "../model/state";
+import { Picker, SearchBox, SearchEvents, Segments } from "./controls";
 import { button, element } from "./dom";
+import { ExportMenu, Format } from "./export_menu";
 import { Header } from "./header";
+import { Help } from "./help";
+import { Check, Menu } from "./menu";
 import { MultiSelect } from "./multiselect";
-import { View } from "./panes";
 import { Theme } from "./theme";
 import { describeRange, Range, Timeline, TimelineData } from "./timeline";
 
-export interface ShellEvents {
-  onProcesses(chosen: ReadonlySet<string>): void;
-  onThreads(chosen: ReadonlySet<string>): void;
-  onRange(range: Range | null): void;
+export interface ShellEvents extends SearchEvents {
+  onChange(change: Partial<State>): void;
+  onRange(range: Range | null, small: boolean): void;
   onBrushing(busy: boolean): void;
-  onGrouping(grouping: Grouping): void;
-  onFold(fold: boolean): void;
-  onView(view: View): void;
-  onQuery(query: string): void;
   onTheme(): void;
-  onEscape(): void;
+  onExport(format: Format): Promise<{ name: string; blob: Blob }>;
 }
+
+const GROUPING_TEXTS: Record<Grouping, string> = {
+  command: "By command", process: "By process", thread: "By thread", container: "By container",
+  service: "By service", none: "All together",
+};
 
 export class Shell {
   readonly root: HTMLElement;
   readonly header: Header;
   readonly theme: Theme;
   readonly search: SearchBox;
+  readonly help = new Help();
   readonly banner = element("div", { class: "banner", attributes: { role: "alert" } });
   readonly timeTools = element("div", { class: "time-tools" });
-  private readonly processes: MultiSelect;
-  private readonly threads: MultiSelect;
+  private readonly selects: Record<"processes" | "threads" | "waits", MultiSelect>;
+  private readonly grouping: Picker<Grouping>;
+  private readonly views: Segments<View>;
+  private readonly checks: Record<"inverted" | "upward" | "fold", Check>;
+  private readonly layout: Menu;
+  private readonly exports: ExportMenu;
   private readonly timeline: Timeline;
+  private readonly timeName = element("span");
   private readonly rangeText = element("span", { class: "range-text" });
   private readonly clearRange: HTMLButtonElement;
 
-  constructor(main: HTMLElement, view: View, private readonly events: ShellEvents) {
+  constructor(main: HTMLElement, events: ShellEvents) {
     this.theme = new Theme(() => events.onTheme());
-    this.header = new Header(this.theme.toggle);
-    this.search = new SearchBox((query) => events.onQuery(query));
-    this.processes = new MultiSelect({ one: "process", many: "processes" }, events.onProcesses);
-    this.threads = new MultiSelect({ one: "thread", many: "threads" }, events.onThreads);
-    this.timeline = new Timeline((range) => events.onRange(range), (busy) => events.onBrushing(busy));
-    this.clearRange = button("Clear", "link", () => events.onRange(null), "Show the whole time again");
-    const toolbar = this.makeToolbar(view);
-    const time = element("section", { class: "card time" },
-      element("div", { class: "time-title" }, element("span", { text: "CPU samples over time" }),
-        this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
-    this.banner.hidden = true;
+    const help = button("?", "control icon-only", () => this.help.open(), "Keys and mouse (?)");
+    this.header = new Header((type) => events.onChange({ type }), help, this.theme.toggle);
+    this.search = new SearchBox(events);
+    this.selects = {
+      processes: new MultiSelect({ one: "process", many: "processes" },
+        (processes) => events.onChange({ processes, threads: new Set() })),
+      threads: new MultiSelect({ one: "thread", many: "threads" }, (threads) => events.onChange({ threads })),
+      waits: new MultiSelect({ one: "wait", many: "waits" }, (waits) => events.onChange({ waits })),
+    };
+    this.selects.waits.root.hidden = true;
+    this.grouping = new Picker<Grouping>("One block for each", (value) => GROUPING_TEXTS[value],
+                                         (grouping) => events.onChange({ grouping }));
+    this.views = new Segments<View>("View", [["flame", "Flame graph"], ["both", "Both"], ["table", "Table"],
+      ["time", "Time"]], (view) => events.onChange({ view, callers: "" }));
+    this.checks = {
+      inverted: new Check("Innermost first", "Turn the stacks around: callers stand below what they call (i)",
+                          (inverted) => events.onChange({ inverted })),
+      upward: new Check("Root at the bottom", "Draw the graph upwards (u)", (upward) => events.onChange({ upward })),
+      fold: new Check("Fold recursion", "Show a function that calls itself as one frame (r)",
+                      (fold) => events.onChange({ fold })),
+    };
+    this.layout = new Menu("layout", "Layout", "How the graph is drawn",
+      ...Object.values(this.checks).map((check) => check.root));
+    this.exports = new ExportMenu(events.onExport);
+    this.timeline = new Timeline(events.onRange, events.onBrushing);
+    this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
-    this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time, main, this.banner);
-    document.addEventListener("keydown", (event) => this.keyPressed(event));
-  }
-
-  private makeToolbar(view: View): HTMLElement {
-    const grouping = new Segments<Grouping>("One block for each", [
-      ["command", "By command"], ["process", "By process"]], "command", this.events.onGrouping);
-    const views = new Segments<View>("View", [
-      ["flame", "Flame graph"], ["both", "Both"], ["table", "Table"]], view, this.events.onView);
-    const fold = new Switch("Fold recursion", "Show a function that calls itself as one frame", this.events.onFold);
-    return element("div", { class: "toolbar" }, this.processes.root, this.threads.root, grouping.root,
-                   views.root, fold.root, this.search.root);
+    this.banner.hidden = true;
+    const { processes, threads, waits } = this.selects;
+    const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root, waits.root,
+      this.grouping.root, this.views.root, this.layout.root, this.exports.menu.root, this.search.root);
+    const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
+      this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
+    this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time, main,
+                        this.banner, this.help.root);
   }
 
   // A list of choices is open: redrawing it under the pointer would be rude.
   get choosing(): boolean {
-    return this.processes.isOpen || this.threads.isOpen;
+    return [...Object.values(this.selects), this.layout, this.exports.menu].some((list) => list.isOpen);
   }
 
-  setChoices(processes: Choice[], threads: Choice[], filter: Filter): void {
-    this.processes.set(processes, filter.processes);
-    this.threads.set(threads, filter.threads);
+  closeLists(): void {
+    for (const list of [...Object.values(this.selects), this.layout, this.exports.menu]) list.close();
   }
 
-  setTimeline(data: TimelineData, range: Range | null, samples: number): void {
+  // What the state says, as the controls show it.
+  setState(state: State, view: View, profile: Profile): void {
+    this.grouping.set(groupingsOf(profile), state.grouping);
+    this.views.choose(view);
+    for (const key of ["inverted", "upward", "fold"] as const) this.checks[key].set(state[key]);
+  }
+
+  setChoices(choices: { processes: Choice[]; threads: Choice[]; waits: Choice[] }, filter: Filter,
+             measure: Measure): void {
+    for (const key of ["processes", "threads", "waits"] as const) {
+      this.selects[key].set(choices[key], filter[key], measure.short);
+    }
+    this.selects.waits.root.hidden = choices.waits.length === 0 && filter.waits.size === 0;
+  }
+
+  // `left`: what passes the filter and has no frame that is shown.
+  setTimeline(data: TimelineData, range: Range | null, shown: number, left: number): void {
+    const { measure } = data;
     this.timeline.set(data, range);
-    const count = `${formatCount(samples)} samples`;
+    this.timeName.textContent = `${measure.type.label} over time`;
+    const count = left > 0 ? `${measure.amount(shown)} · ${measure.amount(left)} in hidden frames only`
+                           : measure.amount(shown);
     this.rangeText.textContent = range === null ? `${count} · drag to select a time range`
                                                 : `${describeRange(data, range)} · ${count}`;
     this.clearRange.hidden = range === null;
-  }
-
-  private keyPressed(event: KeyboardEvent): void {
-    if (event.key === "Escape" && this.choosing) {
-      this.processes.close();
-      this.threads.close();
-    } else if (event.key === "Escape") {
-      this.search.input.blur();
-      this.events.onEscape();
-    } else if (event.key === "/" && !(event.target instanceof HTMLInputElement) &&
-               !event.ctrlKey && !event.metaKey && !event.altKey) {
-      event.preventDefault();
-      this.search.input.focus();
-      this.search.input.select();
-    }
   }
 }

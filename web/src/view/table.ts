@@ -1,13 +1,19 @@
 // Functions by their own and their total samples. Only the rows on the screen exist as elements.
-import { formatCount, formatPercent } from "../model/format";
+import { formatPercent } from "../model/format";
+import { Measure } from "../model/measure";
 import { TopRow } from "../model/top";
 import { Functions } from "../model/names";
 import { swatchOf, typeLabel } from "./colors";
-import { button, element } from "./dom";
+import { button, copyText, element, icon, ICONS } from "./dom";
 
 type SortKey = "name" | "self" | "total";
 
 const ROW_HEIGHT = 30;
+
+export interface TableEvents {
+  onPick(item: number): void;      // its callers and callees
+  onFind(item: number): void;      // where it is in the graph
+}
 
 export class TopTable {
   readonly root: HTMLElement;
@@ -22,9 +28,10 @@ export class TopTable {
   private sum = 0;
   private widest = { self: 1, total: 1 }; // the count that fills a bar
   private dark = false;
+  private measure: Measure | null = null;
 
-  constructor(private readonly onPick: (item: number) => void) {
-    const head = element("div", { class: "table-row table-head", attributes: { role: "row" } });
+  constructor(private readonly events: TableEvents) {
+    const head = element("div", { class: "table-row table-head", attributes: { role: "row", "aria-rowindex": "1" } });
     for (const [key, label, title] of [
       ["name", "Function", "Sort by name"],
       ["self", "Self", "Samples in the function itself"],
@@ -34,16 +41,19 @@ export class TopTable {
       this.heads.set(key, cell);
       head.append(element("div", { class: `cell-${key}`, attributes: { role: "columnheader" } }, cell));
     }
-    this.body = element("div", { class: "table-body" });
+    this.body = element("div", { class: "table-body", attributes: { role: "rowgroup" } });
     this.scroller = element("div", { class: "table-scroller" }, this.body);
-    this.root = element("div", { class: "table", attributes: { role: "table" } }, head, this.scroller);
+    this.root = element("div", { class: "table", attributes: {
+      role: "table", "aria-label": "Functions by their own and their total values" } },
+      element("div", { attributes: { role: "rowgroup" } }, head), this.scroller);
+    this.body.addEventListener("keydown", (event) => this.keyPressed(event));
     this.scroller.addEventListener("scroll", () => this.paint(), { passive: true });
     new ResizeObserver(() => this.paint()).observe(this.scroller);
   }
 
-  set(rows: TopRow[], sum: number, functions: Functions, matching: Uint8Array | null,
-      dark: boolean): void {
-    Object.assign(this, { all: rows, sum, functions, matching, dark });
+  set(rows: TopRow[], sum: number, functions: Functions, matching: Uint8Array | null, dark: boolean,
+      measure: Measure): void {
+    Object.assign(this, { all: rows, sum, functions, matching, dark, measure });
     const highest = (key: "self" | "total") => rows.reduce((high, row) => Math.max(high, row[key]), 1);
     this.widest = { self: highest("self"), total: highest("total") };
     this.arrange();
@@ -72,6 +82,7 @@ export class TopTable {
       head.parentElement!.setAttribute("aria-sort",
         name !== key ? "none" : descending ? "descending" : "ascending");
     }
+    this.root.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.body.style.height = `${Math.max(this.rows.length, 1) * ROW_HEIGHT}px`;
     this.paint();
   }
@@ -90,23 +101,56 @@ export class TopTable {
   private row(row: TopRow, index: number): HTMLElement {
     const functions = this.functions!;
     const type = functions.type[row.item]!;
-    const swatch = element("span", { class: "swatch", title: typeLabel(type) });
+    const swatch = element("span", { class: "swatch", title: typeLabel(type), attributes: { "aria-hidden": "true" } });
     swatch.style.background = swatchOf(type, this.dark);
-    const name = button(functions.name[row.item]!, "table-name", () => this.onPick(row.item),
-                        `${functions.name[row.item]}\nShow callers and callees`);
-    const file = element("span", { class: "table-file", text: functions.file[row.item]! });
-    const node = element("div", { class: "table-row", attributes: { role: "row" } },
-      element("div", { class: "cell-name", attributes: { role: "cell" } }, swatch, name, file),
+    const text = functions.name[row.item]!;
+    const name = button(text, "table-name", () => this.events.onPick(row.item),
+                        `${text.slice(0, 1200)}\nShow callers and callees`);
+    name.dataset["item"] = String(row.item);
+    const kind = element("span", { class: "for-readers", text: `, ${typeLabel(type)}` });
+    const file = element("span", { class: "table-file", title: functions.file[row.item]!,
+                                   text: functions.file[row.item]! });
+    const node = element("div", { class: "table-row", attributes: { role: "row", "aria-rowindex": String(index + 2) } },
+      element("div", { class: "cell-name", attributes: { role: "cell" } }, swatch, name, kind, file,
+              this.actions(row.item, text)),
       this.value("self", row.self), this.value("total", row.total));
     node.style.top = `${index * ROW_HEIGHT}px`;
     return node;
+  }
+
+  private actions(item: number, name: string): HTMLElement {
+    const action = (path: string, title: string, run: (node: HTMLButtonElement) => void) => {
+      const node = element("button", { class: "link row-action", title, attributes: {
+        type: "button", "aria-label": `${title}: ${name.slice(0, 200)}` } }, icon(path));
+      node.addEventListener("click", () => run(node));
+      return node;
+    };
+    return element("span", { class: "row-actions" },
+      action(ICONS.graph, "Show in the graph", () => this.events.onFind(item)),
+      action(ICONS.copy, "Copy the name", (node) => void copyText(name).then((done) => {
+        node.replaceChildren(icon(done ? ICONS.done : ICONS.close));
+      })));
+  }
+
+  // Up and down go from row to row; the row is brought on the screen first, as only those there exist.
+  private keyPressed(event: KeyboardEvent): void {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    const focused = Number((event.target as HTMLElement).dataset["item"] ?? -1);
+    const from = this.rows.findIndex((row) => row.item === focused);
+    if (step === 0 || from < 0) return;
+    event.preventDefault();
+    const to = Math.min(Math.max(from + step, 0), this.rows.length - 1);
+    const { scrollTop, clientHeight } = this.scroller;
+    this.scroller.scrollTop = Math.min(Math.max(scrollTop, (to + 1) * ROW_HEIGHT - clientHeight), to * ROW_HEIGHT);
+    this.paint();
+    this.body.querySelector<HTMLElement>(`[data-item="${this.rows[to]!.item}"]`)?.focus();
   }
 
   private value(key: "self" | "total", count: number): HTMLElement {
     const bar = element("span", { class: "table-bar" });
     bar.style.width = `${(100 * count) / this.widest[key]}%`;
     return element("div", { class: `cell-${key}`, attributes: { role: "cell" } }, bar,
-      element("span", { class: "table-count", text: formatCount(count) }),
+      element("span", { class: "table-count", text: this.measure!.short(count) }),
       element("span", { class: "table-percent", text: formatPercent(count, this.sum) }));
   }
 }

@@ -1,12 +1,15 @@
 // Samples over time, with a brush: drag to choose a range, drag its edges to move them, click
 // outside to drop it.
-import { formatClock, formatCount, formatDuration } from "../model/format";
+import { formatClock, formatDuration } from "../model/format";
+import { Measure } from "../model/measure";
 import { cssColor, element, prepareCanvas } from "./dom";
 
 export interface TimelineData {
   startMs: number;
   bucketMs: number;
-  counts: Float64Array; // samples of each bucket that pass the process and thread filter
+  counts: Float64Array; // values of each bucket that pass the filters other than that of time
+  measure: Measure;
+  cpus: number;         // of the host; 0: unknown
 }
 
 export interface Range { first: number; last: number } // buckets, inclusive
@@ -24,7 +27,7 @@ export class Timeline {
   private drag: { anchor: number; x: number; moved: boolean } | null = null;
   private hovered = -1;
 
-  constructor(private readonly onRange: (range: Range | null) => void,
+  constructor(private readonly onRange: (range: Range | null, small: boolean) => void,
               private readonly onBusy: (busy: boolean) => void) {
     this.canvas = element("canvas", { attributes: {
       tabindex: "0", role: "application",
@@ -43,7 +46,7 @@ export class Timeline {
   set(data: TimelineData, range: Range | null): void {
     this.data = data;
     if (this.drag === null) this.range = range;
-    this.paint();
+    this.hover(Math.min(this.hovered, data.counts.length - 1));
   }
 
   private bucketAt(x: number): number {
@@ -89,7 +92,7 @@ export class Timeline {
     const { moved } = this.drag;
     this.drag = null;
     if (!moved) this.range = null;
-    this.onRange(this.range);
+    this.onRange(this.range, false);
     this.onBusy(false);
     this.paint();
   }
@@ -104,7 +107,7 @@ export class Timeline {
     const first = event.shiftKey || this.range === null ? range.first
                                                         : Math.min(Math.max(range.first + step, 0), last);
     this.range = { first: Math.min(first, last), last };
-    this.onRange(this.range);
+    this.onRange(this.range, true);
     this.paint();
   }
 
@@ -114,8 +117,10 @@ export class Timeline {
     if (bucket < 0) {
       this.hint.textContent = "";
     } else {
-      const at = this.data.startMs + bucket * this.data.bucketMs;
-      this.hint.textContent = `${formatClock(at)} · ${formatCount(this.data.counts[bucket]!)} samples`;
+      const { startMs, bucketMs, counts, measure } = this.data;
+      const value = counts[bucket]!;
+      this.hint.textContent = `${formatClock(startMs + bucket * bucketMs)} · ${measure.amount(value)} · ` +
+        this.rateText(measure.rate.of(value, bucketMs));
     }
     this.paint();
   }
@@ -130,6 +135,36 @@ export class Timeline {
     this.paintBars(context, width, height - AXIS_HEIGHT);
     this.paintAxis(context, width, height);
     if (this.range !== null) this.paintRange(context, width, height - AXIS_HEIGHT, this.range);
+    this.paintScale(context, width, height - AXIS_HEIGHT);
+  }
+
+  // "1.7 of 2 CPUs" where the number of CPUs is known and is what the type's rate counts.
+  private rateText(rate: number): string {
+    const { measure, cpus } = this.data!;
+    const text = measure.rate.text(rate);
+    return cpus > 0 && / CPUs?$/.test(text) ? text.replace(/ CPUs?$/, ` of ${cpus} CPUs`) : text;
+  }
+
+  // One or two lines across the bars, at round rates.
+  private paintScale(context: CanvasRenderingContext2D, width: number, height: number): void {
+    const { counts, bucketMs, measure } = this.data!;
+    const highest = measure.rate.of(counts.reduce((high, value) => Math.max(high, value), 0), bucketMs);
+    if (!(highest > 0)) return;
+    const step = roundStep(highest / 1.2);
+    context.font = "11px " + cssColor("--font");
+    context.textBaseline = "top";
+    for (let rate = step; rate <= highest; rate += step) {
+      const y = Math.round(height - (rate / highest) * (height - 4)) + 0.5;
+      context.fillStyle = cssColor("--grid");
+      context.fillRect(0, y, width, 1);
+      const text = this.rateText(rate);
+      context.fillStyle = cssColor("--card");
+      context.globalAlpha = 0.88;
+      context.fillRect(2, y + 1, context.measureText(text).width + 6, 13);
+      context.globalAlpha = 1;
+      context.fillStyle = cssColor("--muted");
+      context.fillText(text, 5, y + 2);
+    }
   }
 
   private paintBars(context: CanvasRenderingContext2D, width: number, height: number): void {
@@ -178,6 +213,12 @@ export class Timeline {
     context.fillRect(right - 2, 0, 2, height);
     context.fillRect(left, height - 2, right - left, 2);
   }
+}
+
+// The largest of 1, 2, 5 times a power of ten that is at most `limit`.
+function roundStep(limit: number): number {
+  const power = 10 ** Math.floor(Math.log10(limit));
+  return [5, 2, 1].map((digit) => digit * power).find((step) => step <= limit * 1.0001) ?? power;
 }
 
 export function describeRange(data: TimelineData, range: Range): string {

@@ -1,5 +1,7 @@
 // The box beside the pointer that says everything about a frame.
-import { formatCount, formatCpuTime, formatPercent } from "../model/format";
+import { formatPercent } from "../model/format";
+import { markerMeaning } from "../model/markers";
+import { Measure } from "../model/measure";
 import { Tree } from "../model/tree";
 import { swatchOf, typeLabel } from "./colors";
 import { element } from "./dom";
@@ -17,7 +19,7 @@ export class Tooltip {
     this.root.hidden = true;
   }
 
-  show(tree: Tree, node: number, sum: number, frequencyHz: number, dark: boolean, x: number,
+  show(tree: Tree, node: number, sum: number, measure: Measure, dark: boolean, x: number,
        y: number): void {
     const item = tree.item[node]!;
     const name = tree.label(node);
@@ -33,10 +35,22 @@ export class Tooltip {
     const line = (label: string, count: number) => [
       element("span", { class: "tooltip-label", text: label }),
       element("strong", { text: formatPercent(count, sum) }),
-      element("span", { text: `${formatCount(count)} samples` }),
-      element("span", { class: "tooltip-label", text: formatCpuTime(count, frequencyHz) })];
-    parts.push(element("div", { class: "tooltip-grid" },
-      ...line("Total", tree.total[node]!), ...line("Self", tree.self[node]!)));
+      element("span", { text: measure.amount(count) }),
+      element("span", { class: "tooltip-label", text: measure.cost(count) })];
+    parts.push(element("div", { class: "tooltip-grid" }, ...line("Total", tree.total[node]!),
+      ...(tree.leafFirst ? [] : line("Self", tree.self[node]!))));
+    const meaning = item >= 0 && tree.functions.type[item] !== "kernel" ? markerMeaning(name) : "";
+    if (meaning !== "") parts.push(element("div", { class: "tooltip-meaning", text: meaning }));
+    this.reveal(parts, x, y);
+  }
+
+  // The first line is a name.
+  showLines(lines: readonly string[], x: number, y: number): void {
+    this.reveal(lines.map((text, i) =>
+      element("div", { class: i === 0 ? "tooltip-name" : "tooltip-line", text: text.slice(0, MAX_NAME) })), x, y);
+  }
+
+  private reveal(parts: Node[], x: number, y: number): void {
     this.root.replaceChildren(...parts);
     this.root.hidden = false;
     this.place(x, y);

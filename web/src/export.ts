@@ -1,0 +1,40 @@
+// Makes the files that the page saves.
+import { Original, pageFile } from "./data/page_file";
+import { Profile } from "./data/profile";
+import { foldedText, speedscopeText } from "./model/export_text";
+import { Measure } from "./model/measure";
+import { Tree } from "./model/tree";
+import { Format } from "./view/export_menu";
+import { pngBlob, svgText } from "./view/graph_file";
+
+export interface Exported {
+  profile: Profile;
+  original: Original;
+  tree: Tree;
+  zoom: number;
+  upward: boolean;
+  dark: boolean;
+  measure: Measure;
+}
+
+// "build-host-2026-09-21-140320": a name that every file system takes.
+function fileName(profile: Profile): string {
+  const host = profile.host.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "").slice(0, 60) || "profile";
+  const time = profile.startMs > 0 && profile.startMs < 8e15
+    ? `-${new Date(profile.startMs).toISOString().slice(0, 19).replaceAll(":", "").replace("T", "-")}` : "";
+  return `${host}${time}`;
+}
+
+export async function exportFile(format: Format, what: Exported): Promise<{ name: string; blob: Blob }> {
+  const { profile, tree, zoom, measure } = what;
+  const title = profile.title || profile.host || "profile";
+  const name = `${fileName(profile)}.${format === "speedscope" ? "speedscope.json" : format}`;
+  const text = (content: string, type: string) => ({ name, blob: new Blob([content], { type }) });
+  switch (format) {
+    case "folded": return text(foldedText(tree, zoom, measure), "text/plain");
+    case "speedscope": return text(speedscopeText(tree, zoom, title, measure), "application/json");
+    case "svg": return text(svgText({ ...what, title }), "image/svg+xml");
+    case "png": return { name, blob: await pngBlob({ ...what, title }) };
+    case "html": return text(await pageFile(what.original, title), "text/html");
+  }
+}

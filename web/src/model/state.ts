@@ -1,0 +1,105 @@
+// What the user chose, and how an address says it. The address names things by what they are and never by
+// an index, so it means the same in another browser, and in another document of the same program.
+import { Profile } from "../data/profile";
+import { Filter } from "./filter";
+import { Grouping, GROUPINGS } from "./names";
+
+export const VIEWS = ["flame", "both", "table", "time"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Span { fromMs: number; toMs: number } // wall clock, Unix milliseconds
+
+export interface State {
+  type: string;  // name of a sample type; "": the first
+  view: View | "";  // "": what suits the screen
+  grouping: Grouping;
+  inverted: boolean;
+  upward: boolean;  // the root at the bottom
+  fold: boolean;
+  query: string;
+  hidden: ReadonlySet<string>; // types of frames
+  processes: ReadonlySet<string>;
+  threads: ReadonlySet<string>;
+  waits: ReadonlySet<string>;
+  range: Span | null;
+  zoom: string;     // key of a path, model/path.ts
+  callers: string;  // key of a function whose callers and callees are open
+  windowMs: number; // of a live page: how far back it reaches
+  at: Span | null;  // of a live page: it shows this time and does not go on
+}
+
+export const DEFAULT_WINDOW_MS = 60_000;
+
+export const START: State = {
+  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
+  hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(), range: null, zoom: "",
+  callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
+};
+
+const TEXTS = ["type", "query", "zoom", "callers"] as const;
+const SWITCHES = ["inverted", "upward", "fold"] as const;
+const SETS = ["hidden", "processes", "threads", "waits"] as const;
+const SPANS = ["range", "at"] as const;
+const MAX_CHOSEN = 1000;
+const MAX_TEXT = 8192;
+
+// The part of the address after "#"; empty for START.
+export function writeState(state: State): string {
+  const words = new URLSearchParams();
+  if (state.view !== "") words.set("view", state.view);
+  if (state.grouping !== START.grouping) words.set("by", state.grouping);
+  if (state.windowMs !== START.windowMs) words.set("window", String(state.windowMs));
+  for (const key of TEXTS) if (state[key] !== "") words.set(key, state[key]);
+  for (const key of SWITCHES) if (state[key]) words.set(key, "1");
+  for (const key of SETS) for (const value of state[key]) words.append(key, value);
+  for (const key of SPANS) {
+    const span = state[key];
+    if (span !== null) words.set(key, `${span.fromMs}-${span.toMs}`);
+  }
+  return words.toString();
+}
+
+function readSpan(text: string | null): Span | null {
+  const parts = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? "");
+  if (parts === null) return null;
+  const [fromMs, toMs] = [Number(parts[1]), Number(parts[2])];
+  return fromMs < toMs ? { fromMs, toMs } : null;
+}
+
+function readMember<T extends string>(known: readonly T[], text: string | null, otherwise: T | ""): T | "" {
+  return known.find((value) => value === text) ?? otherwise;
+}
+
+// Of any text: what it does not say, or says wrongly, is as at the start.
+export function readState(text: string): State {
+  const words = new URLSearchParams(text);
+  const state = { ...START };
+  state.view = readMember(VIEWS, words.get("view"), "");
+  state.grouping = readMember(GROUPINGS, words.get("by"), START.grouping) || START.grouping;
+  if (/^\d{4,9}$/.test(words.get("window") ?? "")) state.windowMs = Number(words.get("window"));
+  for (const key of TEXTS) state[key] = (words.get(key) ?? "").slice(0, MAX_TEXT);
+  for (const key of SWITCHES) state[key] = words.get(key) === "1";
+  for (const key of SETS) state[key] = new Set(words.getAll(key).slice(0, MAX_CHOSEN));
+  for (const key of SPANS) state[key] = readSpan(words.get(key));
+  return state;
+}
+
+// The filter that the state means in a profile. A type or time that it lacks is its first, and all of it.
+export function filterOf(state: State, profile: Profile): Filter {
+  const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
+  const { processes, threads, waits } = state;
+  return { type, processes, threads, waits, buckets: bucketsOf(state.range, profile) };
+}
+
+function bucketsOf(range: Span | null, profile: Profile): Filter["buckets"] {
+  if (range === null) return null;
+  const first = Math.floor((range.fromMs - profile.startMs) / profile.bucketMs);
+  const last = Math.ceil((range.toMs - profile.startMs) / profile.bucketMs) - 1;
+  if (last < 0 || first >= profile.bucketCount) return null;
+  return { first: Math.max(first, 0), last: Math.min(last, profile.bucketCount - 1) };
+}
+
+export function spanOf(buckets: NonNullable<Filter["buckets"]>, profile: Profile): Span {
+  return { fromMs: profile.startMs + buckets.first * profile.bucketMs,
+           toMs: profile.startMs + (buckets.last + 1) * profile.bucketMs };
+}

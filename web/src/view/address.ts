@@ -1,0 +1,50 @@
+// Keeps the state in the address, behind "#": no server sees it, and Back undoes a step.
+import { readState, State, writeState } from "../model/state";
+
+const WAIT_MS = 200;
+
+export class Address {
+  private waiting = 0;
+  private pending = ""; // replaces the current entry when the user stops for a moment
+
+  constructor(onBack: (state: State) => void) {
+    window.addEventListener("popstate", () => {
+      this.forget();
+      onBack(this.read());
+    });
+  }
+
+  read(): State {
+    return readState(location.hash.slice(1));
+  }
+
+  // A step of its own: Back returns to what was before it.
+  push(state: State): void {
+    this.flush();
+    const text = writeState(state);
+    if (text !== location.hash.slice(1)) history.pushState(null, "", this.href(text));
+  }
+
+  // One of many small changes, as a letter typed: browsers refuse hundreds of entries.
+  replace(state: State): void {
+    this.pending = writeState(state);
+    clearTimeout(this.waiting);
+    this.waiting = window.setTimeout(() => this.flush(), WAIT_MS);
+  }
+
+  private flush(): void {
+    if (this.waiting === 0) return;
+    const text = this.pending;
+    this.forget();
+    if (text !== location.hash.slice(1)) history.replaceState(null, "", this.href(text));
+  }
+
+  private forget(): void {
+    clearTimeout(this.waiting);
+    this.waiting = 0;
+  }
+
+  private href(text: string): string {
+    return text === "" ? location.pathname + location.search : `#${text}`;
+  }
+}

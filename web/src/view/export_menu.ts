@@ -1,0 +1,40 @@
+// Saves what is shown in files.
+import { element } from "./dom";
+import { Menu, menuItem } from "./menu";
+
+export const FORMATS = ["folded", "speedscope", "svg", "png", "html"] as const;
+export type Format = (typeof FORMATS)[number];
+
+const TEXTS: Record<Format, [string, string]> = {
+  folded: ["Folded stacks (.folded)", "One line a stack, of what is shown"],
+  speedscope: ["speedscope (.speedscope.json)", "What is shown, for speedscope"],
+  svg: ["Picture of the graph (.svg)", "The graph as it is zoomed, with names on hover"],
+  png: ["Picture of the graph (.png)", "The graph as it is zoomed"],
+  html: ["This page with its data (.html)", "One file for a colleague: all of the profile, not only what is shown"],
+};
+
+export class ExportMenu {
+  readonly menu: Menu;
+  private readonly failure = element("p", { class: "menu-note", attributes: { role: "alert" } });
+
+  constructor(private readonly make: (format: Format) => Promise<{ name: string; blob: Blob }>) {
+    this.failure.hidden = true;
+    this.menu = new Menu("export", "Export", "Save what is shown",
+      ...FORMATS.map((format) => menuItem(...TEXTS[format], () => void this.save(format))), this.failure);
+  }
+
+  private async save(format: Format): Promise<void> {
+    try {
+      const { name, blob } = await this.make(format);
+      const url = URL.createObjectURL(blob);
+      const link = element("a", { attributes: { href: url, download: name } });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      this.failure.hidden = true;
+      this.menu.close();
+    } catch (error) {
+      this.failure.textContent = `Not saved: ${error instanceof Error ? error.message : String(error)}`;
+      this.failure.hidden = false;
+    }
+  }
+}
