@@ -76,7 +76,7 @@ ProfileSummary RecordOutputs::summary() const {
 absl::StatusOr<uint32_t> RecordOutputs::SingleType() const {
   const std::optional<uint32_t> type = type_ ? view_.FindType(TypeOf(*type_).name) : std::nullopt;
   if (type && view_.types()[*type].total > 0) return *type;
-  if (!type_ || missing_type_ == MissingType::kTakesAnother) return view_.DefaultType();
+  if (!type_) return view_.DefaultType();
   std::string there_are;
   for (const uint32_t used : view_.UsedTypes()) {
     const TypeSums& sums = view_.types()[used];
@@ -90,13 +90,15 @@ absl::StatusOr<uint32_t> RecordOutputs::SingleType() const {
 
 absl::Status RecordOutputs::WriteSingleType(Result& result) {
   const auto sink = [&](std::string_view part) { return result.file.Write(part); };
+  static const ProfileView nothing;
   const absl::StatusOr<uint32_t> type = SingleType();
-  if (!type.ok())
+  if (!type.ok() && missing_type_ == MissingType::kIsAnError)
     return absl::NotFoundError(
         Concat(result.file.output().path, ": ", std::string(type.status().message())));
+  const ProfileView& view = type.ok() ? view_ : nothing;
   return result.file.output().format == OutputFormat::kFolded
-             ? WriteFolded(view_, *type, sink)
-             : WriteSpeedscope(view_, *type, title_, sink);
+             ? WriteFolded(view, type.value_or(0), sink)
+             : WriteSpeedscope(view, type.value_or(0), title_, sink);
 }
 
 absl::Status RecordOutputs::WriteWhole(Result& result) {

@@ -39,9 +39,9 @@ class RecordOutputs {
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
-  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others. kAnError: a file of
-  // such a format fails where there are no samples of it, and says of which there are.
-  enum class MissingType { kTakesAnother, kIsAnError };
+  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others. Where there are no
+  // samples of it such a file is empty, or fails and says of which there are.
+  enum class MissingType { kIsEmpty, kIsAnError };
   void SetType(SampleOrigin type, MissingType missing) {
     type_ = type;
     missing_type_ = missing;
@@ -68,7 +68,7 @@ class RecordOutputs {
   absl::StatusOr<uint32_t> SingleType() const;  // Its number in view_.
 
   std::optional<SampleOrigin> type_;
-  MissingType missing_type_ = MissingType::kTakesAnother;
+  MissingType missing_type_ = MissingType::kIsEmpty;
   std::string title_, note_;
   bool needs_view_ = false;
   ProfileView view_;

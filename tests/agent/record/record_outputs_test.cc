@@ -6,7 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "reporter/batch.h"
 #include "tests/reporter/golden_batch.h"
 #include "tests/temporary_directory.h"
 
@@ -81,11 +86,43 @@ TEST_F(RecordOutputsTest, ATypeWithoutSamplesIsAnErrorWhereItWasAskedFor) {
   EXPECT_THAT(strict.written(), ElementsAre(otlp_));
   EXPECT_EQ(Read(folded_), "old");
 
-  RecordOutputs any = Create(files_);
-  any.SetType(SampleOrigin::kOffCpu, MissingType::kTakesAnother);
-  ASSERT_TRUE(any.Add(GoldenBatch()).ok());
-  ASSERT_TRUE(any.Finish().ok());
-  EXPECT_THAT(Read(folded_), HasSubstr(";"));
+  RecordOutputs lenient = Create(files_);
+  lenient.SetType(SampleOrigin::kOffCpu, MissingType::kIsEmpty);
+  ASSERT_TRUE(lenient.Add(GoldenBatch()).ok());
+  ASSERT_TRUE(lenient.Finish().ok());
+  EXPECT_EQ(Read(folded_), "") << "never another type's samples";
+}
+
+// One on-CPU sample, and a wait of 2 ms.
+std::string TwoTypes() {
+  BatchBuilder batch({});
+  const ProcessId process{.pid = 42};
+  batch.DefineProcess(process, {.pid = 42, .command = "app"});
+  const std::vector<int32_t> frames = {
+      batch.DefineFrame(FrameKey::Make(FrameType::kPython, 1, 1),
+                        {FrameType::kPython, 0, 0, {{.function = "main"}}})};
+  for (const SampleOrigin origin : {SampleOrigin::kCpuClock, SampleOrigin::kOffCpu})
+    batch.AddSample({.process = process,
+                     .origin = origin,
+                     .frames = frames,
+                     .time_unix_ns = 1000,
+                     .value = 2'000'000});
+  return std::move(batch).Seal(1000, 2000)->bytes;
+}
+
+TEST_F(RecordOutputsTest, AFileOfOneTypeHoldsTheOneThatIsNamed) {
+  const std::vector<std::pair<std::optional<SampleOrigin>, std::string>> expected = {
+      {std::nullopt, "app;main 1\n"},
+      {SampleOrigin::kCpuClock, "app;main 1\n"},
+      {SampleOrigin::kOffCpu, "app;main 2000\n"},
+      {SampleOrigin::kPageFaults, ""}};
+  for (const auto& [type, text] : expected) {
+    RecordOutputs outputs = Create({{folded_, OutputFormat::kFolded}});
+    if (type) outputs.SetType(*type, RecordOutputs::MissingType::kIsEmpty);
+    ASSERT_TRUE(outputs.Add(TwoTypes()).ok());
+    ASSERT_TRUE(outputs.Finish().ok());
+    EXPECT_EQ(Read(folded_), text);
+  }
 }
 
 TEST_F(RecordOutputsTest, OneFilesFailureCostsThatFileAlone) {
