@@ -11,6 +11,7 @@
 #include "bpf/kernel_types.h"
 #include "bpf/scratch.h"
 #include "bpf/shared/counters.h"
+#include "bpf/shared/waits.h"
 
 /* Set before loading. */
 const volatile u32 scratch_slots_per_cpu = 2;

@@ -120,22 +120,6 @@ struct cpu_codes {
 #define CPU_CODES_BYTES ((u32)sizeof(struct cpu_codes) + CACHE_LINE_BYTES)
 static_assert(CPU_RANGES_BYTES <= CPU_MEMORY_BYTES && CPU_CODES_BYTES <= CPU_MEMORY_BYTES, "in large pages");
 
-/* Where a thread's wait stands, and what its waits were lately (bpf/off_cpu.h). */
-struct wait_history { /* of one kind of waits */
-	u64 longest_ns;  /* lately; 0: none is known */
-	u32 shift;       /* of the block: it has 2^shift waits, of which one is taken */
-	u32 left;        /* waits of the block that are to come */
-	u32 until_taken; /* waits before the one that is taken; above `left`: it is over */
-	u32 is_at_floor; /* the block has the lowest probability */
-};
-struct waiting_thread {
-	u64 out_ns;   /* when the thread left its CPU; 0: it runs */
-	u64 woken_ns; /* when it was woken; 0: not yet, or nobody wants to know */
-	u32 is_taken; /* the ring has its stack */
-	u32 is_preempted;
-	struct wait_history history[2]; /* blocked, preempted */
-};
-
 /* A runtime that a sample has met. */
 #define MAX_RUNTIMES 4 /* of one stack; a power of two */
 struct met_runtime {

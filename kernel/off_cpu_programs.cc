@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "bpf/scratch.h"
 #include "bpf/shared/counters.h"
+#include "bpf/shared/waits.h"
 // Behind the structs that it names.
 #include "bpf/sampler.skel.h"
 #include "kernel/bpf_maps.h"

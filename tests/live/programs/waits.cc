@@ -1,6 +1,6 @@
 // Threads that wait in known ways, each in a function of its own, and what their waits truly were.
 //
-//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock; none: all but deadlock
+//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle; none: the first four
 // Waits for a line on standard input, lets the threads run, and prints for each one
 // FUNCTION WALL_NS CPU_NS RUN_QUEUE_NS
 // (the last from /proc/thread-self/schedstat). It ends when standard input does.
@@ -18,6 +18,8 @@
 #include <vector>
 
 namespace {
+
+constexpr int kIdleThreads = 5000;
 
 std::atomic<bool> stop{false};
 
@@ -125,7 +127,7 @@ void Run(Worker* worker, const std::atomic<bool>* go) {
 bool Wants(int argc, char** argv, const char* kind) {
   for (int i = 2; i < argc; ++i)
     if (strcmp(argv[i], kind) == 0) return true;
-  return argc <= 2 && strcmp(kind, "deadlock") != 0;
+  return argc <= 2 && strcmp(kind, "deadlock") != 0 && strcmp(kind, "idle") != 0;
 }
 
 }  // namespace
@@ -148,7 +150,9 @@ int main(int argc, char** argv) {
   pthread_mutex_lock(&locked_for_ever);
   char line[16];
   if (fgets(line, sizeof(line), stdin) == nullptr) return 0;
-  if (Wants(argc, argv, "deadlock")) std::thread(wait_for_ever).detach();
+  int waiting = Wants(argc, argv, "deadlock") ? 1 : 0;
+  if (Wants(argc, argv, "idle")) waiting = kIdleThreads;
+  for (int i = 0; i < waiting; ++i) std::thread(wait_for_ever).detach();
   go = true;
   SleepFor(std::stol(argv[1]) * 1000);
   stop = true;
