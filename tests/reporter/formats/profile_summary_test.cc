@@ -92,7 +92,7 @@ TEST(ProfileSummary, CodeMadeAtRunTimeIsUnnamed) {
   EXPECT_EQ(
       UnnamedSentence(counter.summary()),
       "Unnamed: 72.5 % of the frames are code made at run time (JIT) that stackray cannot name "
-      "yet (java, no? de).");
+      "yet (java, no\xEF\xBF\xBD de).");
 }
 
 TEST(ProfileSummary, HiddenKernelSymbolsAreNotNamed) {
