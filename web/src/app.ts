@@ -2,13 +2,12 @@
 import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
 import { Filter } from "./model/filter";
-import { formatCount, formatPercent } from "./model/format";
-import { Lane } from "./model/lanes";
+import { Lane, passesLane } from "./model/lanes";
 import { Measure, measureOf } from "./model/measure";
 import { functionKey } from "./model/names";
 import { findFunction, findPath, pathKey, textKey } from "./model/path";
 import { sandwich } from "./model/sandwich";
-import { matchedSamples, matchingFunctions, outermostMatches, parseQuery } from "./model/search";
+import { Search } from "./model/search";
 import { Answer, DocumentSource, ViewSource } from "./model/source";
 import { filterOf, Span, spanOf, State, View } from "./model/state";
 import { Address } from "./view/address";
@@ -23,13 +22,6 @@ import { exportFile } from "./export";
 const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
                "range"] as const;
 
-// A process passes with any of its threads.
-function laneFilter({ processes, threads }: State, { process, thread }: Lane): boolean {
-  if (processes.size > 0 && !processes.has(process)) return false;
-  if (threads.size === 0) return true;
-  return thread !== "" ? threads.has(thread) : [...threads].some((key) => key.startsWith(`${process} `));
-}
-
 export class App {
   readonly shell: Shell;
   state: State;
@@ -41,7 +33,7 @@ export class App {
   private answer: Answer | null = null;
   private asked = 0;  // questions so far: an answer to an older one is dropped
   private zoom = 0;
-  private match = -1; // of the outermost matches, the one that was zoomed to
+  private readonly search = new Search();
   private brushing = false;
   // A live page keeps to the time that it shows while something is looked at.
   live = false;
@@ -65,7 +57,7 @@ export class App {
       onRange: (buckets, small) => this.change(
         { range: buckets === null ? null : spanOf(buckets, this.profile!) }, small),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
-      onQuery: (query) => { this.match = -1; this.change({ query }, true); },
+      onQuery: (query) => this.change({ query }, true),
       onStep: (step) => this.stepMatch(step),
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
@@ -187,17 +179,17 @@ export class App {
       return;
     }
     this.panes.empty.hide();
-    const query = parseQuery(state.query);
-    const matching = matchingFunctions(source.functions, query);
-    this.shell.search.set(state.query, query.error || this.searchResult(answer, matching), query.error !== "");
+    const { search } = this;
+    search.look(state.query, answer.tree);
+    this.shell.search.set(state.query, search.error || search.result(measure), search.error !== "");
     const item = findFunction(source.functions, state.callers);
     this.panes.show({
-      tree: answer.tree, zoom: this.zoom, matching, view: this.view, upward: state.upward,
+      tree: answer.tree, zoom: this.zoom, matching: search.matching, view: this.view, upward: state.upward,
       dark: this.shell.theme.dark, top: answer.top, measure, shares: answer.shares, passing: answer.passing,
       hidden: state.hidden, sandwich: item === null ? null : { item, trees: sandwich(answer.stacks, item) },
       lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
         buckets: filter.buckets, measure,
-        passes: (lane) => laneFilter(state, lane) },
+        passes: (lane) => passesLane(filter, lane) },
     });
   }
 
@@ -205,39 +197,19 @@ export class App {
     this.panes.showNothing();
     if (answer.passing > 0) {
       this.panes.showLegend(answer.shares, this.state.hidden, answer.passing, this.shell.theme.dark);
-      this.panes.empty.show("All frames here are hidden", "No stack in this selection has a frame of a shown type.",
-        { label: "Show all types", run: () => this.change({ hidden: new Set() }) });
-    } else if (profile.sums[this.filter.type]! > 0) {
-      this.panes.empty.show("No samples in this selection",
-        "Nothing passes the chosen processes, threads and time range together.",
-        { label: "Show everything", run: () => this.change({ processes: new Set(), threads: new Set(),
-          waits: new Set(), hidden: new Set(), callers: "", zoom: "", range: null }) });
-    } else {
-      const title = profile.types.length > 1 ? `No ${this.measure.type.label} samples` : "No samples";
-      this.panes.empty.show(profile.title === "" ? title : `${title} of ${profile.title}`,
-        profile.note !== "" ? `In this recording ${profile.note}`
-          : this.filter.type > 0 ? "Nothing of this type happened in this time."
-          : "Nothing used a CPU in this time, or what was profiled ended before the first sample.");
     }
-  }
-
-  private searchResult({ tree }: Answer, matching: Uint8Array | null): string {
-    if (matching === null) return "";
-    const count = matchedSamples(tree, matching);
-    if (count === 0) return "no match";
-    if (this.match >= 0) return `${this.match + 1} of ${formatCount(outermostMatches(tree, matching).length)}`;
-    return `${formatPercent(count, tree.total[0]!)} matched (${this.measure.short(count)})`;
+    this.panes.empty.showFor(profile, this.filter.type, answer.passing, {
+      types: () => this.change({ hidden: new Set() }),
+      everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
+                                      hidden: new Set(), callers: "", zoom: "", range: null }),
+    });
   }
 
   private stepMatch(step: 1 | -1): void {
-    if (this.answer === null || this.source === null) return;
-    const matching = matchingFunctions(this.source.functions, parseQuery(this.state.query));
-    const found = matching === null ? [] : outermostMatches(this.answer.tree, matching);
-    if (found.length === 0) return;
-    const from = this.match < 0 && step < 0 ? 0 : this.match;
-    this.match = (from + step + found.length) % found.length;
+    const node = this.search.step(step);
+    if (node === 0) return;
     const view = this.view === "table" ? "flame" : this.view;
-    this.change({ view, callers: "", zoom: pathKey(this.answer.tree, found[this.match]!) });
+    this.change({ view, callers: "", zoom: pathKey(this.answer!.tree, node) });
   }
 
   // From the table to the function's heaviest frame.
@@ -311,10 +283,8 @@ export class App {
     this.shell.search.input.blur();
     if (this.state.callers !== "") this.change({ callers: "" });
     else if (this.zoom > 0) this.setZoom(0);
-    else if (this.state.query !== "") {
-      this.match = -1;
-      this.change({ query: "" });
-    } else if (this.state.range !== null) this.change({ range: null });
+    else if (this.state.query !== "") this.change({ query: "" });
+    else if (this.state.range !== null) this.change({ range: null });
     return true;
   }
 }

@@ -5,12 +5,13 @@ import { processChoices, threadChoices, waitChoices } from "../src/model/choices
 import { Filter, NO_FILTER, timelineCounts } from "../src/model/filter";
 import { inverted } from "../src/model/invert";
 import { hideAllBut, typeShares } from "../src/model/kinds";
-import { lanesOf } from "../src/model/lanes";
+import { lanesOf, passesLane } from "../src/model/lanes";
 import { markerMeaning } from "../src/model/markers";
+import { measureOf } from "../src/model/measure";
 import { functionKey, functionsOf, Grouping, groupingsOf } from "../src/model/names";
 import { findFunction, findPath, pathKey, textKey } from "../src/model/path";
 import { sandwich } from "../src/model/sandwich";
-import { matchedSamples, matchingFunctions, outermostMatches, parseQuery } from "../src/model/search";
+import { matchedSamples, matchingFunctions, outermostMatches, parseQuery, Search } from "../src/model/search";
 import { topFunctions } from "../src/model/top";
 import { Tree } from "../src/model/tree";
 import { profileOf, Row } from "./helpers";
@@ -152,6 +153,29 @@ test("search looks into files too, and steps through the outermost matches in th
                    ["h;f", "main;f"]);
 });
 
+test("matches are gone through in both directions and around, until the query or the tree is another", () => {
+  const tree = treeOf(ROWS);
+  const measure = measureOf({ name: "samples", unit: "count", label: "" }, 10);
+  const search = new Search();
+  search.look("main", tree);
+  assert.equal(search.result(measure), "100.0 % matched (17)");
+  const gone = [1, 1, 1, -1, -1].map((by) => {
+    const node = search.step(by as 1 | -1);
+    return `${tree.label(tree.parent[node]!)} ${search.result(measure)}`;
+  });
+  assert.deepEqual(gone, ["web 1 of 2", "db 2 of 2", "web 1 of 2", "db 2 of 2", "web 1 of 2"]);
+  search.look("main", tree);
+  assert.equal(search.result(measure), "1 of 2");
+  search.look("main", treeOf(ROWS));
+  assert.equal(search.result(measure), "100.0 % matched (17)");
+  search.look("nowhere", tree);
+  assert.deepEqual([search.result(measure), search.step(1)], ["no match", 0]);
+  search.look("/[/", tree);
+  assert.match(search.error, /character class/);
+  search.look("", tree);
+  assert.deepEqual([search.result(measure), search.error, search.matching], ["", "", null]);
+});
+
 test("callers and callees of a function carry its total", () => {
   const tree = treeOf([
     { pid: 1, command: "a", stack: ["main", "x", "f", "g"], count: 4 },
@@ -271,6 +295,15 @@ test("lanes show processes and their threads over all the time, heaviest in the 
   assert.deepEqual(shown({}), ["web (1) 7 0:5 1:2", "thread-11 (11) 5 0:5", "thread-12 (12) 2 1:2", "db (3) 7 2:7", "web (2) 3 1:3"]);
   assert.deepEqual(shown({ buckets: { first: 1, last: 1 } }), ["web (2) 3 1:3", "web (1) 2 0:5 1:2", "thread-12 (12) 2 1:2",
                                                              "thread-11 (11) 0 0:5", "db (3) 0 2:7"]);
+});
+
+test("a lane passes with its process, and a process with any of its threads", () => {
+  const lanes = lanesOf(profileOf(ROWS), NO_FILTER);
+  const passing = (change: Partial<Filter>) => lanes.filter((lane) => passesLane({ ...NO_FILTER, ...change }, lane))
+    .map((lane) => lane.label);
+  assert.equal(passing({}).length, 5);
+  assert.deepEqual(passing({ processes: new Set(["1 web"]) }), ["web (1)", "thread-11 (11)", "thread-12 (12)"]);
+  assert.deepEqual(passing({ threads: new Set(["1 web 12"]) }), ["web (1)", "thread-12 (12)"]);
 });
 
 test("markers explain themselves by the longest beginning that is known", () => {

@@ -46,3 +46,10 @@ export function lanesOf(profile: Profile, filter: Filter): Lane[] {
 function emptyLane(label: string, process: string, thread: string): Lane {
   return { label, process, thread, sum: 0, counts: new Map() };
 }
+
+// Whether the filter keeps any of the lane; a process passes with any of its threads.
+export function passesLane({ processes, threads }: Filter, { process, thread }: Lane): boolean {
+  if (processes.size > 0 && !processes.has(process)) return false;
+  if (threads.size === 0) return true;
+  return thread !== "" ? threads.has(thread) : [...threads].some((key) => key.startsWith(`${process} `));
+}

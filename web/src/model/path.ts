@@ -43,7 +43,7 @@ export function pathKey(tree: Tree, node: number): string {
 // The node of that key, or 0, the root, where the tree has none.
 export function findPath(tree: Tree, key: string): number {
   if (key === "") return 0;
-  return Math.max(pathKeys(tree).findIndex((value) => value.toString(36) === key), 0);
+  return Math.max(pathKeys(tree).indexOf(parseInt(key, 36)), 0);
 }
 
 export function findFunction(functions: Functions, key: string): number | null {

@@ -1,4 +1,6 @@
 // Which functions match what the user typed, and how many samples they cover.
+import { formatCount, formatPercent } from "./format";
+import { Measure } from "./measure";
 import { Functions } from "./names";
 import { Tree } from "./tree";
 
@@ -48,4 +50,40 @@ export function outermostMatches(tree: Tree, matching: Uint8Array): number[] {
 // Samples with at least one matching frame; each sample counts once.
 export function matchedSamples(tree: Tree, matching: Uint8Array): number {
   return outermostMatches(tree, matching).reduce((sum, node) => sum + tree.total[node]!, 0);
+}
+
+// One query in one tree, and which of its matches was gone to.
+export class Search {
+  matching: Uint8Array | null = null;
+  error = "";
+  private tree: Tree | null = null;
+  private text = "";
+  private found: number[] = [];
+  private at = -1;
+
+  look(text: string, tree: Tree): void {
+    if (this.text === text && this.tree === tree) return;
+    Object.assign(this, { text, tree, at: -1 });
+    const query = parseQuery(text);
+    this.error = query.error;
+    this.matching = matchingFunctions(tree.functions, query);
+    this.found = this.matching === null ? [] : outermostMatches(tree, this.matching);
+  }
+
+  result(measure: Measure): string {
+    const { tree, matching, found, at } = this;
+    if (tree === null || matching === null) return "";
+    if (found.length === 0) return "no match";
+    if (at >= 0) return `${at + 1} of ${formatCount(found.length)}`;
+    const count = matchedSamples(tree, matching);
+    return `${formatPercent(count, tree.total[0]!)} matched (${measure.short(count)})`;
+  }
+
+  // The next match, from the first on, and around; 0: there is none.
+  step(by: 1 | -1): number {
+    const { length } = this.found;
+    if (length === 0) return 0;
+    this.at = this.at < 0 ? (by > 0 ? 0 : length - 1) : (this.at + by + length) % length;
+    return this.found[this.at]!;
+  }
 }

@@ -22,7 +22,7 @@ export class Address {
   push(state: State): void {
     this.flush();
     const text = writeState(state);
-    if (text !== location.hash.slice(1)) history.pushState(null, "", this.href(text));
+    this.write(text, (href) => history.pushState(null, "", href));
   }
 
   // One of many small changes, as a letter typed: browsers refuse hundreds of entries.
@@ -36,7 +36,7 @@ export class Address {
     if (this.waiting === 0) return;
     const text = this.pending;
     this.forget();
-    if (text !== location.hash.slice(1)) history.replaceState(null, "", this.href(text));
+    this.write(text, (href) => history.replaceState(null, "", href));
   }
 
   private forget(): void {
@@ -44,7 +44,12 @@ export class Address {
     this.waiting = 0;
   }
 
-  private href(text: string): string {
-    return text === "" ? location.pathname + location.search : `#${text}`;
+  private write(text: string, to: (href: string) => void): void {
+    if (text === location.hash.slice(1)) return;
+    try {
+      to(text === "" ? location.pathname + location.search : `#${text}`);
+    } catch {
+      // A page in a sandbox has no history; the choice then lasts as long as the page.
+    }
   }
 }

@@ -37,7 +37,7 @@ export class Details {
     parts.push(element("strong", { class: "details-name", text: name, title: meaning || name.slice(0, 1200) }));
     if (item >= 0) {
       const file = tree.functions.file[item]!;
-      parts.push(element("span", { class: "details-file", title: file, text: file }));
+      parts.push(element("span", { class: "details-file", title: file }, element("bdi", { text: file })));
     }
     const share = `${formatPercent(tree.total[node]!, sum)} · ${shown.measure.amount(tree.total[node]!)}`;
     parts.push(element("span", { class: "details-share", text: tree.leafFirst ? share

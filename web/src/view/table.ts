@@ -108,8 +108,8 @@ export class TopTable {
                         `${text.slice(0, 1200)}\nShow callers and callees`);
     name.dataset["item"] = String(row.item);
     const kind = element("span", { class: "for-readers", text: `, ${typeLabel(type)}` });
-    const file = element("span", { class: "table-file", title: functions.file[row.item]!,
-                                   text: functions.file[row.item]! });
+    const path = functions.file[row.item]!;
+    const file = element("span", { class: "table-file", title: path }, element("bdi", { text: path }));
     const node = element("div", { class: "table-row", attributes: { role: "row", "aria-rowindex": String(index + 2) } },
       element("div", { class: "cell-name", attributes: { role: "cell" } }, swatch, name, kind, file,
               this.actions(row.item, text)),
