@@ -31,6 +31,8 @@ SAME = re.compile(r"^The sa" + r"me\b")
 TREE_PATH = re.compile(
     r"(?<![\w/.-])((?:agent|bench|bpf|cmake|deploy|docs|interpreters|kernel|profile|reporter"
     r"|symbolizer|tests|web)/[\w./-]*\w\.(?:cc|h|c|py|sh|md|cmake|ts|txt|yaml|json))\b")
+# A name without a folder, in the README of a top folder.
+BARE_NAME = re.compile(r"`(\w+\.(?:cc|h|c|py|sh|cmake|ts|bpf\.c))`")
 LINUX_FOLDER = re.compile(r"^kernel/\w+/")
 MADE_BY_THE_BUILD = (".skel.h", ".pb.h", ".grpc.pb.h")
 CAMEL_FUNCTION = re.compile(r"(?<![\w#.:])((?:[A-Za-z_]\w*::)*[A-Z][a-z]\w*)\(\)")
@@ -70,6 +72,7 @@ class Tree:
         self.files = set(repository.files)
         folders = {name.rsplit("/", depth)[0] for name in self.files
                    for depth in range(1, name.count("/") + 1)}
+        self.base_names = {name.rsplit("/", 1)[-1] for name in self.files}
         self.files |= folders
         self.identifiers = set()
         for name in repository.files:
@@ -107,6 +110,10 @@ def files(page, lines, _text, tree):
             placeholder = re.search(r"[A-Z]{3}|…", path) and path not in tree.files
             if not (placeholder or LINUX_FOLDER.match(path) or tree.has_file(path, page)):
                 yield page, number, f"names {path}, which is not there"
+        if page.endswith("/README.md") and page.count("/") == 1:
+            for bare in BARE_NAME.findall(line):
+                if bare not in tree.base_names:
+                    yield page, number, f"names {bare}, which is not there"
 
 
 def functions(page, lines, _text, tree, pattern=CAMEL_FUNCTION):

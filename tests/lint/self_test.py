@@ -75,6 +75,7 @@ CASES = (
     (prose, "docs/a.md", "see\n`agent/none.cc`\n", 2),
     (prose, "docs/a.md", "`docs/a.md`, `kernel/bpf/verifier.c`, `bpf/NAME.h`\n", 0),
     (prose, "docs/a.md", "```\n`agent/none.cc`\n```\n", 0),
+    (prose, "kernel/README.md", "`README.md`\n`none.cc`\n", 2),
     (prose, "kernel/a.cc", "int a;  // See kernel/none.h\n", 1),
     (prose, "kernel/a.cc", 'const char* a = "// agent/none.cc";\n', 0),
     (prose, "tests/tools/a.py", '"""A.\n\nSee docs/none.md."""\n', 3),
