@@ -153,11 +153,12 @@ static __always_inline struct waiting_thread *waiting_thread_of(u32 tid)
 	return bpf_map_lookup_elem(&waiting_threads, &tid);
 }
 
+/* Here and not on the stack: on 5.10 that of on_switch() and the walk has no room for it. */
+const volatile u64 new_waiting_thread[sizeof(struct waiting_thread) / 8] = {};
+
 static __always_inline struct waiting_thread *add_waiting_thread(u32 tid)
 {
-	struct waiting_thread none = {};
-
-	bpf_map_update_elem(&waiting_threads, &tid, &none, BPF_NOEXIST);
+	bpf_map_update_elem(&waiting_threads, &tid, (const void *)&new_waiting_thread, BPF_NOEXIST);
 	return waiting_thread_of(tid);
 }
 
