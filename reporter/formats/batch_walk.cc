@@ -178,6 +178,8 @@ void BatchWalk::ReadAttribute(uint64_t index, WalkedSample* sample) const {
     sample->tid = value.number;
   } else if (key == kThreadNameAttribute) {
     sample->thread_name = value.text;
+  } else if (key == kWaitAttribute) {
+    sample->wait = value.text;
   } else if (key == kCpuAttribute) {
     sample->cpu = value.number;
   } else if (!key.empty() && sample->attributes.size() < WalkedSample::kMostAttributes) {
@@ -192,7 +194,7 @@ void BatchWalk::ReadSample(std::string_view bytes, const WalkedProfile& profile,
   sample->weighted = profile.weighted;
   sample->total = sample->tid = 0;
   sample->cpu = -1;
-  sample->thread_name = sample->trace_id = sample->span_id = {};
+  sample->thread_name = sample->wait = sample->trace_id = sample->span_id = {};
   sample->attributes.clear();
   sample->values.clear();
   sample->timestamps_unix_ns.clear();

@@ -63,6 +63,7 @@ struct WalkedSample {
   int64_t tid = 0;
   std::string_view thread_name;
   int64_t cpu = -1;                         // -1: not recorded.
+  std::string_view wait;                    // `stackray.wait`; empty: not said.
   std::string_view trace_id, span_id;       // Of its link; empty: it has none.
   std::vector<WalkedAttribute> attributes;  // All others, as far as kMostAttributes.
   std::vector<int64_t> timestamps_unix_ns;  // Empty when aggregated.

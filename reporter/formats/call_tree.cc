@@ -10,7 +10,7 @@ std::vector<ViewRow> CallTree::RowsOf(const ProfileView& view, uint32_t type) {
   return rows;
 }
 
-CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows)
+CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool keep_waits)
     : view_(view), rows_(std::move(rows)) {
   const std::vector<ViewNode>& view_nodes = view.nodes();
   std::vector<bool> used(view_nodes.size());
@@ -24,18 +24,19 @@ CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows)
     node_of[i] = AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].frame]);
   }
   for (ViewRow& row : rows_) row.node = node_of[row.node];
-  DropLabels();
+  DropLabels(keep_waits);
   SortAndMerge(&rows_);
 }
 
-// Threads that differ in labels alone become the first of them.
-void CallTree::DropLabels() {
+// Threads that differ in nothing else become the first of them.
+void CallTree::DropLabels(bool keep_waits) {
   const std::vector<ViewThread>& threads = view_.threads();
   InternTable<ViewThread> plain;
   std::vector<uint32_t> first_of, plain_of(threads.size());
   for (uint32_t id = 0; id < threads.size(); ++id) {
     ViewThread thread = threads[id];
     thread.labels = 0;
+    if (!keep_waits) thread.wait = 0;
     const uint32_t number = plain.Intern(thread, true);
     if (number >= first_of.size()) first_of.resize(number + 1, id);
     plain_of[id] = first_of[number];

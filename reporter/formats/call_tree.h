@@ -32,9 +32,9 @@ struct CallFrame {
 class CallTree {
  public:
   // Of all types together, as rows; each row is of its thread's type. `view` must outlive this, unchanged.
-  explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows()) {}
-  // Of one type.
-  CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type)) {}
+  explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows(), true) {}
+  // Of one type, whatever was waited for.
+  CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type), false) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
   const std::vector<ViewNode>& nodes() const { return nodes_.items(); }
@@ -46,9 +46,9 @@ class CallTree {
  private:
   static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
 
-  CallTree(const ProfileView& view, std::vector<ViewRow> rows);
+  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool keep_waits);
   static std::vector<ViewRow> RowsOf(const ProfileView& view, uint32_t type);
-  void DropLabels();
+  void DropLabels(bool keep_waits);
   uint32_t AddLocation(uint32_t parent, const ViewLocation& location);
   uint32_t AddLine(uint32_t parent, const ViewLocation& location, const ViewLine* line);
   uint32_t OwnText(std::string_view text);

@@ -125,7 +125,11 @@ class PageWriter {
       strings_.Index(source_.text(frame.file));
     }
     for (const PageSection& section : sections_)
-      for (size_t i = 0; i < section.rows; ++i) ThreadIndex(RowOf(section, i).thread);
+      for (size_t i = 0; i < section.rows; ++i) {
+        const uint32_t thread = RowOf(section, i).thread;
+        ThreadIndex(thread);
+        if (WaitOf(thread) != 0) strings_.Index(source_.text(WaitOf(thread)));
+      }
     for (const uint32_t id : threads_.ids()) {
       processes_.Index(sums_.threads()[id].process);
       strings_.Index(source_.text(sums_.threads()[id].name));
@@ -141,11 +145,11 @@ class PageWriter {
     return source_.row(section.numbers.empty() ? i : section.numbers[i]);
   }
 
-  // A thread is one whatever types its rows are of: the first one's number.
+  // A thread is one whatever its rows are of: the first one's number.
   int64_t ThreadIndex(uint32_t id) {
-    if (sections_.size() == 1) return threads_.Index(id);
+    if (sums_.types().size() == 1) return threads_.Index(id);
     ViewThread thread = sums_.threads()[id];
-    thread.type = thread.labels = 0;
+    thread.type = thread.wait = thread.labels = 0;
     const uint32_t number = plain_threads_.Intern(thread, true);
     return threads_.Index(first_threads_.try_emplace(number, id).first->second);
   }
@@ -229,7 +233,17 @@ class PageWriter {
     column("thread", [&](const ViewRow& row) { return ThreadIndex(row.thread); });
     column("bucket", [](const ViewRow& row) { return row.bucket; });
     column("count", [](const ViewRow& row) { return Safe(row.count); });
+    if (HasWaits(section))
+      column("wait",
+             [&](const ViewRow& row) { return strings_.Index(source_.text(WaitOf(row.thread))); });
     out_ += '}';
+  }
+
+  uint32_t WaitOf(uint32_t thread) const { return sums_.threads()[thread].wait; }
+  bool HasWaits(const PageSection& section) const {
+    for (size_t i = 0; i < section.rows; ++i)
+      if (WaitOf(RowOf(section, i).thread) != 0) return true;
+    return false;
   }
 
   void OtherTypes() {

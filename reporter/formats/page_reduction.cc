@@ -125,9 +125,10 @@ class Reduction {
       process.executable = Text(process.executable);
       process.container = Text(process.container);
       process.creation_time = Text(process.creation_time);
-      if (!kept) thread = {.type = thread.type};
+      if (!kept) thread = {.type = thread.type, .wait = thread.wait};
       thread.process = to_.processes.Intern(process, true);
       thread.name = Text(thread.name);
+      thread.wait = Text(thread.wait);
       thread_of[i] = to_.threads.Intern(thread, true);
     }
     return thread_of;

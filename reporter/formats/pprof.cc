@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "reporter/attribute_names.h"
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/text.h"
@@ -169,6 +170,7 @@ class PprofWriter {
     if (thread.tid != 0) AddLabel("tid", "", thread.tid, sample);
     if (thread.name != 0) AddLabel("thread", view_.Text(thread.name), 0, sample);
     if (process.container != 0) AddLabel("container", view_.Text(process.container), 0, sample);
+    if (thread.wait != 0) AddLabel(kWaitAttribute, view_.Text(thread.wait), 0, sample);
     for (uint32_t id = thread.labels; id != 0; id = view_.labels()[id].next) {
       const ViewLabel& label = view_.labels()[id];
       AddLabel(view_.Text(label.key), view_.Text(label.text), label.number, sample);

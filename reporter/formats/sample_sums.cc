@@ -194,8 +194,9 @@ uint32_t SampleSums::Thread(const WalkedSample& sample, bool may_add) {
   ViewThread thread{.process = batch_->process,
                     .name = InternText(sample.thread_name, may_add),
                     .tid = sample.tid,
-                    .type = *batch_->type};
-  if (thread.process == kNoId || thread.name == kNoId) return kNoId;
+                    .type = *batch_->type,
+                    .wait = InternText(sample.wait, may_add)};
+  if (thread.process == kNoId || thread.name == kNoId || thread.wait == kNoId) return kNoId;
   if (!options_.labels) return tables_.threads.Intern(thread, may_add);
   thread.labels = Labels(sample, may_add);
   const uint32_t labelled =

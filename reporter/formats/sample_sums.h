@@ -64,11 +64,12 @@ struct ViewThread {
   uint32_t name = 0;
   int64_t tid = 0;      // 0: the process as a whole.
   uint32_t type = 0;    // Number of its sample type.
+  uint32_t wait = 0;    // What was waited for (`stackray.wait`); 0: nothing is said of it.
   uint32_t labels = 0;  // Id of its first label; 0: none.
   friend bool operator==(const ViewThread&, const ViewThread&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ViewThread& t) {
-    return H::combine(std::move(h), t.process, t.name, t.tid, t.type, t.labels);
+    return H::combine(std::move(h), t.process, t.name, t.tid, t.type, t.wait, t.labels);
   }
 };
 

@@ -97,7 +97,7 @@ TEST(SampleTypesInViews, TheWalkSaysTypeValuesLinkAndAttributes) {
   std::vector<std::string> profiles;
   std::map<std::string, int64_t> events, totals;
   int links = 0;
-  std::vector<std::string> attributes;
+  std::vector<std::string> waits;
   walk->Visit([](const WalkedResource&) {},
               [&](const WalkedProfile& profile) {
                 profiles.emplace_back(profile.type);
@@ -107,8 +107,8 @@ TEST(SampleTypesInViews, TheWalkSaysTypeValuesLinkAndAttributes) {
                 events[profiles.back()] += sample.events;
                 totals[profiles.back()] += sample.total;
                 EXPECT_EQ(sample.values.size(), sample.timestamps_unix_ns.size());
-                for (const WalkedAttribute& attribute : sample.attributes)
-                  attributes.push_back(Concat(attribute.key, "=", attribute.text));
+                if (!sample.wait.empty()) waits.emplace_back(sample.wait);
+                EXPECT_THAT(sample.attributes, IsEmpty());
                 if (sample.trace_id.empty()) return;
                 ++links;
                 EXPECT_EQ(sample.trace_id.size(), 16u);
@@ -119,8 +119,7 @@ TEST(SampleTypesInViews, TheWalkSaysTypeValuesLinkAndAttributes) {
             (std::map<std::string, int64_t>{{"samples", 3}, {"off_cpu", 3}, {"page_faults", 2}}));
   EXPECT_EQ(totals, (std::map<std::string, int64_t>{
                         {"samples", 3}, {"off_cpu", 9'000'000}, {"page_faults", 226}}));
-  EXPECT_THAT(attributes, ElementsAre("stackray.wait=blocked", "stackray.wait=run_queue",
-                                      "stackray.wait=blocked"));
+  EXPECT_THAT(waits, ElementsAre("blocked", "run_queue", "blocked"));
   EXPECT_EQ(links, 1);
 }
 
@@ -246,6 +245,13 @@ TEST(SampleTypesInViews, ThePageHasASectionEach) {
     EXPECT_EQ(Sum(page["other_types"][1]["samples"]), 226);
     EXPECT_EQ(page["threads"]["tid"], Json({43})) << "one thread, whatever was sampled of it";
     for (const Json& thread : off_cpu["samples"]["thread"]) EXPECT_EQ(thread, 0);
+    EXPECT_FALSE(page["samples"].contains("wait"));
+    std::map<std::string, int64_t> by_wait;
+    for (size_t i = 0; i < off_cpu["samples"]["wait"].size(); ++i)
+      by_wait[page["strings"][off_cpu["samples"]["wait"][i].get<size_t>()].get<std::string>()] +=
+          off_cpu["samples"]["count"][i].get<int64_t>();
+    EXPECT_EQ(by_wait,
+              (std::map<std::string, int64_t>{{"blocked", 6'000'000}, {"run_queue", 3'000'000}}));
     // The live page's document is the recording's.
     PageProfile profile({.max_bytes = SIZE_MAX});
     Add(&profile, bytes);
