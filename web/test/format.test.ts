@@ -43,7 +43,7 @@ test("each type's values have their unit, their cost and their rate", () => {
   assert.deepEqual([unknown.cost(198), unknown.rate.text(unknown.rate.of(10, 2000))], ["", "5 samples a second"]);
   const waits = measureOf(OFF_CPU, 99);
   assert.deepEqual([waits.short(1.5e9), waits.amount(2.5e6), waits.cost(1e9)], ["1.5 s", "2.5 ms", ""]);
-  assert.equal(waits.rate.text(waits.rate.of(3e9, 2000)), "1.5 threads");
+  assert.equal(waits.rate.text(waits.rate.of(3e9, 2000)), "3 s");
   const faults = measureOf(FAULTS, 99);
   assert.deepEqual([faults.amount(1200), faults.amount(1), faults.cost(5), faults.rate.text(faults.rate.of(30, 2000))],
                    ["1,200 page faults", "1 page fault", "", "15 a second"]);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { buildHostTree, Shape } from "../src/model/aggregate";
 import { processChoices, threadChoices, waitChoices } from "../src/model/choices";
@@ -312,6 +313,18 @@ test("markers explain themselves by the longest beginning that is known", () => 
   assert.match(markerMeaning("[lost: queue full]"), /did not arrive/);
   assert.equal(markerMeaning("[gzip+0x4330]"), "");
   assert.equal(markerMeaning("main"), "");
+});
+
+test("each reason that the program writes has a meaning of its own", () => {
+  const source = readFileSync("../agent/sampling/markers.cc", "utf8");
+  const texts = (type: string, cases: string) => [...source.matchAll(new RegExp(`case ${cases}\\w+: return "([^"]+)"`, "g"))]
+    .map((found) => (type === "" ? found[1]! : `[${type}: ${found[1]}]`));
+  const truncated = [...source.matchAll(/case END_\w+: return "([^"_]+ [^"_]+|damaged table)"/g)].map((found) => `[truncated: ${found[1]}]`);
+  const lost = texts("lost", "SamplingLoss::k");
+  const shown = texts("", "MarkerKind::k").filter((text) => text.startsWith("["));
+  assert.ok(truncated.length >= 15 && lost.length >= 4 && shown.length >= 7, `${truncated.length} ${lost.length} ${shown.length}`);
+  const general = new Set(["[lost: x]", "[truncated: x]", "[x]"].map(markerMeaning));
+  assert.deepEqual([...truncated, ...lost, ...shown].filter((text) => general.has(markerMeaning(text))), []);
 });
 
 test("a stack of 5,000 frames beside 45,000 rows is no problem", () => {

@@ -6,6 +6,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[lost: scratch busy]", "Samples that interrupted another sample on the same CPU. They are counted, and have no stack."],
   ["[lost: damaged record]", "Samples whose record could not be read. They are counted, and have no stack."],
   ["[lost: not stored]", "Samples that the history could not keep, as on a full disk. They are counted, and their stacks are gone."],
+  ["[lost: too many open waits]", "Waits that began while as many others were open as the sampler can keep. They are counted, and have no stack."],
   ["[lost", "Samples that were taken and did not arrive, for the reason that is named. They are counted, and have no stack."],
   ["[truncated: kernel stack too deep]", "The kernel's stack is longer than the sampler keeps. The outer frames are missing."],
   ["[truncated: stack not readable]", "A page of the stack was not in memory, so the callers above are missing."],
@@ -23,6 +24,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[truncated: 32-bit code]", "Stacks of 32-bit programs are not followed."],
   ["[truncated: damaged table]", "The unwind table contradicts itself here."],
   ["[truncated: frame does not end above its callee]", "The next frame would not lie above this one, so the walk stopped."],
+  ["[truncated: walk took too long]", "A stack of a wait is followed for a few microseconds only, because the CPU waits meanwhile. The outer frames are missing."],
   ["[truncated", "The stack could not be followed further. The outer frames are missing."],
   ["[no stack]", "The sample has neither user nor kernel frames."],
   ["[outside this pid namespace]", "The process belongs to a pid namespace that the agent cannot see into, so its user stack is not followed."],
@@ -31,6 +33,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[native stack of these functions]", "The native frames of the interpreted functions above could not be placed among them, and stand below."],
   ["[unsupported runtime]", "An interpreter's frames are here, of a version that cannot be read."],
   ["[stale]", "An interpreter replaced this function's code before its name was read."],
+  ["[inode ", "The file could not be opened any more, so its functions have no names."],
   ["[gone]", "The process ended before this function's name was read."],
   ["[garbage collection]", "The interpreter was collecting garbage."],
 ];

@@ -7,9 +7,10 @@ export interface Measure {
   short(value: number): string;  // "1,234" or "1.25 s"
   amount(value: number): string; // "1,234 samples" or "1.25 s"
   cost(value: number): string;   // what the value stands for besides: "≈ 12 s of CPU"; may be empty
-  // A value summed over `ms` as a height of the timeline: "1.7 CPUs".
+  // A value of `ms` as a height of the timeline: "1.7 CPUs".
   rate: { of(value: number, ms: number): number; text(rate: number): string };
-  wider: string; // what a wider frame has more of
+  overTime: string; // how its values are spread over time
+  wider: string;    // what a wider frame has more of
 }
 
 function twoDigits(value: number): string {
@@ -28,18 +29,16 @@ function cpuSamples(type: SampleType, frequencyHz: number): Measure {
       text: (rate) => (!cpus ? `${twoDigits(rate)} samples a second`
         : `${twoDigits(rate)} ${twoDigits(rate) === "1" ? "CPU" : "CPUs"}`),
     },
-    wider: "CPU time",
+    overTime: "over time", wider: "CPU time",
   };
 }
 
-function waitingTime(type: SampleType): Measure {
+function spentTime(type: SampleType): Measure {
   return {
     type, short: formatNanoseconds, amount: formatNanoseconds, cost: () => "",
-    rate: {
-      of: (value, ms) => value / (ms * 1e6),
-      text: (rate) => `${twoDigits(rate)} ${twoDigits(rate) === "1" ? "thread" : "threads"}`,
-    },
-    wider: "time",
+    // A wait may be longer than the bucket that it ended in: no number of threads follows from it.
+    rate: { of: (value) => value, text: formatNanoseconds },
+    overTime: "over time, each wait where it ended", wider: "waiting time",
   };
 }
 
@@ -50,7 +49,7 @@ function events(type: SampleType): Measure {
   return {
     type, short: formatCount, amount, cost: () => "",
     rate: { of: (value, ms) => (value * 1000) / ms, text: (rate) => `${twoDigits(rate)} a second` },
-    wider: noun,
+    overTime: "over time", wider: noun,
   };
 }
 
@@ -59,7 +58,7 @@ export function isOnCpu(type: SampleType): boolean {
 }
 
 export function measureOf(type: SampleType, frequencyHz: number): Measure {
-  if (type.unit === "nanoseconds") return waitingTime(type);
+  if (type.unit === "nanoseconds") return spentTime(type);
   return isOnCpu(type) ? cpuSamples(type, frequencyHz)
                                                           : events(type);
 }

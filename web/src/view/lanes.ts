@@ -86,8 +86,9 @@ export class LanesView {
     if (share < 0 || share >= 1) return lines;
     const bucket = Math.floor(share * bucketCount);
     const value = lane.counts.get(bucket) ?? 0;
-    lines.push(`${formatClock(startMs + bucket * bucketMs)}: ` + (value === 0 ? "nothing"
-      : `${measure.amount(value)}, ${measure.rate.text(measure.rate.of(value, bucketMs))}`));
+    const [amount, rate] = [measure.amount(value), measure.rate.text(measure.rate.of(value, bucketMs))];
+    lines.push(`${formatClock(startMs + bucket * bucketMs)}: ` +
+      (value === 0 ? "nothing" : rate === amount ? amount : `${amount}, ${rate}`));
     return lines;
   }
 

@@ -114,7 +114,7 @@ export class Shell {
   setTimeline(data: TimelineData, range: Range | null, shown: number, left: number): void {
     const { measure } = data;
     this.timeline.set(data, range);
-    this.timeName.textContent = `${measure.type.label} over time`;
+    this.timeName.textContent = `${measure.type.label} ${measure.overTime}`;
     const count = left > 0 ? `${measure.amount(shown)} · ${measure.amount(left)} in hidden frames only`
                            : measure.amount(shown);
     this.rangeText.textContent = range === null ? `${count} · drag to select a time range`

@@ -119,8 +119,9 @@ export class Timeline {
     } else {
       const { startMs, bucketMs, counts, measure } = this.data;
       const value = counts[bucket]!;
-      this.hint.textContent = `${formatClock(startMs + bucket * bucketMs)} · ${measure.amount(value)} · ` +
-        this.rateText(measure.rate.of(value, bucketMs));
+      const [amount, rate] = [measure.amount(value), this.rateText(measure.rate.of(value, bucketMs))];
+      this.hint.textContent = `${formatClock(startMs + bucket * bucketMs)} · ${amount}` +
+        (rate === amount ? "" : ` · ${rate}`);
     }
     this.paint();
   }
