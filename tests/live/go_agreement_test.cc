@@ -24,6 +24,7 @@
 #include "tests/live/gallery_cases.h"
 #include "tests/live/raw_stacks.h"
 #include "tests/live/sampled_run.h"
+#include "tests/temporary_directory.h"
 
 namespace stackray::test {
 namespace {
