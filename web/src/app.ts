@@ -68,10 +68,16 @@ export class App {
   // Why a live page should keep what it shows; empty: it need not.
   get inspecting(): string {
     if (this.state.at !== null) return "the address names this time";
+    if (this.looking !== "") return this.looking;
+    if (this.brushing) return "a time range is selected";
+    return this.shell.choosing ? "a list is open" : "";
+  }
+
+  // What of this is a choice, so that a link has to show it.
+  private get looking(): string {
     if (this.state.callers !== "") return "callers and callees are open";
     if (this.state.zoom !== "") return "zoomed in";
-    if (this.state.range !== null || this.brushing) return "a time range is selected";
-    return this.shell.choosing ? "a list is open" : "";
+    return this.state.range !== null ? "a time range is selected" : "";
   }
 
   get hasProfile(): boolean {
@@ -121,7 +127,7 @@ export class App {
 
   // The state as the address has it: what a live page shows has a place in time.
   private shared(): State {
-    if (!this.live || this.profile === null || this.state.at !== null || this.inspecting === "") return this.state;
+    if (!this.live || this.profile === null || this.state.at !== null || this.looking === "") return this.state;
     const at: Span = { fromMs: this.profile.startMs, toMs: this.profile.endMs };
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
   }

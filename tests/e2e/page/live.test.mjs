@@ -98,6 +98,12 @@ test("a link to what is looked at shows that time in another browser, and Resume
   await page.locator("[data-fact=samples]").waitFor();
   assert.equal(page.url(), url);
   await painted(page);
+  const processes = page.locator("[data-select=processes]");
+  await processes.locator(".select-opener").click();
+  await processes.locator(".select-label", { hasText: "web" }).click();
+  assert.equal(page.url(), `${url}#processes=100+web`); // an open list is no time to come back to
+  await processes.getByText("Show all").click();
+  await page.keyboard.press("Escape");
   await click(page, 0.3, 1);
   const link = page.url();
   const made = START_MS - 10_000;
