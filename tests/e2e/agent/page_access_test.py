@@ -27,7 +27,7 @@ def ask(base, state):
             said.append(refused.code)
     with socket.socket(socket.AF_UNIX) as client:
         for attempt in (lambda: os.close(os.open(state + "/agent/page-token", os.O_RDONLY)),
-                        lambda: client.connect(state + "/agent/status.sock")):
+                        lambda: client.connect(state + "/agent/control.sock")):
             try:
                 attempt()
                 said.append("reached")
