@@ -33,7 +33,7 @@
 
 #define WINDOW_NS 100000000ULL
 #define WINDOWS_PER_SECOND 10
-#define WALK_NS 20000
+#define WALK_NS 50000
 #define USUAL_FLOOR_SHIFT 8
 #define MAX_THRESHOLD_LOG2 44 /* five hours */
 #define LONGEST_DECAY_SHIFT 4 /* per wait: a sixteenth */
