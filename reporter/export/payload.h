@@ -45,11 +45,9 @@ struct Payload {
   }
   static Payload Of(Signal signal, std::string bytes, uint64_t items, uint64_t markers = 0) {
     auto owned = std::make_shared<const std::string>(std::move(bytes));
-    return {.signal = signal,
-            .bytes = *owned,
-            .items = items,
-            .markers = markers,
-            .owner = std::move(owned)};
+    Payload payload{.signal = signal, .bytes = *owned, .items = items, .markers = markers};
+    payload.owner = std::move(owned);
+    return payload;
   }
 };
 
