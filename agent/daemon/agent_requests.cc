@@ -29,8 +29,8 @@ absl::Status Unknown(std::string_view name) {
 
 }  // namespace
 
-void HandleRequest(ControlRequest request, ControlServer::Reply reply, const SnapshotBoard& board,
-                   Mailbox& mailbox) {
+void HandleRequest(ControlRequest request, const ControlServer::Reply& reply,
+                   const SnapshotBoard& board, Mailbox& mailbox) {
   for (const KnownRequest& row : kKnown) {
     if (row.name != request.name) continue;
     if (!row.changes) return reply(StatusJson(*board.Latest()));

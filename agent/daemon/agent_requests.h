@@ -16,8 +16,8 @@ namespace stackray {
 inline constexpr char kStatusRequest[] = "status", kReloadRequest[] = "reload";
 
 // Answers at once, or puts the request into the loop's mailbox. Threads: any.
-void HandleRequest(ControlRequest request, ControlServer::Reply reply, const SnapshotBoard& board,
-                   Mailbox& mailbox);
+void HandleRequest(ControlRequest request, const ControlServer::Reply& reply,
+                   const SnapshotBoard& board, Mailbox& mailbox);
 
 }  // namespace stackray
 

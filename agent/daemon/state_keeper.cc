@@ -26,8 +26,8 @@ absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(const std::strin
   keeper->ReadLastHeartbeat();
   keeper->page_token_ = PageTokenIn(keeper->directory_->fd());
   absl::StatusOr<std::unique_ptr<ControlServer>> socket = ControlServer::Start(
-      keeper->directory_->fd(), [&](ControlRequest request, ControlServer::Reply reply) {
-        HandleRequest(std::move(request), std::move(reply), board, mailbox);
+      keeper->directory_->fd(), [&](ControlRequest request, const ControlServer::Reply& reply) {
+        HandleRequest(std::move(request), reply, board, mailbox);
       });
   if (socket.ok()) {
     keeper->socket_ = *std::move(socket);
