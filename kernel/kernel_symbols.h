@@ -1,7 +1,7 @@
 // Kernel code: runtime address and time → image (vmlinux or a module), address inside of it, name.
 //
 // Addresses leave here with the random base taken out, so that every boot and every host with the
-// same build shares them (design.md §12):
+// same build shares them:
 //   vmlinux  address − (_text as it runs) + (_text as it was linked). The link address is 16 MiB
 //   above
 //            __START_KERNEL_map on x86-64 (arch/x86/include/asm/page_64_types.h and the default of

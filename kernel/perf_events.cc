@@ -67,7 +67,7 @@ absl::Status PerfEvents::Open(int cpu) {
   }
   if (kind_ == EventKind::kCpuClock && attributes.sample_period != period_ &&
       ioctl(event.get(), PERF_EVENT_IOC_PERIOD, &period_) != 0)
-    return absl::OkStatus();  // The same.
+    return absl::OkStatus();  // It is going offline.
   bpf_link* link = bpf_program__attach_perf_event(program_, event.get());
   if (link == nullptr)
     return absl::FailedPreconditionError(

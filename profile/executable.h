@@ -8,7 +8,7 @@
 
 namespace stackray {
 
-// A file as the kernel names it, with the guards against a reused inode number (design.md §4).
+// A file as the kernel names it, with the guards against a reused inode number.
 struct FileIdentity {
   uint64_t inode = 0;
   uint32_t device = 0;  // Kernel's encoding: major << 20 | minor.

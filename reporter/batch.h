@@ -1,4 +1,4 @@
-// The open batch: the stateless reporter's heart (design.md §3).
+// The open batch: the stateless reporter's heart.
 //
 // A caller asks for every frame, executable mapping and process of every sample whether the open
 // batch needs its symbols; only "yes" costs a resolution. What was defined dies with the batch: the

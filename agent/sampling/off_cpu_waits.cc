@@ -4,19 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace stackray {
 namespace {
 
 constexpr size_t kEntryBytes = 64;  // Of the hashes, about.
-
-template <typename T>
-std::unique_ptr<T[]> CopyOf(std::span<const T> from) {
-  auto copy = std::make_unique_for_overwrite<T[]>(from.size());
-  std::ranges::copy(from, copy.get());
-  return copy;
-}
 
 // What `ns` of a wait stand for.
 int64_t Weighted(uint64_t ns, uint8_t shift) {
@@ -62,7 +54,8 @@ bool OffCpuWaits::Begin(const RawSample& sample, std::span<const uint64_t> user,
   if (waits_.size() >= limits_.waits || bytes_ + wait->bytes() > limits_.bytes) return false;
   wait->words = std::make_unique_for_overwrite<uint64_t[]>(sample.kernel.size() + user.size());
   std::ranges::copy(user, std::ranges::copy(sample.kernel, wait->words.get()).out);
-  wait->ranges = CopyOf(ranges);
+  wait->ranges = std::make_unique_for_overwrite<code_range[]>(ranges.size());
+  std::ranges::copy(ranges, wait->ranges.get());
   bytes_ += wait->bytes();
   ++of_process_[record.process.pid];
   waits_.emplace(record.tid, std::move(wait));

@@ -1,4 +1,4 @@
-// Turns argv, the environment and the YAML file into one verb's complete settings (design.md §10).
+// Turns argv, the environment and the YAML file into one verb's complete settings.
 //
 //   stackray VERB [FLAGS] [FILES] [-- CMD ARG…]
 //

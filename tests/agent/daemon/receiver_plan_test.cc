@@ -65,7 +65,7 @@ TEST(ReceiverPlan, SaysWhereBatchesGoAndHowOften) {
                              HasSubstr("in memory (32 MiB)"), testing::Not(HasSubstr("token"))));
 }
 
-// A signal's own endpoint is used as it stands, the generic one is a base (otlp.md §4).
+// A signal's own endpoint is used as it stands, the generic one is a base.
 TEST(ReceiverPlan, OtelVariablesKeepTheirMeaning) {
   const Environment http = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
                             {"OTEL_EXPORTER_OTLP_TIMEOUT", "2500"},

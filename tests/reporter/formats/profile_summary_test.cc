@@ -134,7 +134,7 @@ TEST(ProfileSummary, AddsUpOverBatchesAndKnowsProcessesAgain) {
   TestBatch test;
   test.Sample(test.Process(42, "app", ""), {}, 1);
   test.batch.resources[0].attributes.emplace_back("process.creation.time", "2026-01-01T00:00:00Z");
-  AddTo(&counter, test.batch);  // The same pid, another process.
+  AddTo(&counter, test.batch);  // Another process with this pid.
   EXPECT_EQ(counter.summary().processes, 3);
 }
 
