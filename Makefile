@@ -30,10 +30,10 @@ everything:
 	cmake --preset release
 	cmake --build $(BUILD) -j $(JOBS)
 
-run: build ## Build, then profile this host until Ctrl-C, whose page's address it prints (ARGS="...")
+run: build ## Build, then profile this host until Ctrl-C; prints the page's address (ARGS="...")
 	$(SUDO) $(BUILD)/stackray agent $(ARGS)
 
-test: ## Build everything and run every test but the long proofs; last line: N passed, N failed, N skipped
+test: ## Build everything, run every test but the long proofs; ends with N passed, N failed
 	@$(PACKAGES) build page test
 	@$(MAKE) --no-print-directory everything
 	@tests/tools/run_tests.sh $(BUILD) test
@@ -44,7 +44,7 @@ verify: ## Run the long proofs (storms, outages, fuzzing, a fresh clone) and pri
 	@tests/tools/run_tests.sh $(BUILD) verify
 
 asan: ## The tests that need no BPF, under AddressSanitizer and UBSan
-tsan: ## The same under ThreadSanitizer
+tsan: ## Those tests under ThreadSanitizer
 asan tsan:
 	@$(PACKAGES) build page test
 	cmake --preset $@
@@ -64,7 +64,7 @@ bench: ## Measure: cost of the profiler and of its parts
 	cmake --build $(BUILD) --target bench -j $(JOBS)
 
 # clang-tidy reads the compile commands and the generated headers, so the tree is built first.
-lint: ## Format, direction of includes, sizes, words, paths, chosen clang-tidy checks (ARGS=--all: every file)
+lint: ## Format, includes, sizes, prose, paths, chosen clang-tidy checks (ARGS=--all: every file)
 	@$(PACKAGES) build page lint
 	@$(MAKE) --no-print-directory everything
 	@python3 tests/lint/lint.py --build $(BUILD) $(ARGS)

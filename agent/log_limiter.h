@@ -33,7 +33,7 @@ class LogLimiter {
   };
   // What has been held back for kInterval or longer without being said; it counts as said then.
   std::vector<HeldBack> TakeHeldBack(Time now);
-  // The same at the end: all of it.
+  // At the end: all that is held back.
   std::vector<HeldBack> TakeAll();
 
   uint64_t held_back_in_all() const { return held_back_in_all_; }

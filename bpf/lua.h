@@ -78,7 +78,7 @@ static __always_inline u64 running_lua_call(struct scratch *s, u64 state)
 	return call;
 }
 
-/* The same, as a call of its own: by the includer. */
+/* running_lua_call() as a call of its own: by the includer. */
 static u64 env_running_lua_call(struct scratch *s, u64 state);
 
 /* Does the registry name this state as the main thread? */

@@ -21,7 +21,7 @@ const volatile u32 scratch_slots_per_cpu = 2;
 struct control controls SEC(".data.controls");
 
 /* Samples and process events, in the order they happened. Size set at load (a power of two); one
- * sample is 0.3-9 KiB, and up to 90 KiB with a raw slice. */
+ * sample is 0.3-9 KiB, and up to 90 KiB with a stack slice. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -90,7 +90,7 @@ struct {
 	__array(values, struct cpu_ranges_map);
 } cpu_ranges SEC(".maps");
 
-/* The same. */
+/* Codes of one CPU (bpf/code_cache.h); user space creates the inner array of each possible CPU. */
 struct cpu_codes_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

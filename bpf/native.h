@@ -271,7 +271,7 @@ static __always_inline int step_rarely(struct scratch *s, u64 file_offset)
 }
 
 /* One frame: append it and move to its caller. END_NONE: go on. On END_UNKNOWN_FILE and
- * END_MISSING_PAGE the frame is in the record and s->regs are still its own: resume_native_frame()
+ * END_MISSING_PAGE the frame is in the record and s->regs are still its own: user space
  * goes on from there once the page is known. */
 static __always_inline int leave_native_frame(struct scratch *s, u64 file_offset)
 {

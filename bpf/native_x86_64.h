@@ -7,7 +7,7 @@
 
 #include "bpf/native_frame.h"
 
-/* How far up the stack of made code is looked for a return address: each second word, SCAN_WORDS times. */
+/* How far up the stack of JIT code is looked for a return address: each second word, SCAN_WORDS times. */
 #define SCAN_WORDS 128
 #define SCAN_PUSHED_WORDS 16
 #define SCAN_TRIES 8 /* words that are tried before the first one is taken as it is */
@@ -189,8 +189,8 @@ static __always_inline int is_frame_record(struct scratch *s, u64 fp, u64 from)
 	       is_behind_call(s, record[1]);
 }
 
-/* The frame pointer of what has called made code, whose return address is at `at`: the register as it is, if it leads to a frame
- * record, or a word that the made code has pushed and that does. Else the caller hardly keeps one. */
+/* The frame pointer of what has called JIT code, whose return address is at `at`: the register as it is, if it leads to a frame
+ * record, or a word that the JIT code has pushed and that does. Else the caller hardly keeps one. */
 static __always_inline u64 caller_frame_pointer(struct scratch *s, u64 at)
 {
 	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], pushed;
@@ -207,7 +207,7 @@ static __always_inline u64 caller_frame_pointer(struct scratch *s, u64 at)
 	return rbp & 7 || rbp - at > SCAN_STACK_BYTES ? RBP_LOST : rbp;
 }
 
-/* Is the word at this address of the stack where made code returns to: behind a call through a pointer, in a file that has tables? Then
+/* Is the word at this address of the stack where JIT code returns to: behind a call through a pointer, in a file that has tables? Then
  * the registers become those of that frame, and it is a guess. */
 static __always_inline int scan_word_inline(struct scratch *s, u64 at)
 {

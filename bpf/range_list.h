@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All executable mappings of a process, remembered from one raw slice to the next, per CPU.
+/* All executable mappings of a process, remembered from one stack slice to the next, per CPU.
  *
  * To list them anew takes a look at every VMA, and a dozen reads of cold memory for each that is executable:
  * 45 us in a compiler with 150 mappings. What was listed is used again while the kernel counts as many

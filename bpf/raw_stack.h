@@ -162,7 +162,7 @@ static __always_inline int add_remembered_ranges(struct scratch *s, u32 slot)
 
 /* The process's other executable mappings: user space needs them to finish the walk, and the process
  * may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more (before 6.1, 2,048
- * mappings), and only for samples with a raw slice. */
+ * mappings), and only for samples with a stack slice. */
 static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 {
 	struct mm_struct___5_10 *mm = (void *)s->task_mm;

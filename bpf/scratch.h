@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The memory that one sample is made in. The same struct serves the unwinder in BPF and on the host.
+/* The memory that one sample is made in. One struct serves the unwinder in BPF and on the host.
  *
  * BPF's stack has 512 bytes; so the record grows here, in place: kernel frames first, user words behind
- * them, then ranges and the raw slice. One ring write sends `record` and `body` as they lie. */
+ * them, then ranges and the stack slice. One ring write sends `record` and `body` as they lie. */
 #ifndef STACKRAY_BPF_SCRATCH_H
 #define STACKRAY_BPF_SCRATCH_H
 

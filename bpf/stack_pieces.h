@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The stack above a sample's raw slice, in records of their own ahead of it (struct stack_record): rustc's threads have
+/* The stack above a sample's stack slice, in records of their own ahead of it (struct stack_record): rustc's threads have
  * up to 620 KB of stack, and a slice is part of its record and so bounded by the scratch memory.
  */
 #ifndef STACKRAY_BPF_STACK_PIECES_H

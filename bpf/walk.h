@@ -279,7 +279,7 @@ static __always_inline void send_miss(struct scratch *s)
 	env_count(COUNT_MISS_SENT);
 }
 
-/* No table and no raw slice: frame pointers, each frame marked as a guess. However that ends, the stack
+/* No table and no stack slice: frame pointers, each frame marked as a guess. However that ends, the stack
  * ends for the reason that there was no table: code without frame pointers has 0 in rbp as well. */
 __noinline int guess_frame(u32 slot)
 {

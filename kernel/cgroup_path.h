@@ -27,7 +27,7 @@ CgroupFacts ReadCgroupPath(std::string_view path);
 // container; else v2's, unless that is the root. Either may be empty.
 CgroupFacts ChooseCgroup(std::string_view v2, std::string_view v1);
 
-// The same out of /proc/PID/cgroup's text; of v1's paths the deepest counts.
+// ReadCgroupPath() for /proc/PID/cgroup's text; of v1's paths the deepest counts.
 CgroupFacts ReadProcCgroup(std::string_view text);
 
 }  // namespace stackray

@@ -22,7 +22,7 @@ std::vector<KernelModule> ParseModules(std::string_view text);
 // Hex of the GNU build id in a file of notes of at most 64 KiB; "" when there is none.
 std::string ReadBuildIdFile(const std::string& path);
 
-// The same of a module, from `sys_module`/NAME/notes/.note.gnu.build-id.
+// Hex of a module's build id, from `sys_module`/NAME/notes/.note.gnu.build-id.
 std::string ReadModuleBuildId(const std::string& sys_module, std::string_view name);
 
 // At most `limit` bytes of a file; "" when it cannot be opened.

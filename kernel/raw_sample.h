@@ -45,7 +45,7 @@ struct CodeMemory {
   std::array<std::span<const uint8_t>, CODE_MAX_PIECES> bytes;  // As many as pieces.
 };
 
-// A piece of the stack above a sample's raw slice. The sample comes later, from the same CPU.
+// A piece of the stack above a sample's stack slice. The sample comes later, from the same CPU.
 struct StackPiece {
   const stack_record* record;
   std::span<const uint8_t> bytes;  // From record->address upwards.

@@ -114,7 +114,7 @@ class BatchBuilder {
 
   // Ends the batch. The caller has followed every definition by a sample that uses it (Rollback()
   // takes back what a refused sample defined), so the dictionary has no orphans. `start` and `end`
-  // bound all timestamps; they are widened where a sample lies outside. The same calls in the same
+  // bound all timestamps; they are widened where a sample lies outside. Equal calls in equal
   // order give the same bytes.
   // An empty batch (no samples) returns nullptr.
   SealedBatchPtr Seal(int64_t start_unix_ns, int64_t end_unix_ns) &&;

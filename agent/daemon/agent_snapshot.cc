@@ -8,7 +8,7 @@
 namespace stackray {
 namespace {
 
-// What every taker misses alike: samples that never reached a batch.
+// What every sink misses alike: samples that never reached a batch.
 TakerCounts BeforeTaker(std::string name, const SessionCounts& session, const TakerSpan& span) {
   const SessionMark &since = span.since, now = span.until.value_or(MarkOf(session));
   TakerCounts taker;

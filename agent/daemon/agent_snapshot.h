@@ -21,7 +21,7 @@
 
 namespace stackray {
 
-// What became of the samples that one taker of batches, a receiver or the history, was to have.
+// What became of the samples that one sink of batches, a receiver or the history, was to have.
 // Exactly: due = delivered + lost, all reasons + in_flight. Markers of lost samples count nowhere:
 // they travel, but nobody produced them.
 struct TakerCounts {
@@ -51,7 +51,7 @@ using OwnedBytes = std::vector<std::pair<std::string_view, uint64_t>>;
 struct AgentSnapshot {
   uint64_t sequence = 0;  // From 1.
   int64_t time_unix_ms = 0;
-  uint64_t boot_time_ns = 0;  // The same moment, by a clock that does not jump.
+  uint64_t boot_time_ns = 0;  // That moment by a clock that does not jump.
   double uptime_seconds = 0;
   double cpu_seconds = 0;  // Of this process, user and system.
   SessionTotals session;

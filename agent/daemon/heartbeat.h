@@ -20,7 +20,7 @@ struct Heartbeat {
   uint32_t pid = 0;
   std::string boot_id;        // /proc/sys/kernel/random/boot_id: 36 characters.
   uint64_t boot_time_ns = 0;  // CLOCK_BOOTTIME, when it was written.
-  int64_t unix_ms = 0;        // The same moment.
+  int64_t unix_ms = 0;        // That moment by the wall clock.
   // Samples that were in memory alone then (ring, open batch, queues without a spool): of the most
   // behind receiver.
   uint64_t samples_in_memory = 0;

@@ -11,7 +11,7 @@ namespace {
 // A few nested interrupts are normal.
 constexpr uint64_t kFewScratchBusy = 100;
 
-// Reasons that all takers share, because the samples never reached a batch.
+// Reasons that all sinks share, because the samples never reached a batch.
 constexpr std::array<std::string_view, 3> kOfSampling = {"ring full", "scratch busy",
                                                          "damaged record"};
 
@@ -47,7 +47,7 @@ void LossLog::LookAt(const Kind& kind, uint64_t total, uint64_t now_ns, bool at_
   const auto& [who, why] = kind;
   if (total == 0 && !losses_.contains(kind)) return;
   Loss& loss = losses_[kind];
-  if (total < loss.total) loss.total = loss.before = total;  // Another taker of that name.
+  if (total < loss.total) loss.total = loss.before = total;  // Another sink of that name.
   const uint64_t few = why == "scratch busy" ? kFewScratchBusy : 0;
   if (total > loss.total) {
     if (!loss.open && total - loss.before > few) {

@@ -2,7 +2,7 @@
 // with the sum.
 //
 // A loss ends when none of its kind has come for a minute. A kind is a reason, and for losses on
-// the way to a taker of batches that taker.
+// the way to a sink of batches that sink.
 // Threads: one. Memory: one entry for each kind that has ever lost something.
 #ifndef STACKRAY_AGENT_DAEMON_LOSS_LOG_H_
 #define STACKRAY_AGENT_DAEMON_LOSS_LOG_H_

@@ -125,7 +125,7 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Take());
 }
 
-// What became of the samples that each taker was to have.
+// What became of the samples that each sink was to have.
 void AddTakers(const AgentSnapshot& s, Families* out) {
   Family due =
       Counter("stackray_samples_due_total",

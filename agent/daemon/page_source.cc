@@ -29,7 +29,7 @@ uint64_t ThreadCpuNs() {
   return static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
 }
 
-// What the history misses, or, without one, what was lost before any taker.
+// What the history misses, or, without one, what was lost before any sink.
 uint64_t LostToThePage(const AgentSnapshot& now) {
   for (const TakerCounts& taker : now.takers)
     if (taker.name == kHistoryTaker) return taker.lost_in_all();

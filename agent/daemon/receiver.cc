@@ -51,7 +51,7 @@ std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
   return std::move(opened->spool);
 }
 
-// The same receiver at another address: what waits on disk for the old one is the new one's, unless that has
+// A receiver has another address: what waits on disk for the old one is the new one's, unless that has
 // some of its own already; then it stays until the old address is configured again, or it is too old.
 void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
   const std::string endpoint = EndpointOf(plan);

@@ -13,7 +13,7 @@
 
 namespace stackray {
 
-// What had become of the samples when a taker of batches began: these were never meant for it.
+// What had become of the samples when a sink of batches began: these were never meant for it.
 struct SessionMark {
   uint64_t ring_full = 0, scratch_busy = 0, damaged_records = 0;
   uint64_t sealed = 0;  // Left in batches.
@@ -21,7 +21,7 @@ struct SessionMark {
   uint64_t settled() const { return ring_full + scratch_busy + damaged_records + sealed; }
 };
 
-// The part of the session that is a taker's.
+// The part of the session that is a sink's.
 struct TakerSpan {
   SessionMark since;
   std::optional<SessionMark> until;  // It goes, and gets nothing more.

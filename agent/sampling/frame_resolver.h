@@ -173,7 +173,7 @@ class FrameResolver {
   absl::flat_hash_map<FileIdentity, HeldFile> held_;
   absl::Duration failed_open_ = absl::ZeroDuration();  // Spent in vain for the open batch.
   std::vector<RangeFile> range_files_;                 // Of the stack at hand, by range.
-  std::vector<StackRuntime> range_runtimes_;           // The same.
+  std::vector<StackRuntime> range_runtimes_;           // Its runtimes, by range.
   std::vector<MixedFrame> mixed_;                      // Scratch.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
   // nobody asks about kernel code from before it any more.

@@ -33,7 +33,7 @@ inline constexpr uint64_t kFirstDeliveryLoss = 16;
 // none to begin with. `end` is an enum end_reason; profile/stack_end.h decides.
 std::optional<FrameKey> MarkerForEnd(uint32_t end);
 
-// The same as a word for metrics: "undefined_return_address", "missing_page".
+// The end as a word for metrics: "undefined_return_address", "missing_page".
 std::string_view EndName(uint32_t end);
 
 // True for the ends that count as complete.

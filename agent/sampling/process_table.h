@@ -49,7 +49,7 @@ class ProcessTable {
   // Around a list of all processes: those that are here and were not listed have ended.
   void BeginList() { ++list_; }
   void EndList();
-  // The same without a list: asks /proc for each.
+  // As EndList() without a list: asks /proc for each.
   void EndGone();
 
   // What is known of the process. `command` is what its sample says: a name can change without an exec.

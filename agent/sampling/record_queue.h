@@ -63,7 +63,7 @@ class RecordQueue {
   Records waiting_ ABSL_GUARDED_BY(mutex_);
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false, woken_ ABSL_GUARDED_BY(mutex_) = false;
-  Records taken_;  // The taker's alone.
+  Records taken_;  // The reading thread's alone.
 };
 
 }  // namespace stackray

@@ -14,7 +14,7 @@ enum counter {
 	COUNT_SCRATCH_BUSY,    /* lost: all scratch slots of this CPU in use */
 	COUNT_USER_FRAMES,
 	COUNT_KERNEL_FRAMES,
-	COUNT_RAW_STACKS,      /* samples that carry a raw slice */
+	COUNT_RAW_STACKS,      /* samples that carry a stack slice */
 	COUNT_RAW_NO_BUDGET,   /* samples that wanted one and found the budget spent */
 	COUNT_MISS_SENT,       /* requests for a table page or file */
 	COUNT_MISS_RING_FULL,

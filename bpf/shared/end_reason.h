@@ -13,8 +13,8 @@ enum end_reason {
 	END_UNDEFINED_RA = 1,      /* unwind rule: the return address is undefined (_start, clone) */
 	END_NULL_RA = 2,           /* a return address of 0: where a thread's first frame was set up */
 	/* A guess that looks like the end. */
-	END_NULL_FP = 3,           /* code without rules, and a frame pointer of 0: the outermost frame, or code that keeps
-				    * none */
+	/* Code without rules, and a frame pointer of 0: the outermost frame, or code that keeps none. */
+	END_NULL_FP = 3,
 	/* No user stack to begin with. */
 	END_KERNEL_THREAD = 8,     /* no user stack: a kernel thread, or one that the kernel made inside a process */
 	END_NO_ADDRESS_SPACE = 9,  /* the task is past exit_mm(), or between two images in exec */
@@ -30,8 +30,8 @@ enum end_reason {
 	END_BAD_FP = 22,           /* frame pointer below the stack pointer or unaligned */
 	END_UNSUPPORTED_RULE = 23, /* a rule that needs a register which is not tracked, or an expression */
 	END_TOO_DEEP = 24,         /* more than SAMPLE_MAX_NATIVE_FRAMES, or SAMPLE_MAX_USER_WORDS */
-	END_TOO_MANY_RANGES = 25,  /* more than SAMPLE_MAX_RANGES mappings in one stack, or in a process that was gone
-				    * when the walk was finished */
+	/* More than SAMPLE_MAX_RANGES mappings in one stack, or in a process that was gone when the walk was finished. */
+	END_TOO_MANY_RANGES = 25,
 	END_BUSY = 26,             /* a mapping or a table changed under the walk, three times */
 	END_BAD_TABLE = 27,        /* a table's bytes contradict themselves; always our bug */
 	END_GUESSED_NULL_RA = 28,  /* a return address of 0 that a guess led to, not a rule */

@@ -13,8 +13,8 @@ struct lua_layout {
 	u32 global_registry;         /* its table, whose array's first value is the main thread */
 	u32 table_array;
 	u32 call_function, call_previous, call_instruction, call_status;
-	u32 call_is_c, call_is_fresh, call_is_protected; /* bits of call_status: a C function; the loop began with it; a
-							  * pcall that goes on after a yield */
+	/* Bits of call_status: a C function; the loop began with it; a pcall that goes on after a yield. */
+	u32 call_is_c, call_is_fresh, call_is_protected;
 	u32 closure_prototype;
 	u32 prototype_instructions, prototype_size, prototype_lines, prototype_line_count;
 	u32 prototype_marks, prototype_mark_count; /* the lines that are said in full */
@@ -29,7 +29,7 @@ struct lua_layout {
 #define LUA_LINES_BYTES 1024    /* read and sent of a list of lines at once */
 #define LUA_MARK_BYTES 8        /* instruction, line */
 
-/* A number that changes when a prototype's memory becomes another one. The same in BPF and in user space. */
+/* A number that changes when a prototype's memory becomes another one. BPF and user space compute it alike. */
 static inline __attribute__((always_inline)) u32 lua_prototype_check(u32 first_line, u64 source, u64 instructions,
 								     u64 lines)
 {

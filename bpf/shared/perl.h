@@ -30,7 +30,7 @@ struct perl_layout {
 	u32 op_type, op_entersub, op_require, op_dofile; /* the type's place in an op; numbers of ops */
 };
 
-/* The same from 5.28 to 5.42; tools/layout_probe.c asserts them. */
+/* Equal from 5.28 to 5.42; tools/layout_probe.c asserts them. */
 #define PERL_TYPE_MASK 15 /* of a context's first byte; type 0 is a sort block's */
 #define PERL_MULTICALL 0x10 /* its flags: C code calls it over and over */
 #define PERL_IN_REGEX 0x40 /* of a sub: a regular expression's code block */

@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) u32 php_closure_check(u64 second)
 	return (u32)(second >> 32) | (u32)(second >> PHP_FIRST_HIGH_SHIFT & 3) << 30;
 }
 
-/* A number that changes when a function's memory becomes another function. The same in BPF, when the frame is seen,
+/* A number that changes when a function's memory becomes another function. Computed in BPF, when the frame is seen,
  * and in user space, when it is named. An internal function has no line, file and instructions: 0. */
 static inline __attribute__((always_inline)) u32 php_function_check(u32 line, u64 name, u64 scope, u64 file,
 								    u64 instructions)

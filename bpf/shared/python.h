@@ -64,7 +64,7 @@ enum python_check {
 #define PYTHON_FILE_BYTES 320
 
 /* A number that changes when a code object's memory becomes another code object: its line, name, file and
- * line table. The same in BPF, when the frame is seen, and in user space, when it is named. */
+ * line table. Computed in BPF, when the frame is seen, and in user space, when it is named. */
 static inline __attribute__((always_inline)) u32 python_code_check(u32 line, u64 a, u64 b, u64 c, u64 d)
 {
 	u64 mixed = line;

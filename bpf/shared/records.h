@@ -33,7 +33,7 @@ enum record_type {
 	RECORD_EXISTING = 6, /* only from the task iterator: a process that is there */
 	RECORD_MOVED = 7,    /* a process is in another cgroup */
 	RECORD_CODE = 8,     /* before the sample that met it: what names a runtime's code */
-	RECORD_STACK = 9,    /* before the sample whose raw slice it goes on behind, from the same CPU */
+	RECORD_STACK = 9,    /* before the sample whose stack slice it goes on behind, from the same CPU */
 	RECORD_WAIT_END = 10, /* behind the sample of ORIGIN_OFF_CPU whose wait it ends */
 };
 
@@ -108,8 +108,8 @@ enum frame_kind {
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
 	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
 	FRAME_RUNTIME = 3,
-	FRAME_RUN_END = 4,  /* no frame: closes a run that has no place yet; offset: enum run_place, or a marker;
-	                     * range: one of the runtime's file */
+	/* No frame: closes a run that has no place yet; offset: enum run_place, or a marker; range: one of the runtime's file. */
+	FRAME_RUN_END = 4,
 	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the frames before it, of its range's runtime */
 };
 /* Offset of FRAME_RUN_END: to whom the frames before it belong. Anything else is the address of a marker on the C
@@ -251,7 +251,7 @@ struct code_record {
 };
 static_assert(sizeof(struct code_record) == 440, "no hidden padding");
 
-/* RECORD_STACK: a piece of the stack above the raw slice of the sample with this time and thread, which comes next from
+/* RECORD_STACK: a piece of the stack above the stack slice of the sample with this time and thread, which comes next from
  * this CPU. Pieces follow one another without a gap, upwards. Pages that could not be read are zeros. */
 #define STACK_PIECE_BYTES 32768 /* a constant, because room in the ring is reserved so: at most 32 KiB go to waste */
 #define STACK_MAX_PIECES 40

@@ -36,7 +36,7 @@ struct ruby_layout {
 	u32 iseq_body, body_encoded;
 	/* What identifies an iseq's content: inside the first RUBY_BODY_BYTES of its body. */
 	u32 check_path, check_label, check_line;
-	/* The same for a method entry, inside its first RUBY_METHOD_BYTES. */
+	/* What identifies a method entry, inside its first RUBY_METHOD_BYTES. */
 	u32 method_definition, method_called_id, method_owner;
 	/* What names are read from (bpf/ruby_names.h); as in interpreters/ruby/ruby_layouts.h. */
 	u64 names_at; /* variable: the array of all names by number; 0: not known */
@@ -129,7 +129,7 @@ static inline __attribute__((always_inline)) int ruby_is_hidden_name(u64 id, u32
 	return id > last_operator_id && !(id & 0xe);
 }
 
-/* Numbers that change when an object's memory becomes another object. The same in BPF, when the frame is seen, and in user
+/* Numbers that change when an object's memory becomes another object. Computed in BPF, when the frame is seen, and in user
  * space, when it is named. */
 static inline __attribute__((always_inline)) u64 ruby_mix(u64 mixed, u64 word)
 {

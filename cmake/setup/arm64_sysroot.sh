@@ -10,7 +10,7 @@ folder=${1:-$here/../../build-arm64-sysroot}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 wanted=$(awk '{ sub(/#.*/, "") } $1 == "build" && $2 ~ /-dev(\||$)/ { sub(/\|.*/, "", $2); print $2 }' "$here/packages.txt"
-  echo protobuf-compiler-grpc) # CMake's description of gRPC names the plugin, as a file that must be there.
+  echo protobuf-compiler-grpc) # CMake's description of gRPC wants the plugin's file.
 stamp=$folder/packages
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi
 

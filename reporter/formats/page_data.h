@@ -18,12 +18,12 @@ struct PageOptions {
   std::string note;  // Any bytes. Why there are no samples; empty: nothing to say.
 };
 
-// One line of JSON. The same batches in the same order give the same bytes. Numbers fit what a
+// One line of JSON. Equal batches in equal order give equal bytes. Numbers fit what a
 // browser can hold: pid and tid below 2^31, counts at most 2^53 - 1; others are clamped. Errors:
 // none.
 std::string PageData(const ProfileView& view, const PageOptions& options);
 
-// The same document of an answer's contents (after Finish()), handed over in parts: it is never whole in memory.
+// PageData() of an answer's contents (after Finish()), handed over in parts: it is never whole in memory.
 // Errors: the sink's.
 absl::Status WritePageData(const PageProfile& profile, const PageOptions& options, TextSink sink);
 

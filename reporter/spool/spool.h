@@ -33,7 +33,7 @@ namespace stackray {
 
 struct SpoolSettings {
   std::string directory;  // Of all spools, as STATE_DIR/spool; made (0700) when missing.
-  std::string receiver;   // Whose this one is: SpoolReceiver() of the settings.
+  std::string receiver;   // Whose this one is (export/receiver_identity.h).
   uint64_t max_bytes = uint64_t{512} << 20;          // Of files, in blocks of 4 KiB.
   std::chrono::milliseconds max_age{6 * 3'600'000};  // Of a batch, from its Write().
   std::function<int64_t()> now_ms;  // Unix milliseconds; empty: the system's clock.

@@ -201,7 +201,7 @@ void WriteGoFrames(const std::filesystem::path& folder) {
   }
 }
 
-// The same file, its unwind rules hidden: what is looked for in code that has none.
+// This file, its unwind rules hidden: what is looked for in code that has none.
 Bytes WithoutRules(Bytes file) {
   constexpr std::string_view kSection = ".eh_frame";
   constexpr uint32_t kSegment = PT_GNU_EH_FRAME;
@@ -216,7 +216,7 @@ Bytes WithoutRules(Bytes file) {
   return file;
 }
 
-// The same without section headers: symbols are found as the dynamic loader finds them.
+// This file without section headers: symbols are found as the dynamic loader finds them.
 Bytes WithoutSections(Bytes file) {
   Elf64_Ehdr header;
   if (file.size() < sizeof(header)) return {};

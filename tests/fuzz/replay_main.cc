@@ -1,6 +1,6 @@
 // Runs one fuzz target without libFuzzer, so that any compiler and any sanitizer exercises it:
 //   NAME_replay SECONDS SEED_FOLDER
-// feeds every seed, and pseudo-random changes of seeds for as long as told. The same inputs every
+// feeds every seed, and pseudo-random changes of seeds for as long as told. Equal inputs every
 // time, apart from how many fit the time.
 #include <algorithm>
 #include <chrono>

@@ -54,14 +54,14 @@ RULES = (
     Rule("files", "docs", True),
     Rule("files", "code", True),
     Rule("functions", "docs", True),
-    Rule("functions", "code", False),
-    Rule("c-functions", "code", False),
+    Rule("functions", "code", True),
+    Rule("c-functions", "code", True),
     Rule("outside", "docs", True),
-    Rule("outside", "code", False),
+    Rule("outside", "code", True),
     Rule("same", "docs", True),
-    Rule("same", "code", False),
+    Rule("same", "code", True),
     Rule("words", "docs", True),
-    Rule("words", "code", False),
+    Rule("words", "code", True),
 )
 
 

@@ -67,7 +67,7 @@ bool LosesTheStack(const GalleryStop& stop) {
                      [&](const GalleryFrame& frame) { return frame.pc == stop.theirs[same].pc; });
 }
 
-// The same of a fiber that just begins: nobody called its function.
+// LosesTheStack() of a fiber that just begins: nobody called its function.
 bool LosesTheStackOrFiber(const GalleryStop& stop) {
   GalleryStop called = stop;
   for (GalleryFrame& frame : called.ours)

@@ -76,7 +76,7 @@ TEST(StaleWords, AreFoundOutByWhereTheyLead) {
   int64_t made = 0, right = 0;
   std::string problem;
   for (const SeenStack& stack : (*run)->stacks()) {
-    // The marker of made code is no frame: it may be an end's as well.
+    // The marker of JIT code is no frame: it may be an end's as well.
     const std::vector<std::string> names = stack.UserNames();
     if (stack.marker.empty()) continue;
     made += stack.count;

@@ -108,7 +108,7 @@ TEST(ReceiverPlan, WhatChangesAPlan) {
     changed.insert(changed.end(), change.begin(), change.end());
     EXPECT_NE(*first, *Plan(changed)) << change[0];
   }
-  // The same path, renewed.
+  // This path, renewed.
   ASSERT_EQ(unlink(pem.c_str()), 0);
   File("plan.pem", "-----BEGIN CERTIFICATE-----\nnew\n");
   EXPECT_NE(*first, *Plan(words));

@@ -1,4 +1,4 @@
-// The same numbers in /metrics and in the status, and a metrics text that obeys Prometheus's rules.
+// Equal numbers in /metrics and in the status, and a metrics text that obeys Prometheus's rules.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// One taker's life in random steps: what it counts always adds up, as a receiver's queue does.
+// One sink's life in random steps: what it counts always adds up, as a receiver's queue does.
 class RandomAgent {
  public:
   explicit RandomAgent(uint32_t seed) : random_(seed) {}

@@ -73,7 +73,7 @@ class LoopBench {
   size_t open_files() const { return files_.size(); }
   FrameResolver::Counts counts() const { return resolver_.counts(); }
   const std::vector<SealedBatchPtr>& batches() const { return batches_; }
-  // The same, and forgets them: a long run need not keep what it has compared.
+  // batches(), and forgets them: a long run need not keep what it has compared.
   std::vector<SealedBatchPtr> TakeBatches() { return std::exchange(batches_, {}); }
   uint64_t samples() const {
     uint64_t sum = 0;

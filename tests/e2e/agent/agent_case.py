@@ -234,7 +234,7 @@ class AgentCase(stackray_command.SamplingCase):
         return sum_of_folded(folded)
 
     def count_one_by_one(self, batches):
-        """The same of batches of different sampling rates: together in one file they would be weighed."""
+        """Counts batches of different sampling rates: together in one file they would be weighed."""
         sums = [0, 0]
         path = self.path("one.otlp")
         for batch in batches:

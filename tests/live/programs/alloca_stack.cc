@@ -12,9 +12,8 @@ volatile size_t g_bytes = kBytes;
 [[gnu::noinline]] int TakeMuch() {
   const size_t bytes = g_bytes;
   auto* const taken = static_cast<volatile uint8_t*>(alloca(bytes));
-  for (
-      ;
-      ;)  // The page that the stack pointer is in, too: the kernel's stack has it only once it is touched.
+  // The page that the stack pointer is in, too: the kernel's stack has it only once it is touched.
+  for (;;)
     for (size_t at = bytes; at != 0; at -= kPageBytes)
       taken[at - kPageBytes] = taken[at - kPageBytes] + 1;
 }

@@ -23,7 +23,7 @@ __attribute__((noinline)) uint64_t ReturnAddress() {
   return reinterpret_cast<uint64_t>(__builtin_return_address(0));
 }
 
-// The call is over when the made code runs.
+// The call is over when the JIT code runs.
 extern "C" __attribute__((noinline)) uint64_t CallThatIsOver(uint64_t (*volatile function)()) {
   const uint64_t address = function();
   g_sum += static_cast<int64_t>(address & 1);

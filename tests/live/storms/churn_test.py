@@ -24,7 +24,7 @@ RUNS = 10  # Of each executable.
 WORKERS = 2
 THREADS, MAPPINGS = 2000, 100_000
 FREQUENCY_HZ = 499
-MOST_RESIDENT = 128 << 20  # The agent's default bound (design.md §10).
+MOST_RESIDENT = 128 << 20  # The agent's default bound.
 # So few that they are full, and pages come and go, long before the last third.
 UNWIND_TABLES = "4MiB"
 MOST_MAPS = 20 << 20  # These tables, the rings, the hashes, scratch memory.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the bare tick counter counts: expected samples, by who was running (design.md §12). */
+/* What the bare tick counter counts: expected samples, by who was running. */
 #ifndef STACKRAY_TESTS_LIVE_STORMS_TICK_COUNT_H
 #define STACKRAY_TESTS_LIVE_STORMS_TICK_COUNT_H
 

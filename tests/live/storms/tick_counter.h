@@ -1,4 +1,4 @@
-// The bare program that counts ticks, running: expected samples by process (design.md §12).
+// The bare program that counts ticks, running: expected samples by process.
 #ifndef STACKRAY_TESTS_LIVE_STORMS_TICK_COUNTER_H_
 #define STACKRAY_TESTS_LIVE_STORMS_TICK_COUNTER_H_
 

@@ -22,7 +22,7 @@ std::string EventBytes(uint32_t seed, bool timestamps) {
 
 void ExpectSameFrames(const BatchWalk& walk, const DecodedBatch& batch) {
   ASSERT_EQ(walk.frames(), batch.frames.size());
-  WalkedFrame frame;  // The same one each time, as callers use it.
+  WalkedFrame frame;  // One frame for all, as callers use it.
   for (uint32_t i = 0; i < walk.frames(); ++i) {
     walk.ReadFrame(i, &frame);
     const DecodedFrame& other = batch.frames[i];

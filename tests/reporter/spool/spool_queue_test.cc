@@ -147,7 +147,7 @@ TEST_F(SpoolQueueTest, AWallClockThatJumpsDropsNothingAndShortensNoWait) {
                                           milliseconds(11250), milliseconds(16875), testing::_,
                                           milliseconds(30000), milliseconds(30000)));
   std::vector<std::string> sent = receiver_->Sent();
-  sent.erase(sent.begin(), sent.begin() + 7);  // The same first one, again and again.
+  sent.erase(sent.begin(), sent.begin() + 7);  // The first one, again and again.
   EXPECT_EQ(sent, expected);
   EXPECT_EQ(queue->Counts().LostInAll().items, 0u);
   queue->Stop();
