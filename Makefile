@@ -69,8 +69,9 @@ lint: ## Format, includes, sizes, prose, paths, chosen clang-tidy checks (ARGS=-
 	@$(MAKE) --no-print-directory everything
 	@python3 tests/lint/lint.py --build $(BUILD) $(ARGS)
 
-format: ## Format our C++ in place
+format: ## Wrap long comments and documents, format our C++ in place
 	@$(PACKAGES) lint
+	@python3 tests/lint/reflow.py
 	@python3 tests/lint/lint.py --fix-format
 
 clean: ## Remove every build folder and the page's npm packages

@@ -15,7 +15,8 @@ struct HostFacts {
 
 HostFacts ReadHostFacts();
 
-// Raises the soft limit of open files to the hard one: every executable of the open batch is held open.
+// Raises the soft limit of open files to the hard one: every executable of the open batch is held
+// open.
 void RaiseFileLimit();
 
 }  // namespace stackray

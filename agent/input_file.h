@@ -20,9 +20,9 @@ class InputFile {
   // Errors: NotFound, PermissionDenied, InvalidArgument (a directory).
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path);
 
-  // Calls `visit` for every batch up to its first error, which is returned. Those before a damaged place are good.
-  // Errors: `visit`'s; InvalidArgument: no batch at all, with what the file looks like; DataLoss: batches, then
-  // something else.
+  // Calls `visit` for every batch up to its first error, which is returned. Those before a damaged
+  // place are good. Errors: `visit`'s; InvalidArgument: no batch at all, with what the file looks
+  // like; DataLoss: batches, then something else.
   absl::Status ForEachBatch(const std::function<absl::Status(const std::string&)>& visit);
 
   const std::string& name() const { return name_; }  // For messages.

@@ -1,8 +1,8 @@
 // The agent's log, on standard error: text for people, or one JSON object a line.
 //
-// What repeats is limited by site and reason: five lines at once, then one a minute, and the number of those that
-// were not shown is said later. The reason is the text itself unless a caller names one, as it does
-// where the text holds something that changes.
+// What repeats is limited by site and reason: five lines at once, then one a minute, and the number
+// of those that were not shown is said later. The reason is the text itself unless a caller names
+// one, as it does where the text holds something that changes.
 // Threads: any, after InitLog().
 #ifndef STACKRAY_AGENT_LOG_H_
 #define STACKRAY_AGENT_LOG_H_

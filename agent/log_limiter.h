@@ -1,8 +1,9 @@
-// Decides which lines of a log are shown: a few of each kind at once, then one a minute, and how many
-// were held back is said later. A kind is what the caller makes it: where the line is written and why.
+// Decides which lines of a log are shown: a few of each kind at once, then one a minute, and how
+// many were held back is said later. A kind is what the caller makes it: where the line is written
+// and why.
 //
-// Threads: one at a time. Memory: at most kMaxKinds kinds of about 300 bytes; the one longest unheard is
-//          forgotten first.
+// Threads: one at a time. Memory: at most kMaxKinds kinds of about 300 bytes; the one longest
+//          unheard is forgotten first.
 #ifndef STACKRAY_AGENT_LOG_LIMITER_H_
 #define STACKRAY_AGENT_LOG_LIMITER_H_
 

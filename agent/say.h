@@ -1,8 +1,8 @@
-// What the program tells its user on standard error beside the agent's log: errors, warnings, summaries. Text for people, or
-// with --log-format json one JSON object a line, of the log's shape.
+// What the program tells its user on standard error beside the agent's log: errors, warnings,
+// summaries. Text for people, or with --log-format json one JSON object a line, of the log's shape.
 //
-// Input:   names in the text may come from hostile processes and files; control characters are replaced.
-// Threads: any, after ChooseSayFormat().
+// Input:   names in the text may come from hostile processes and files; control characters are
+// replaced. Threads: any, after ChooseSayFormat().
 #ifndef STACKRAY_AGENT_SAY_H_
 #define STACKRAY_AGENT_SAY_H_
 

@@ -1,4 +1,5 @@
-// Ctrl-C, SIGTERM and SIGHUP: the first asks for an orderly end, a later Ctrl-C ends at once with 130.
+// Ctrl-C, SIGTERM and SIGHUP: the first asks for an orderly end, a later Ctrl-C ends at once with
+// 130.
 #ifndef STACKRAY_AGENT_STOP_SIGNAL_H_
 #define STACKRAY_AGENT_STOP_SIGNAL_H_
 

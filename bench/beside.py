@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""What a sample costs here, beside another profiler agent that samples with BPF, in the same minutes on the same machine.
+"""What a sample costs here, beside another profiler agent that samples with BPF, in the same
+minutes on the same machine.
 
-    beside.py --build DIR [--hz N] [--rounds N] [--only NAME,NAME] [--interpreter NAME=PATH] -- AGENT ARG...
+    beside.py --build DIR [--hz N] [--rounds N] [--only NAME,NAME] [--interpreter NAME=PATH] --
+    AGENT ARG...
 
-AGENT is started for each measurement and has to sample at the same rate, N times a second. Each load runs under one of the two, then
-under the other, --rounds times; the medians are printed, and the ratio. Of the other agent counts the run time of its BPF programs
-of type perf_event, which the kernel measures for both, less what a tick of an idle CPU costs it; and all CPU time of its process.
-Needs root and bpftool. What caches and neighbours do to the machine happens to both, so the ratio says more than the figures.
+AGENT is started for each measurement and has to sample at the same rate, N times a second. Each
+load runs under one of the two, then under the other, --rounds times; the medians are printed, and
+the ratio. Of the other agent counts the run time of its BPF programs of type perf_event, which the
+kernel measures for both, less what a tick of an idle CPU costs it; and all CPU time of its process.
+Needs root and bpftool. What caches and neighbours do to the machine happens to both, so the ratio
+says more than the figures.
 """
 import argparse
 import collections
@@ -28,7 +32,8 @@ LANGUAGES = {"python": ("python3", "recursion.py"), "php": ("php", "recursion.ph
 
 Cost = collections.namedtuple("Cost", "bpf_us agent_us resident_mb")
 Reading = collections.namedtuple("Reading", "ns ticks cpu_s")
-Load = collections.namedtuple("Load", "name command is_whole")  # is_whole: all of it is measured, until it ends
+# is_whole: all of it is measured, until it ends
+Load = collections.namedtuple("Load", "name command is_whole")
 
 
 def bpf_programs():

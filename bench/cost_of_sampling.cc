@@ -1,10 +1,11 @@
-// What sampling costs while a command runs: a whole session in this process, its batches thrown away.
-//   cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG…
-// Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as steady. -p: this process is sampled too.
-// Prints one "name value" a line. Needs what sampling needs; exit code 77 where that is missing.
+// What sampling costs while a command runs: a whole session in this process, its batches thrown
+//   away. cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG…
+// Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as
+// steady. -p: this process is sampled too. Prints one "name value" a line. Needs what sampling
+// needs; exit code 77 where that is missing.
 //
-// BPF time is the kernel's own count of the sampling program's run time. Ticks of other processes run
-// the program too: what such a tick costs is measured before the command starts, and taken off.
+// BPF time is the kernel's own count of the sampling program's run time. Ticks of other processes
+// run the program too: what such a tick costs is measured before the command starts, and taken off.
 #include <bpf/bpf.h>
 #include <fmt/format.h>
 #include <signal.h>

@@ -29,7 +29,8 @@ COMPILER = (("bpf_whole_ns_a_frame", 350, "ns"), ("bpf_steady_ns_a_frame", None,
             ("agent_steady_us_a_sample", None, "us"), ("complete_percent", None, "%"),
             ("batch_bytes_a_sample", None, "B"), ("peak_resident_mb", 50, "MB"),
             ("anonymous_and_maps_mb", 25, "MB"))
-# Beside another agent a sample may cost half of its BPF time and a third of its CPU time: bench/beside.py.
+# Beside another agent a sample may cost half of its BPF time and a third of its CPU time:
+# bench/beside.py.
 SCRIPT = (("bpf_steady_ns_a_sample", None, "ns"), ("bpf_steady_frames_a_sample", None, ""),
           ("agent_steady_us_a_sample", 40, "us"), ("complete_percent", None, "%"))
 SCRIPTS = (("python3", "recursion.py"), ("php", "recursion.php"), ("perl", "recursion.pl"), ("ruby", "recursion.rb"))
@@ -102,14 +103,16 @@ def main():
     seconds = str(args.seconds)
     measure("40 frames through qsort", args.build, args.runs, DEEP, ["-d", seconds],
             [f"{args.build}/qsort40", seconds])
-    # At 99 Hz the load has pushed the program's code and tables out of the caches between two ticks.
+    # At 99 Hz the load has pushed the program's code and tables out of the caches between two
+    # ticks.
     measure("the same at 1999 Hz, caches warm", args.build, args.runs, WARM,
             ["-F", "1999", "-d", "4"], [f"{args.build}/qsort40", "4"])
     with tempfile.TemporaryDirectory() as directory:
         source = os.path.join(directory, "large.cc")
         subprocess.run([sys.executable, f"{HERE}/loads/make_large_source.py", source], check=True)
-        # The whole run, which takes some 20 s: what is looked at for the first time is a part of it, as in life. On one
-        # CPU: where a scheduler puts it from run to run decides about the caches.
+        # The whole run, which takes some 20 s: what is looked at for the first time is a part of
+        # it, as in life. On one CPU: where a scheduler puts it from run to run decides about the
+        # caches.
         measure("clang++ -O2 of 15,000 lines, on one CPU", args.build, args.runs, COMPILER, ["-d", "60"],
                 ["taskset", "-c", str(max(os.sched_getaffinity(0))),
                  "clang++", "-std=c++17", "-O2", "-c", source, "-o", "/dev/null"])

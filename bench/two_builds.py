@@ -3,9 +3,10 @@
 
     two_builds.py [--rounds N] [--hz N] BUILD BUILD -- CMD ARG...
 
-Run after run a machine whose caches are shared differs by a tenth, which hides what a change brings. Here both samplers watch one
-process: whatever its neighbours do happens to both. Their rates differ by 3 Hz, so that neither always comes right behind the
-other, and change places each round. What the two share, the kernel's own code, is warmer than under one of them alone: what a
+Run after run a machine whose caches are shared differs by a tenth, which hides what a change
+brings. Here both samplers watch one process: whatever its neighbours do happens to both. Their
+rates differ by 3 Hz, so that neither always comes right behind the other, and change places each
+round. What the two share, the kernel's own code, is warmer than under one of them alone: what a
 change saves of it shows less here than it is. CMD must take longer than two seconds. Needs root.
 """
 import argparse

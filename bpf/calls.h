@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The global functions that are called across headers. The verifier looks at each of them once, for any arguments; they take
- * numbers only, because 5.10 knows no others, and so the scratch by its slot. */
+/* The global functions that are called across headers. The verifier looks at each of them once, for
+ * any arguments; they take numbers only, because 5.10 knows no others, and so the scratch by its
+ * slot. */
 #ifndef STACKRAY_BPF_CALLS_H
 #define STACKRAY_BPF_CALLS_H
 

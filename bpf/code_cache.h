@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Unwind codes found by earlier walks of this CPU, by file and offset.
  *
- * The stacks of a program share most of their outer frames, sample after sample. A look-up in the row
- * store reads four cold cache lines and as many entries of the TLB; a remembered code is one of each, and four
- * share a line, so that few pages hold what a hash without neighbours needs four times the room for. A
- * code is a fact about the file's content, so it cannot go stale while the directory handle means this
- * file, and handles change hands only when control.file_generation moves. Rules in full are not kept: they
- * are one frame in 800. A page that is only remembered would look unused to the store, which drops
- * such pages first: so one walk in 256 looks everything up (scratch.marks_pages). */
+ * The stacks of a program share most of their outer frames, sample after sample. A look-up in the
+ * row store reads four cold cache lines and as many entries of the TLB; a remembered code is one of
+ * each, and four share a line, so that few pages hold what a hash without neighbours needs four
+ * times the room for. A code is a fact about the file's content, so it cannot go stale while the
+ * directory handle means this file, and handles change hands only when control.file_generation
+ * moves. Rules in full are not kept: they are one frame in 800. A page that is only remembered
+ * would look unused to the store, which drops such pages first: so one walk in 256 looks everything
+ * up (scratch.marks_pages). */
 #ifndef STACKRAY_BPF_CODE_CACHE_H
 #define STACKRAY_BPF_CODE_CACHE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sending the memory that a runtime's code is named from, ahead of the sample that met it (struct code_record). */
+/* Sending the memory that a runtime's code is named from, ahead of the sample that met it (struct
+ * code_record). */
 #ifndef STACKRAY_BPF_CODE_RECORD_H
 #define STACKRAY_BPF_CODE_RECORD_H
 
@@ -21,8 +22,8 @@ static __always_inline int env_is_new_code(struct scratch *s, u64 code, u32 chec
 	return 1;
 }
 
-/* One piece behind those that were read before, which end at `at`. Returns where it ends. What reaches into a page that is not
- * there is read up to that. */
+/* One piece behind those that were read before, which end at `at`. Returns where it ends. What
+ * reaches into a page that is not there is read up to that. */
 static __always_inline u32 read_code_piece(struct scratch *s, struct code_piece *piece, u32 at)
 {
 	u64 address = piece->address, to_page_end = 4096 - (address & 4095);

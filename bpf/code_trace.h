@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Unwind codes in the order in which the thread's last walk on this CPU met them.
  *
- * Two samples of a thread share most of their outer frames, at the same places of the stack. So the codes of
- * the walk before, side by side, answer most look-ups of this one: a frame is the same one when it has the
- * same rsp, and the same code when file and offset are the same too. That reads one cache line for four
- * frames, where the code cache reads one (and an entry of the TLB) for each. As there, a code is a fact
- * about a file's content; whose walk it was does not matter to its truth, only to its use.
- * The walk writes one half of its entry while it reads the other. */
+ * Two samples of a thread share most of their outer frames, at the same places of the stack. So the
+ * codes of the walk before, side by side, answer most look-ups of this one: a frame is the same one
+ * when it has the same rsp, and the same code when file and offset are the same too. That reads one
+ * cache line for four frames, where the code cache reads one (and an entry of the TLB) for each. As
+ * there, a code is a fact about a file's content; whose walk it was does not matter to its truth,
+ * only to its use. The walk writes one half of its entry while it reads the other. */
 #ifndef STACKRAY_BPF_CODE_TRACE_H
 #define STACKRAY_BPF_CODE_TRACE_H
 
@@ -40,8 +40,8 @@ static __always_inline void end_trace(const struct scratch *s, struct code_trace
 	trace->generation = s->store_generation;
 }
 
-/* s->code := what the last walk had for this very frame; 0: it had none. Frames ascend by rsp, so what
- * lies below this one is passed over. */
+/* s->code := what the last walk had for this very frame; 0: it had none. Frames ascend by rsp, so
+ * what lies below this one is passed over. */
 static __always_inline int recall_traced(struct scratch *s, const struct code_trace *trace, u32 directory,
 					 u64 offset)
 {

@@ -10,7 +10,8 @@ static __always_inline struct scratch *scratch_at(u32 slot)
 	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-/* The first cache line's begin in the value of such a map: the kernel's own struct bpf_array is in front of it. */
+/* The first cache line's begin in the value of such a map: the kernel's own struct bpf_array is in
+ * front of it. */
 #define FIRST_LINE (-bpf_core_field_offset(struct bpf_array, value) & (CACHE_LINE_BYTES - 1))
 
 static __always_inline void *memory_of_cpu(void *by_cpu)
@@ -26,7 +27,8 @@ static __always_inline void *memory_of_cpu(void *by_cpu)
 	if (!value)
 		return 0;
 	value += FIRST_LINE;
-	barrier_var(value); /* else an index is put together with it by an "or", which the verifier cannot bound */
+	/* else an index is put together with it by an "or", which the verifier cannot bound */
+	barrier_var(value);
 	return value;
 }
 
@@ -70,7 +72,8 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 
 #define CODE_IS_READABLE 1
 
-/* Defined where what they do is (bpf/walk.h, sample_ranges.h, return_probe.h, code_record.h, ruby_thread.h, runtime_walk.h). */
+/* Defined where what they do is (bpf/walk.h, sample_ranges.h, return_probe.h, code_record.h,
+ * ruby_thread.h, runtime_walk.h). */
 static int env_find_range(struct scratch *s, u64 pc);
 static int env_find_code(struct scratch *s, u64 file_offset);
 static int env_step_rarely(struct scratch *s, u64 file_offset);
@@ -89,7 +92,8 @@ static __always_inline int is_same_process(const struct process_key *a, const st
 {
 	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
 }
-/* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is this CPU's first slot, the rest follow. */
+/* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is
+ * this CPU's first slot, the rest follow. */
 static __always_inline struct scratch *acquire_scratch(struct scratch *first, u32 *slot)
 {
 	u32 base = *slot, i;

@@ -83,8 +83,8 @@ static __always_inline int leader_is_named(struct task_struct *task)
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/* A process is a target until it ends, so who was one a moment ago is one still; that is a line at hand, and the
- * hash two that are cold. It is remembered by the host's number. */
+/* A process is a target until it ends, so who was one a moment ago is one still; that is a line at
+ * hand, and the hash two that are cold. It is remembered by the host's number. */
 static __always_inline int is_target_process(struct task_struct *task, struct counters *own)
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);

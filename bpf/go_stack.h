@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* From one of Go's stacks to the other. Go runs goroutines on stacks of their own, which it makes and moves, and its own
- * work and C code on the thread's stack, which it calls g0's. A frame that went over has the other stack's pointer in
- * the runtime's structs, and a rule of kind CFA_GO_… (bpf/shared/unwind_table.h) says how to get it.
+/* From one of Go's stacks to the other. Go runs goroutines on stacks of their own, which it makes
+ * and moves, and its own work and C code on the thread's stack, which it calls g0's. A frame that
+ * went over has the other stack's pointer in the runtime's structs, and a rule of kind CFA_GO_…
+ * (bpf/shared/unwind_table.h) says how to get it.
  *
- * Layouts: runtime/runtime2.go of Go 1.18 to 1.26, where these fields never moved: g.stack.hi, g.m, g.sched (a gobuf: sp,
- * then pc) and m.g0. m.curg and gobuf.bp did: the rules have them, read from the runtime's instructions.
- * Compiles for BPF and for the host, as bpf/native.h. */
+ * Layouts: runtime/runtime2.go of Go 1.18 to 1.26, where these fields never moved: g.stack.hi, g.m,
+ * g.sched (a gobuf: sp, then pc) and m.g0. m.curg and gobuf.bp did: the rules have them, read from
+ * the runtime's instructions. Compiles for BPF and for the host, as bpf/native.h. */
 #ifndef STACKRAY_BPF_GO_STACK_H
 #define STACKRAY_BPF_GO_STACK_H
 
@@ -23,8 +24,8 @@ static __always_inline int read_go(struct scratch *s, u64 *value, u64 at)
 	return env_read(s, value, sizeof(*value), at) ? END_READ_FAULT : END_NONE;
 }
 
-/* A call of C: asmcgocall() keeps the goroutine and how deep its stack was, because that stack may move meanwhile.
- * Without a goroutine it keeps the stack pointer itself. */
+/* A call of C: asmcgocall() keeps the goroutine and how deep its stack was, because that stack may
+ * move meanwhile. Without a goroutine it keeps the stack pointer itself. */
 static __always_inline int leave_go_call(struct scratch *s, const struct unwind_rule *rule)
 {
 	u64 sp = s->regs.r[UNWIND_SP], depth, g, high = 0;
@@ -46,8 +47,8 @@ static __always_inline int read_go_thread(struct scratch *s, const struct unwind
 	return read_go(s, m, s->regs.r[GO_REGISTER] + GO_M);
 }
 #else
-/* Where the thread keeps its g: at a fixed distance from the thread pointer, or (a shared library) at one that the
- * dynamic loader has written into the file's data. */
+/* Where the thread keeps its g: at a fixed distance from the thread pointer, or (a shared library)
+ * at one that the dynamic loader has written into the file's data. */
 static __always_inline int read_go_thread(struct scratch *s, const struct unwind_rule *rule, u64 *m)
 {
 	u64 distance = (s64)rule->rbx_offset, g;
@@ -64,9 +65,10 @@ static __always_inline int read_go_thread(struct scratch *s, const struct unwind
 }
 #endif
 
-/* A call of C by the race detector (or a sanitizer, before Go 1.21) has the caller's stack pointer in a register that C keeps. Frames
- * without tables lie between, so it is believed only where everything agrees: the called C code began where g0's stack ended, and the
- * running goroutine's stack holds the caller's frame; or the caller was on this very stack, which was only aligned. */
+/* A call of C by the race detector (or a sanitizer, before Go 1.21) has the caller's stack pointer
+ * in a register that C keeps. Frames without tables lie between, so it is believed only where
+ * everything agrees: the called C code began where g0's stack ended, and the running goroutine's
+ * stack holds the caller's frame; or the caller was on this very stack, which was only aligned. */
 static __always_inline int leave_go_detector(struct scratch *s, const struct unwind_rule *rule)
 {
 	u64 sp = s->regs.r[UNWIND_SP], kept = s->regs.r[UNWIND_KEPT_BY_C], m, g, sched_sp, bounds[2];
@@ -82,7 +84,8 @@ static __always_inline int leave_go_detector(struct scratch *s, const struct unw
 	return (sched_sp ^ sp) >> 4 || kept < bounds[0] || kept >= bounds[1] ? END_UNSUPPORTED_RULE : END_NONE;
 }
 
-/* s->go_sp := the stack pointer on the other stack; s->go_g := the goroutine, where it is the goroutine's. */
+/* s->go_sp := the stack pointer on the other stack; s->go_g := the goroutine, where it is the
+ * goroutine's. */
 static __always_inline int find_go_stack(struct scratch *s)
 {
 	const struct unwind_rule *rule = &s->rule;

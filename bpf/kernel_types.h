@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's structs, as far as we read them. CO-RE relocates every access to the running kernel, so
- * only names and types matter here, not offsets. Field names: Linux 5.10 to 6.18; `___` flavours are the
- * other spellings, with the release that brought them. */
+/* The kernel's structs, as far as we read them. CO-RE relocates every access to the running kernel,
+ * so only names and types matter here, not offsets. Field names: Linux 5.10 to 6.18; `___` flavours
+ * are the other spellings, with the release that brought them. */
 #ifndef STACKRAY_BPF_KERNEL_TYPES_H
 #define STACKRAY_BPF_KERNEL_TYPES_H
 
@@ -205,7 +205,8 @@ struct kernel_clone_args {
 	int io_thread : 1;   /* 5.12 */
 };
 
-struct return_instance { /* a thread's entry about a function that a probe waits for the return of */
+/* a thread's entry about a function that a probe waits for the return of */
+struct return_instance {
 	unsigned long stack;          /* the stack pointer at the function's entry */
 	unsigned long orig_ret_vaddr; /* where it returns to */
 	struct return_instance *next; /* further out */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Lua's frames: from words on the C stack to the words of each frame.
  *
- * Theory. No variable says which lua_State a thread runs: it is an argument of nearly every function of Lua's. So it is in a
- * register that is kept over calls, and thereby among the words that the functions have pushed. The C stack is searched from the
- * first frame of Lua's file upwards for a word that leads to a state, which is told by its type, its status, and a current call whose
- * function lies on its own stack.
+ * Theory. No variable says which lua_State a thread runs: it is an argument of nearly every
+ * function of Lua's. So it is in a register that is kept over calls, and thereby among the words
+ * that the functions have pushed. The C stack is searched from the first frame of Lua's file
+ * upwards for a word that leads to a state, which is told by its type, its status, and a current
+ * call whose function lies on its own stack.
  *
- * A state's calls (CallInfo) are linked from the innermost one. A call from Lua to Lua stays in the same native frame of the loop
- * (luaV_execute); one from C begins a new one and has the bit FRESH. So a run ends there, and runs and native frames correspond
- * one to one (RUN_OF_ONE_LOOP). C functions have calls too; they have native frames and are no frames of Lua's here.
+ * A state's calls (CallInfo) are linked from the innermost one. A call from Lua to Lua stays in the
+ * same native frame of the loop (luaV_execute); one from C begins a new one and has the bit FRESH.
+ * So a run ends there, and runs and native frames correspond one to one (RUN_OF_ONE_LOOP). C
+ * functions have calls too; they have native frames and are no frames of Lua's here.
  *
- * A coroutine is a state of its own that does not know who has resumed it: where its calls end, the search goes on for another one,
- * unless it was the main thread.
+ * A coroutine is a state of its own that does not know who has resumed it: where its calls end, the
+ * search goes on for another one, unless it was the main thread.
  *
  * Compiles for BPF and for the host; trusts nothing that it reads, as bpf/python.h. */
 #ifndef STACKRAY_BPF_LUA_H
@@ -23,8 +25,9 @@
 #define LUA_WORDS_AT_ONCE 8
 #define LUA_SEARCH_WORDS 384     /* without meeting the state that was walked last */
 #define LUA_MAX_SEARCHES 1024    /* of 8 words, in one stack */
-/* What the current call of the state that is looked for must be. Words that nobody has written to lately may still name another state;
- * it has resumed the running one, so its call is that of a C function. */
+/* What the current call of the state that is looked for must be. Words that nobody has written to
+ * lately may still name another state; it has resumed the running one, so its call is that of a C
+ * function. */
 enum lua_wanted {
 	LUA_ANY_CALL = 0,
 	LUA_CALL_OF_LUA = 1, /* the leaf is in the loop */
@@ -92,8 +95,8 @@ static __always_inline int is_main_lua_state(struct scratch *s, u64 state)
 	       !env_read(s, &first, sizeof(first), array) && first == state;
 }
 
-/* How many calls from C are below the innermost one of a state, those of the states that resumed it included: so it is less in
- * each of these. */
+/* How many calls from C are below the innermost one of a state, those of the states that resumed it
+ * included: so it is less in each of these. */
 static __always_inline u32 lua_depth(struct scratch *s, u64 state)
 {
 	u32 calls = 0;
@@ -109,8 +112,8 @@ static __always_inline int is_lua_resumer(struct scratch *s, u64 state, u32 leas
 	return depth > least && depth < lua_depth(s, s->run.thread_state);
 }
 
-/* A state that has resumed the finished one was found at `at`. One that was resumed by it, and is the next one, may be among the next
- * words. */
+/* A state that has resumed the finished one was found at `at`. One that was resumed by it, and is
+ * the next one, may be among the next words. */
 static __always_inline u64 closest_lua_resumer(struct scratch *s, u64 found, u64 at, u64 *call)
 {
 	u64 value = 0, found_call;
@@ -171,8 +174,9 @@ static __always_inline void begin_lua_search(struct runtime_walk *run, u32 wante
 	run->lua.words_left = LUA_SEARCH_WORDS;
 }
 
-/* Gets ready to look for the sampled thread's state. The first frame of Lua's file began at `sp`. `leaf`: the word of the leaf, if
- * that is in this file, else 0; then the registers that are kept over calls may have what the loop is at. */
+/* Gets ready to look for the sampled thread's state. The first frame of Lua's file began at `sp`.
+ * `leaf`: the word of the leaf, if that is in this file, else 0; then the registers that are kept
+ * over calls may have what the loop is at. */
 static __always_inline int begin_lua(struct scratch *s, u64 sp, u64 leaf)
 {
 	struct runtime_walk *run = &s->run;
@@ -221,8 +225,8 @@ static __always_inline void send_lua_prototype(struct scratch *s, u64 prototype,
 	env_send_code(s);
 }
 
-/* A call's saved instruction is that of its last call; the innermost one's is in a register, which is told by its value. Both are
- * the next one. */
+/* A call's saved instruction is that of its last call; the innermost one's is in a register, which
+ * is told by its value. Both are the next one. */
 static __always_inline u32 lua_instruction(struct scratch *s, u64 saved)
 {
 	struct runtime_walk *run = &s->run;
@@ -269,7 +273,8 @@ static __always_inline int stage_lua_function(struct scratch *s, u64 function, u
 	return END_NONE;
 }
 
-/* One call more of the run that is being staged, or some words more of a search. END_TOO_DEEP: no room for it. */
+/* One call more of the run that is being staged, or some words more of a search. END_TOO_DEEP: no
+ * room for it. */
 static __always_inline int stage_lua_frame(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;

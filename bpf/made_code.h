@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Leaving code that a runtime has made and that no table describes (Ruby's JITs).
  *
- * Such code is called from the runtime's loop, and what it has called comes back to it; so its frame ends with a return address into
- * the loop, a few words above rsp. Between them lies what the code has pushed: registers and values of the runtime, none of which
- * is an address of the loop's code. How many words there are differs by version, options (--yjit-perf) and place, and need not be
- * known. The rbp that was pushed first, where frame pointers are kept, is told by rbp's pointing at it.
+ * Such code is called from the runtime's loop, and what it has called comes back to it; so its
+ * frame ends with a return address into the loop, a few words above rsp. Between them lies what the
+ * code has pushed: registers and values of the runtime, none of which is an address of the loop's
+ * code. How many words there are differs by version, options (--yjit-perf) and place, and need not
+ * be known. The rbp that was pushed first, where frame pointers are kept, is told by rbp's pointing
+ * at it.
  *
  */
 #ifndef STACKRAY_BPF_MADE_CODE_H

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Finding the mapping behind an address without a lock, inside the sampling program.
  *
- * A process's VMAs are kept in a maple tree (6.1; bpf/mapping_rb.h has the tree before that). Its nodes are 256 bytes and freed by RCU, so a copy
- * of a node is always memory that was a node; a dead one says so by pointing at itself. We descend from
- * the root one copied node a level, take the VMA, and accept it only if it says that it belongs to this
- * mm and covers the address. Layout: include/linux/maple_tree.h and lib/maple_tree.c of 6.1 to 6.18.
+ * A process's VMAs are kept in a maple tree (6.1; bpf/mapping_rb.h has the tree before that). Its
+ * nodes are 256 bytes and freed by RCU, so a copy of a node is always memory that was a node; a
+ * dead one says so by pointing at itself. We descend from the root one copied node a level, take
+ * the VMA, and accept it only if it says that it belongs to this mm and covers the address. Layout:
+ * include/linux/maple_tree.h and lib/maple_tree.c of 6.1 to 6.18.
  *
- * Why not bpf_find_vma(): once a program run, and EBUSY whenever the process changes its mappings. */
+ * Why not bpf_find_vma(): once a program run, and EBUSY whenever the process changes its
+ * mappings. */
 #ifndef STACKRAY_BPF_MAPPING_H
 #define STACKRAY_BPF_MAPPING_H
 
@@ -21,9 +23,10 @@
 #define MAPLE_ARANGE_64 3
 #define MAPLE_MAX_DEPTH 12 /* fan-out ≥ 5 in practice: 12 levels hold more VMAs than exist */
 
-/* Index of the slot for `address` in the copied node. s->vma_next: the first address behind it, which the
- * parent's word limits. Pivots behind the first zero (after index 0) or behind the hit are garbage: scan upward,
- * never search by halves. A global function: its loop is verified once, and not once a level and attempt. */
+/* Index of the slot for `address` in the copied node. s->vma_next: the first address behind it,
+ * which the parent's word limits. Pivots behind the first zero (after index 0) or behind the hit
+ * are garbage: scan upward, never search by halves. A global function: its loop is verified once,
+ * and not once a level and attempt. */
 __noinline int maple_slot(u32 slot, u32 type, u64 address)
 {
 	struct scratch *s = scratch_at(slot);
@@ -108,8 +111,8 @@ static __always_inline u64 read_mtime(struct inode *inode, u32 *nanoseconds)
 	return time.tv_sec;
 }
 
-/* A writer holds this VMA: what it says about its file may be half changed (6.4 and later). Before 6.1 we
- * know only that somebody changes some mapping. */
+/* A writer holds this VMA: what it says about its file may be half changed (6.4 and later). Before
+ * 6.1 we know only that somebody changes some mapping. */
 static __always_inline int vma_is_write_locked(const struct scratch *s, struct vm_area_struct *vma,
 					       struct mm_struct *mm)
 {
@@ -158,9 +161,9 @@ static __always_inline void read_file(struct code_range *range, struct file *fil
 	range->file_mtime_ns = nanoseconds;
 }
 
-/* Describes s->vma in s->found. END_BUSY: it is not (any more) what the tree said. s->found_unsure: a
- * writer holds it, so its offset may be half changed (2 in 100,000 were, under a thread that splits and
- * merges the very VMA). */
+/* Describes s->vma in s->found. END_BUSY: it is not (any more) what the tree said. s->found_unsure:
+ * a writer holds it, so its offset may be half changed (2 in 100,000 were, under a thread that
+ * splits and merges the very VMA). */
 static __always_inline int read_vma(struct scratch *s, u64 address)
 {
 	struct vm_area_struct *vma = (void *)s->vma;
@@ -193,8 +196,8 @@ static __always_inline int read_vma(struct scratch *s, u64 address)
 	return END_NONE;
 }
 
-/* s->found := the mapping at `address`, with s->vma_next behind it. END_NO_MAPPING: there is none. What
- * is still unsure at the third attempt is taken, and the sample marked.
+/* s->found := the mapping at `address`, with s->vma_next behind it. END_NO_MAPPING: there is none.
+ * What is still unsure at the third attempt is taken, and the sample marked.
  * A global function: verified once, and a call at run time. */
 __noinline int find_mapping(u32 slot, u64 address)
 {

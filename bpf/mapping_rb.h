@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Finding the mapping behind an address before 6.1: a red-black tree whose nodes lie inside the VMAs.
+/* Finding the mapping behind an address before 6.1: a red-black tree whose nodes lie inside the
+ * VMAs.
  *
- * We go down with one read a level, without the lock, and nothing here trusts what is read: a VMA is freed
- * without waiting for readers, and while a writer turns the tree a branch may be missed. So a hit is a VMA
- * that says it covers the address (bpf/mapping.h also asks whose it is), and a hole is believed only while no
- * writer holds the lock. Layout: include/linux/mm_types.h and rbtree.h of 5.10 to 6.0.
+ * We go down with one read a level, without the lock, and nothing here trusts what is read: a VMA
+ * is freed without waiting for readers, and while a writer turns the tree a branch may be missed.
+ * So a hit is a VMA that says it covers the address (bpf/mapping.h also asks whose it is), and a
+ * hole is believed only while no writer holds the lock. Layout: include/linux/mm_types.h and
+ * rbtree.h of 5.10 to 6.0.
  *
  * Kernels before 6.8 verify these functions even where nothing calls them, so each
  * asks first whether there is such a tree. */
@@ -29,8 +31,8 @@ static __always_inline int mm_is_write_locked(const struct scratch *s)
 	return BPF_CORE_READ(mm, mmap_lock.count.counter) & RWSEM_WRITER_LOCKED;
 }
 
-/* One level: copies the head of the VMA at s->vma. 1: it covers the address; else s->vma is the next one to
- * look at, or 0. */
+/* One level: copies the head of the VMA at s->vma. 1: it covers the address; else s->vma is the
+ * next one to look at, or 0. */
 static __always_inline int rb_step(struct scratch *s, u64 address)
 {
 	const u32 start = bpf_core_field_offset(struct vm_area_struct, vm_start);
@@ -56,7 +58,8 @@ static __always_inline int rb_step(struct scratch *s, u64 address)
 	return 0;
 }
 
-/* s->vma := the VMA that covers the address, or 0: a hole. END_BUSY: a hole, but somebody is at work. */
+/* s->vma := the VMA that covers the address, or 0: a hole. END_BUSY: a hole, but somebody is at
+ * work. */
 __noinline int rb_find(u32 slot, u64 address)
 {
 	struct scratch *s = scratch_at(slot);

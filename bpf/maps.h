@@ -16,8 +16,8 @@
 /* Set before loading. */
 const volatile u32 scratch_slots_per_cpu = 2;
 
-/* Settings that change while running; user space maps it. A variable and not an entry of a map: its address is in the code, where a
- * look-up is a cache line of it. */
+/* Settings that change while running; user space maps it. A variable and not an entry of a map: its
+ * address is in the code, where a look-up is a cache line of it. */
 struct control controls SEC(".data.controls");
 
 /* Samples and process events, in the order they happened. Size set at load (a power of two); one
@@ -27,15 +27,15 @@ struct {
 	__uint(max_entries, 4 << 20);
 } samples SEC(".maps");
 
-/* struct miss_record, woken at once: a table page is wanted now; and execs of programs that the row store
- * does not know. Losing one costs time only. */
+/* struct miss_record, woken at once: a table page is wanted now; and execs of programs that the row
+ * store does not know. Losing one costs time only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10);
 } misses SEC(".maps");
 
-/* struct file_key → struct file_entry. User space writes, and evicts by use. Preallocated, as programs
- * in interrupts need it before 6.1. */
+/* struct file_key → struct file_entry. User space writes, and evicts by use. Preallocated, as
+ * programs in interrupts need it before 6.1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -43,8 +43,8 @@ struct {
 	__type(value, struct file_entry);
 } files SEC(".maps");
 
-/* struct moved_key → struct moved_text. User space writes, and evicts by use. 60 KiB: few programs move their text, each a
- * few pieces of it. */
+/* struct moved_key → struct moved_text. User space writes, and evicts by use. 60 KiB: few programs
+ * move their text, each a few pieces of it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_MOVED_TEXTS);
@@ -67,8 +67,8 @@ struct {
 	__array(values, struct chunk_map);
 } chunks SEC(".maps");
 
-/* cpu * scratch_slots_per_cpu + i. An array and not a per-CPU one: those are limited to 32 KiB a value.
- * Size set at load: one a CPU while ticks are the only users. */
+/* cpu * scratch_slots_per_cpu + i. An array and not a per-CPU one: those are limited to 32 KiB a
+ * value. Size set at load: one a CPU while ticks are the only users. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -104,7 +104,8 @@ struct {
 	__array(values, struct cpu_codes_map);
 } cpu_codes SEC(".maps");
 
-/* By CPU; 8 KiB each. Mmapable, because such an array begins at a page and its entries at cache lines; nobody maps it. */
+/* By CPU; 8 KiB each. Mmapable, because such an array begins at a page and its entries at cache
+ * lines; nobody maps it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -113,7 +114,8 @@ struct {
 	__type(value, struct range_list);
 } range_lists SEC(".maps");
 
-/* struct file_entry.runtime → the layout of that file's interpreter. User space writes, before the file's entry. */
+/* struct file_entry.runtime → the layout of that file's interpreter. User space writes, before the
+ * file's entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_RUNTIME_FILES);
@@ -121,7 +123,8 @@ struct {
 	__type(value, struct runtime_layout);
 } runtime_files SEC(".maps");
 
-/* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once more. */
+/* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once
+ * more. */
 #define SEEN_CODES_BITS 13
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -130,8 +133,8 @@ struct {
 	__type(value, u64);
 } seen_codes SEC(".maps");
 
-/* Thread id's low bits → its thread state; checked before it is used. Python: bit 0 of the state says that there are several
- * interpreters in the process. */
+/* Thread id's low bits → its thread state; checked before it is used. Python: bit 0 of the state
+ * says that there are several interpreters in the process. */
 #define SEEN_THREADS 1024
 #define MAX_SEARCHED_THREADS 1024
 struct seen_thread {
@@ -145,8 +148,9 @@ struct {
 	__type(value, struct seen_thread);
 } seen_threads SEC(".maps");
 
-/* Process id's low bits → where its interpreter is. 80 KiB: a walk that ends in code made at run time, before it came to the
- * interpreter's file, finds it here. What is displaced comes back with the next sample that gets there. */
+/* Process id's low bits → where its interpreter is. 80 KiB: a walk that ends in code made at run
+ * time, before it came to the interpreter's file, finds it here. What is displaced comes back with
+ * the next sample that gets there. */
 #define SEEN_RUNTIMES 1024
 struct seen_runtime {
 	struct process_key process;
@@ -159,8 +163,9 @@ struct {
 	__type(value, struct seen_runtime);
 } seen_runtimes SEC(".maps");
 
-/* Host's thread id (in a container: number_of()) → where the thread's wait stands. bpf/off_cpu.h writes. Preallocated, because the
- * run queue's lock is held. Made when waits are sampled; size set at load: a thread has some 100 bytes. */
+/* Host's thread id (in a container: number_of()) → where the thread's wait stands. bpf/off_cpu.h
+ * writes. Preallocated, because the run queue's lock is held. Made when waits are sampled; size set
+ * at load: a thread has some 100 bytes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -176,8 +181,8 @@ struct {
 	__type(value, struct counters);
 } counts SEC(".maps");
 
-/* tgid → 1: the sampled process tree. User space and the fork event write. Size set at load: 1 when no
- * process filter is asked for, because a preallocated hash costs 80 bytes an entry. */
+/* tgid → 1: the sampled process tree. User space and the fork event write. Size set at load: 1 when
+ * no process filter is asked for, because a preallocated hash costs 80 bytes an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -193,7 +198,8 @@ struct {
 	__type(value, u32);
 } target_cgroups SEC(".maps");
 
-/* For tests alone: an order to stop the next sample's process, given by user space and taken by one tick. */
+/* For tests alone: an order to stop the next sample's process, given by user space and taken by one
+ * tick. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Text that has left its file.
  *
- * Programs that want their code in huge pages copy it: into anonymous memory or a file of a memory file system, which they move to where
- * the text was (hhvm, ClickHouse, node --use-largepages, iodlr). Such a mapping names no file or a wrong one. So executable memory
- * of that kind is presumed to be the text of
+ * Programs that want their code in huge pages copy it: into anonymous memory or a file of a memory
+ * file system, which they move to where the text was (hhvm, ClickHouse, node --use-largepages,
+ * iodlr). Such a mapping names no file or a wrong one. So executable memory of that kind is
+ * presumed to be the text of
  *   - the file whose mappings lie right below and right above it;
  *   - the program, if it lies where the kernel has loaded the program's code.
- * Code that was made at run time can lie there too. So nothing is taken for a file's before user space has compared the process's memory
- * with the file (symbolizer/unwind/moved_text.h) and put its verdict into "moved_texts". Until then a walk that comes there is one
- * without a table: user space is asked, and finishes it.
+ * Code that was made at run time can lie there too. So nothing is taken for a file's before user
+ * space has compared the process's memory with the file (symbolizer/unwind/moved_text.h) and put
+ * its verdict into "moved_texts". Until then a walk that comes there is one without a table: user
+ * space is asked, and finishes it.
  */
 #ifndef STACKRAY_BPF_MOVED_TEXT_H
 #define STACKRAY_BPF_MOVED_TEXT_H
@@ -82,8 +84,9 @@ static __always_inline u64 file_around(struct scratch *s, u32 slot)
 	return file;
 }
 
-/* s->found is presumed to be text of `neighbour`, a struct file or 0, or of the program. With a verdict it becomes the file's or stays as it
- * is. Without one it becomes memory of no file that names a file. */
+/* s->found is presumed to be text of `neighbour`, a struct file or 0, or of the program. With a
+ * verdict it becomes the file's or stays as it is. Without one it becomes memory of no file that
+ * names a file. */
 __noinline int describe_moved(u32 slot, u64 neighbour)
 {
 	struct scratch *s = scratch_at(slot);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* The native unwinder: from one frame's registers to its caller's.
  *
- * Theory. A compiler's unwind table (.eh_frame) says for every instruction how to find the canonical
- * frame address (CFA): rsp as it was before the call that made this frame. The return address lies at
- * CFA - 8, the caller's rsp is the CFA, and the caller's rbp is unchanged or was pushed at a known
- * distance below. Nearly all code needs no more than that, and two bytes hold it; the rest (expressions,
- * a return address in a register, signal frames) has a rule of its own. A return address points behind
- * the call, possibly already into the next function, so rules are looked up one byte before it, except
- * where a frame was interrupted at that very instruction (the leaf, and below a signal frame).
- * That is x86-64; bpf/native_arm64.h says how arm64 differs.
+ * Theory. A compiler's unwind table (.eh_frame) says for every instruction how to find the
+ * canonical frame address (CFA): rsp as it was before the call that made this frame. The return
+ * address lies at CFA - 8, the caller's rsp is the CFA, and the caller's rbp is unchanged or was
+ * pushed at a known distance below. Nearly all code needs no more than that, and two bytes hold it;
+ * the rest (expressions, a return address in a register, signal frames) has a rule of its own. A
+ * return address points behind the call, possibly already into the next function, so rules are
+ * looked up one byte before it, except where a frame was interrupted at that very instruction (the
+ * leaf, and below a signal frame). That is x86-64; bpf/native_arm64.h says how arm64 differs.
  *
  * Compiles for BPF and for the host (bpf/env.h). */
 #ifndef STACKRAY_BPF_NATIVE_H
@@ -187,8 +187,8 @@ static __always_inline int append_native_frame(struct scratch *s, u64 offset, in
 				      (offset & FRAME_OFFSET_MASK));
 }
 
-/* Did the frame that was just left have its return address where the probe's was? On arm64 its caller's sp is not always known; then the
- * next entry outwards counts. */
+/* Did the frame that was just left have its return address where the probe's was? On arm64 its
+ * caller's sp is not always known; then the next entry outwards counts. */
 static __always_inline int is_probed_return(const struct unwind_registers *regs, const struct probed_return *probed)
 {
 	u64 slot = regs->r[UNWIND_SP] - RETURN_SLOT_BYTES;
@@ -196,7 +196,8 @@ static __always_inline int is_probed_return(const struct unwind_registers *regs,
 	return probed->at == slot || (probed->at > slot && !(regs->known & 1u << UNWIND_SP));
 }
 
-/* The page of return probes has no file, no caller lies in it, and its first byte is the trampoline. */
+/* The page of return probes has no file, no caller lies in it, and its first byte is the
+ * trampoline. */
 static __always_inline int may_be_probed(const struct scratch *s, int end)
 {
 	u32 i = s->current_range;
@@ -208,7 +209,8 @@ static __always_inline int may_be_probed(const struct scratch *s, int end)
 	return UNLIKELY(i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON);
 }
 
-/* Finds the mapping of the frame's pc and appends the frame: END_NONE, or why the walk ends here. */
+/* Finds the mapping of the frame's pc and appends the frame: END_NONE, or why the walk ends
+ * here. */
 static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offset)
 {
 	u64 pc = s->regs.pc, lookup = pc - !s->regs.exact_pc;
@@ -253,7 +255,8 @@ static __always_inline int step_bad_call(struct scratch *s)
 	return END_NONE;
 }
 
-/* What one frame in hundreds needs: a call through a bad pointer was made, or s->code has a rule in full or a special one. */
+/* What one frame in hundreds needs: a call through a bad pointer was made, or s->code has a rule in
+ * full or a special one. */
 static __always_inline int step_rarely(struct scratch *s, u64 file_offset)
 {
 	u32 code = s->code, base = code >> CODE_BASE_SHIFT;

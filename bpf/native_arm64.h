@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* The steps of bpf/native.h that are arm64's own.
  *
- * A call leaves the return address in x30. A function that calls others saves x29 and x30 side by side, as a frame
- * record, and mostly points x29 at it; where in its frame the record lies is its own business. So a leaf needs no
- * memory at all (its caller's sp may even be its own), and a chain of frame records tells return addresses, but
- * not stack pointers. x30 is known in the frame that was interrupted and below a signal's, and nowhere else: so a walk
- * cannot turn in circles on it. */
+ * A call leaves the return address in x30. A function that calls others saves x29 and x30 side by
+ * side, as a frame record, and mostly points x29 at it; where in its frame the record lies is its
+ * own business. So a leaf needs no memory at all (its caller's sp may even be its own), and a chain
+ * of frame records tells return addresses, but not stack pointers. x30 is known in the frame that
+ * was interrupted and below a signal's, and nowhere else: so a walk cannot turn in circles on
+ * it. */
 #ifndef STACKRAY_BPF_NATIVE_ARM64_H
 #define STACKRAY_BPF_NATIVE_ARM64_H
 
@@ -41,8 +42,8 @@ static __always_inline int is_known(const struct scratch *s, u32 reg)
 	return !!(s->regs.known & 1u << reg);
 }
 
-/* The ABI's chain of frame records: x29 points at {caller's x29, return address}. Used where no rules exist, and where
- * the rule needs the sp of a caller that was found in this way. */
+/* The ABI's chain of frame records: x29 points at {caller's x29, return address}. Used where no
+ * rules exist, and where the rule needs the sp of a caller that was found in this way. */
 static __always_inline int step_frame_pointer(struct scratch *s)
 {
 	u64 fp = s->regs.r[UNWIND_FP], caller_fp, pc;
@@ -76,7 +77,8 @@ static __always_inline int has_record(u32 kind, u32 saved)
 	return kind != ARM64_BASE_LR_ALONE && saved != ARM64_SAVED_NOWHERE;
 }
 
-/* Go's frames have the return address at their lower end, and x29, which points there, right below it. */
+/* Go's frames have the return address at their lower end, and x29, which points there, right below
+ * it. */
 static __always_inline int step_go_frame(struct scratch *s, u32 code)
 {
 	u64 sp = s->regs.r[UNWIND_SP], fp = s->regs.r[UNWIND_FP], pc;
@@ -117,7 +119,8 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 		at = saved == ARM64_SAVED_AT_BASE ? base : cfa - (saved - 1) * 16;
 	if (cfa <= s->regs.r[UNWIND_SP] || cfa & 15)
 		return END_NO_PROGRESS;
-	if (kind != ARM64_BASE_LR_ALONE && read_word(s, at, &fp)) /* the lower address first: fills the window */
+	/* the lower address first: fills the window */
+	if (kind != ARM64_BASE_LR_ALONE && read_word(s, at, &fp))
 		return END_READ_FAULT;
 	if (read_word(s, at + 8, &pc))
 		return END_READ_FAULT;
@@ -125,7 +128,8 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 	return END_NONE;
 }
 
-/* sp points at what the kernel put there (SIGNAL_FRAME_REGISTERS): x0-x30, sp and pc in the order of our own. */
+/* sp points at what the kernel put there (SIGNAL_FRAME_REGISTERS): x0-x30, sp and pc in the order
+ * of our own. */
 static __always_inline int step_signal(struct scratch *s)
 {
 	u64 at = s->regs.r[UNWIND_SP] + SIGNAL_FRAME_REGISTERS;

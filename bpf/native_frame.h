@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The state of a native walk between two frames: reading its stack, appending frames, entering the caller. Every machine's steps and the
- * driver's (bpf/native.h) use it. */
+/* The state of a native walk between two frames: reading its stack, appending frames, entering the
+ * caller. Every machine's steps and the driver's (bpf/native.h) use it. */
 #ifndef STACKRAY_BPF_NATIVE_FRAME_H
 #define STACKRAY_BPF_NATIVE_FRAME_H
 
@@ -13,8 +13,9 @@
 #define STACK_PAGE_MASK 4095ULL
 #define OFFSET_NOWHERE (~0ULL) /* enter_native_frame(): the pc is in no code */
 
-/* A window of the stack from `address` on. One that crosses the stack's end, or comes to a page that nobody has touched, fails as a
- * whole; both begin with a page, so the window that ends there is read. */
+/* A window of the stack from `address` on. One that crosses the stack's end, or comes to a page
+ * that nobody has touched, fails as a whole; both begin with a page, so the window that ends there
+ * is read. */
 static __always_inline int read_window(struct scratch *s, u64 address)
 {
 	s->window_base = address;
@@ -27,7 +28,8 @@ static __always_inline int read_window(struct scratch *s, u64 address)
 	return END_READ_FAULT;
 }
 
-/* One word of the target's stack, out of a window that usually holds many frames; else the word alone. */
+/* One word of the target's stack, out of a window that usually holds many frames; else the word
+ * alone. */
 static __always_inline int read_word(struct scratch *s, u64 address, u64 *value)
 {
 	u64 at = address - s->window_base;
@@ -80,8 +82,8 @@ static __always_inline void mark_exact(struct scratch *s)
 		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
 }
 
-/* The return address that was appended last was put on the stack by hand, as the outermost one of a coroutine's: nobody called from there,
- * so there is no such frame. */
+/* The return address that was appended last was put on the stack by hand, as the outermost one of a
+ * coroutine's: nobody called from there, so there is no such frame. */
 static __always_inline int end_before_frame(struct scratch *s)
 {
 	if (s->word_count > s->first_user_word + 1)
@@ -89,8 +91,8 @@ static __always_inline int end_before_frame(struct scratch *s)
 	return END_UNDEFINED_RA;
 }
 
-/* Hand-written functions without tables call each other by agreements of their own: the caller of one may keep the stack's
- * former place in a register that any compiler takes for lost. */
+/* Hand-written functions without tables call each other by agreements of their own: the caller of
+ * one may keep the stack's former place in a register that any compiler takes for lost. */
 #define AGREED_FRAME_BYTES (1ULL << 20)
 
 #endif

@@ -7,17 +7,20 @@
 
 #include "bpf/native_frame.h"
 
-/* How far up the stack of JIT code is looked for a return address: each second word, SCAN_WORDS times. */
+/* How far up the stack of JIT code is looked for a return address: each second word, SCAN_WORDS
+ * times. */
 #define SCAN_WORDS 128
 #define SCAN_PUSHED_WORDS 16
 #define SCAN_TRIES 8 /* words that are tried before the first one is taken as it is */
-#define SCAN_STACK_BYTES (1ULL << 20) /* in which a frame pointer is believed, and no word is code */
+/* in which a frame pointer is believed, and no word is code */
+#define SCAN_STACK_BYTES (1ULL << 20)
 enum record_kind { /* of a frame record: where it leads to */
 	RECORD_NONE = 0,
 	RECORD_OF_MADE_CODE = 1,
 	RECORD_OF_FILE = 2,
 };
-#define RBP_LOST 1 /* the value of a frame pointer that is not known: a frame that needs it ends the walk */
+/* the value of a frame pointer that is not known: a frame that needs it ends the walk */
+#define RBP_LOST 1
 
 static __always_inline int is_compact(u32 base)
 {
@@ -55,7 +58,8 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 }
 
 /* The ABI's frame record: rbp points at {caller's rbp, return address}. Used where no rules exist.
- * The caller's rbp may be anything: a caller with rules of its own need not keep a frame pointer. */
+ * The caller's rbp may be anything: a caller with rules of its own need not keep a frame
+ * pointer. */
 static __always_inline int step_frame_pointer(struct scratch *s)
 {
 	u64 fp = s->regs.r[UNWIND_FP], rbp, pc;
@@ -97,10 +101,11 @@ static __always_inline int step_signal(struct scratch *s)
 	return END_NONE;
 }
 
-/* How much of its frame a function has made, where one can say so by the instruction that comes next: 8 right behind
- * the call and before the return, 16 with rbp pushed and not yet set, 0 else. Intel's manual, volume 2: endbr64, push
- * %rbp, mov %rsp,%rbp (two encodings), ret (also with a prefix or a count), jmp *N(%rip) (a PLT stub); and gcc's code for a nested function, which
- * is written onto the stack (movabs to r11, to r10, jmp *%r11). */
+/* How much of its frame a function has made, where one can say so by the instruction that comes
+ * next: 8 right behind the call and before the return, 16 with rbp pushed and not yet set, 0 else.
+ * Intel's manual, volume 2: endbr64, push %rbp, mov %rsp,%rbp (two encodings), ret (also with a
+ * prefix or a count), jmp *N(%rip) (a PLT stub); and gcc's code for a nested function, which is
+ * written onto the stack (movabs to r11, to r10, jmp *%r11). */
 static __always_inline u32 bytes_of_new_frame(struct scratch *s)
 {
 	u64 code;
@@ -140,13 +145,15 @@ static __always_inline int is_behind_call(struct scratch *s, u64 pc)
 {
 	u64 code = 0;
 
-	/* Code that is not in memory did not run, so nothing called from there. A walk in user space may lack it. */
+	/* Code that is not in memory did not run, so nothing called from there. A walk in user space may
+	 * lack it. */
 	if (env_read(s, &code, sizeof(code), pc - 8))
 		return !CODE_IS_READABLE;
 	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);
 }
 
-/* A return address that no call left there is the begin of a stack that was made by hand (makecontext()). */
+/* A return address that no call left there is the begin of a stack that was made by hand
+ * (makecontext()). */
 static __always_inline int is_made_by_hand(struct scratch *s)
 {
 	u32 i = s->current_range;
@@ -155,9 +162,10 @@ static __always_inline int is_made_by_hand(struct scratch *s)
 	       s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc);
 }
 
-/* The current frame's return address is a function's first byte, behind a call that ends the function before. Has that call led to the
- * callee's frame? END_NONE: it has. *in_doubt: only to its file, perhaps to another part of the function; or the table does not have
- * that function's size. END_UNDEFINED_RA: it has not, so the address was put there by hand. */
+/* The current frame's return address is a function's first byte, behind a call that ends the
+ * function before. Has that call led to the callee's frame? END_NONE: it has. *in_doubt: only to
+ * its file, perhaps to another part of the function; or the table does not have that function's
+ * size. END_UNDEFINED_RA: it has not, so the address was put there by hand. */
 static __always_inline int follow_last_call(struct scratch *s, int *in_doubt)
 {
 	u64 target = s->regs.pc + (s64)s->rule.cfa_add, word, callee;
@@ -189,8 +197,9 @@ static __always_inline int is_frame_record(struct scratch *s, u64 fp, u64 from)
 	       is_behind_call(s, record[1]);
 }
 
-/* The frame pointer of what has called JIT code, whose return address is at `at`: the register as it is, if it leads to a frame
- * record, or a word that the JIT code has pushed and that does. Else the caller hardly keeps one. */
+/* The frame pointer of what has called JIT code, whose return address is at `at`: the register as
+ * it is, if it leads to a frame record, or a word that the JIT code has pushed and that does. Else
+ * the caller hardly keeps one. */
 static __always_inline u64 caller_frame_pointer(struct scratch *s, u64 at)
 {
 	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], pushed;
@@ -207,8 +216,9 @@ static __always_inline u64 caller_frame_pointer(struct scratch *s, u64 at)
 	return rbp & 7 || rbp - at > SCAN_STACK_BYTES ? RBP_LOST : rbp;
 }
 
-/* Is the word at this address of the stack where JIT code returns to: behind a call through a pointer, in a file that has tables? Then
- * the registers become those of that frame, and it is a guess. */
+/* Is the word at this address of the stack where JIT code returns to: behind a call through a
+ * pointer, in a file that has tables? Then the registers become those of that frame, and it is a
+ * guess. */
 static __always_inline int scan_word_inline(struct scratch *s, u64 at)
 {
 	u64 pc, code = 0;
@@ -238,9 +248,10 @@ static __always_inline int frame_record_kind(struct scratch *s)
 	return i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON ? RECORD_OF_MADE_CODE : RECORD_OF_FILE;
 }
 
-/* Code that was made at run time and keeps no frame pointer, as PCRE's and CPython's JITs make it: a few pushed registers and locals. No
- * word says how many, so the first return address counts that can be one. The ABI aligns the stack at a call. A frame record that leads
- * out of such code may be the caller's own: what lies below it comes first. 0: it has a frame record of its own. */
+/* Code that was made at run time and keeps no frame pointer, as PCRE's and CPython's JITs make it:
+ * a few pushed registers and locals. No word says how many, so the first return address counts that
+ * can be one. The ABI aligns the stack at a call. A frame record that leads out of such code may be
+ * the caller's own: what lies below it comes first. 0: it has a frame record of its own. */
 static __always_inline int begin_scan(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], at = sp + ((8 - sp) & 15), limit = at + SCAN_WORDS * 16;
@@ -261,7 +272,8 @@ static __always_inline int begin_scan(struct scratch *s)
 	return 1;
 }
 
-/* The next word of the search that can be a return address: its frame comes next. 0: there is none. */
+/* The next word of the search that can be a return address: its frame comes next. 0: there is
+ * none. */
 static __always_inline int scan_words(struct scratch *s)
 {
 	u32 i;
@@ -278,8 +290,8 @@ static __always_inline int scan_words(struct scratch *s)
 	return 0;
 }
 
-/* Has the walk gone on with a word that an earlier call had left? A return address that is no code proves it. Frames of a runtime that
- * were placed since are a sign of the right way. */
+/* Has the walk gone on with a word that an earlier call had left? A return address that is no code
+ * proves it. Frames of a runtime that were placed since are a sign of the right way. */
 static __always_inline int is_wrong_way(const struct scratch *s, int end)
 {
 	return UNLIKELY(s->scan.is_open) && s->extra_words == s->scan.extra_words &&
@@ -317,7 +329,8 @@ static __always_inline int is_signal_return(const struct scratch *s)
 	return 0; /* known by its row */
 }
 
-/* Code without rules. A frame that was just entered or is about to be left has no frame record of its own. */
+/* Code without rules. A frame that was just entered or is about to be left has no frame record of
+ * its own. */
 static __always_inline int step_without_rules(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Waiting threads: a stack where a thread leaves its CPU, and a small record where it comes back.
  *
- * Estimate. A wait's length is known only at its end, and its stack can be taken only at its begin. So the stack is taken with a
- * probability p = 2^-k that is chosen before the wait from what is known by then, and the wait counts d / p. The expected value of
- * that is d whatever p was (Horvitz and Thompson), so the choice of p touches the error alone. The error is least where p is
- * proportional to d; the forecast of d is the longest wait that the thread had lately, of the kind that begins (blocked or
- * preempted). The choice:
- *   1. p = longest / threshold, rounded down to a power of two, at most 1; 1 for a thread that has not waited yet.
+ * Estimate. A wait's length is known only at its end, and its stack can be taken only at its begin.
+ * So the stack is taken with a probability p = 2^-k that is chosen before the wait from what is
+ * known by then, and the wait counts d / p. The expected value of that is d whatever p was (Horvitz
+ * and Thompson), so the choice of p touches the error alone. The error is least where p is
+ * proportional to d; the forecast of d is the longest wait that the thread had lately, of the kind
+ * that begins (blocked or preempted). The choice:
+ *   1. p = longest / threshold, rounded down to a power of two, at most 1; 1 for a thread that has
+ *   not waited yet.
  *   2. p is not below the floor, 2^-8 unless the budget is overdrawn at the floor.
- *   3. Where this CPU has used up its budget of the current window, p falls further with every stack, down to 2^-16.
- *   4. The choice holds for the thread's next 2^k waits of that kind, its block. One of them, drawn at the block's begin, is
- *      taken. Waits that resemble each other are thereby counted with hardly any error.
- * Threshold and floor move at each window's end (WINDOW_NS), so that a CPU takes about off_cpu_rate stacks a second.
- * All of it is known before the draw, so the estimate stays unbiased.
+ *   3. Where this CPU has used up its budget of the current window, p falls further with every
+ *   stack, down to 2^-16.
+ *   4. The choice holds for the thread's next 2^k waits of that kind, its block. One of them, drawn
+ *      at the block's begin, is taken. Waits that resemble each other are thereby counted with
+ *      hardly any error.
+ * Threshold and floor move at each window's end (WINDOW_NS), so that a CPU takes about off_cpu_rate
+ * stacks a second. All of it is known before the draw, so the estimate stays unbiased.
  *
- * Context. The kernel calls on_switch() with the run queue's lock held and interrupts off; the thread that leaves is still the
- * current one, and its memory can be read. So nothing here waits or allocates, and a walk ends after WALK_NS. No tick can nest in it.
- * docs/off-cpu.md says which programs can nest in which.
+ * Context. The kernel calls on_switch() with the run queue's lock held and interrupts off; the
+ * thread that leaves is still the current one, and its memory can be read. So nothing here waits or
+ * allocates, and a walk ends after WALK_NS. No tick can nest in it. docs/off-cpu.md says which
+ * programs can nest in which.
  *
  * The programs of this header are loaded only when waits are sampled. */
 #ifndef STACKRAY_BPF_OFF_CPU_H
@@ -38,7 +43,8 @@
 #define MAX_THRESHOLD_LOG2 44 /* five hours */
 #define LONGEST_DECAY_SHIFT 4 /* per wait: a sixteenth */
 
-/* How many waits whose stack was taken are open, by their threads' lowest bits: most wakeups need no look-up. */
+/* How many waits whose stack was taken are open, by their threads' lowest bits: most wakeups need
+ * no look-up. */
 #define AWAITED_THREADS 4096
 u32 awaited_threads[AWAITED_THREADS];
 
@@ -137,8 +143,8 @@ static __always_inline int is_chosen(struct wait_steering *w, struct wait_histor
 	return !history->until_taken--;
 }
 
-/* The state that the thread leaves its CPU in; 0: it can run on. A wakeup on another CPU may change it to TASK_WAKING meanwhile, and
- * never to 0, because that takes the run queue's lock. */
+/* The state that the thread leaves its CPU in; 0: it can run on. A wakeup on another CPU may change
+ * it to TASK_WAKING meanwhile, and never to 0, because that takes the run queue's lock. */
 static __always_inline u64 state_of(struct task_struct *task)
 {
 	struct task_struct___5_13 *task_5_13 = (void *)task;
@@ -289,7 +295,8 @@ static __always_inline void end_wait(struct task_struct *task, struct counters *
 	send_wait_end(task, tid, thread, out_ns, counters, now);
 }
 
-/* `preempt`, `prev` and `next` are the first three arguments from 5.10 on; 5.18 has appended the state. */
+/* `preempt`, `prev` and `next` are the first three arguments from 5.10 on; 5.18 has appended the
+ * state. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next)
 {

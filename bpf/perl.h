@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Perl's frames: from the interpreter to the words of each frame.
  *
- * Theory. An interpreter has a stack of contexts: subs, evals, and what is no frame, blocks and loops. Each holds the
- * statement (COP) that its caller was at, so a frame's line is what the context above it holds, the innermost one's the
- * interpreter's current statement. Some calls from C begin a context stack of their own, linked to the one below it (PERL_SI).
+ * Theory. An interpreter has a stack of contexts: subs, evals, and what is no frame, blocks and
+ * loops. Each holds the statement (COP) that its caller was at, so a frame's line is what the
+ * context above it holds, the innermost one's the interpreter's current statement. Some calls from
+ * C begin a context stack of their own, linked to the one below it (PERL_SI).
  *
- * A call from Perl to Perl stays in the same native frame of the loop (runops). A sub that C has called has no op to
- * return to: there a run ends, and runs and native frames of the loop correspond one to one; user space puts them together. A
- * context that C code calls over and over (sort, List::Util::first) is there between the calls too: RUN_OF_CALLBACK. call_sv()
- * puts a context of an eval below the sub that it calls; that one is of the sub's run.
+ * A call from Perl to Perl stays in the same native frame of the loop (runops). A sub that C has
+ * called has no op to return to: there a run ends, and runs and native frames of the loop
+ * correspond one to one; user space puts them together. A context that C code calls over and over
+ * (sort, List::Util::first) is there between the calls too: RUN_OF_CALLBACK. call_sv() puts a
+ * context of an eval below the sub that it calls; that one is of the sub's run.
  *
- * Subs in C have no context. One that runs is what the op that calls subs has left behind the stack's end.
+ * Subs in C have no context. One that runs is what the op that calls subs has left behind the
+ * stack's end.
  *
  * Compiles for BPF and for the host; trusts nothing that it reads, as bpf/python.h. */
 #ifndef STACKRAY_BPF_PERL_H
@@ -216,7 +219,8 @@ static __always_inline u64 perl_called_sub(struct scratch *s, u64 value)
 	return (flags & PERL_VALUE_TYPE_MASK) == l->type_code ? head[2] : 0;
 }
 
-/* A sub in C, if one runs. The op that calls subs takes what names the sub off the stack, and most subs in C leave that place alone. */
+/* A sub in C, if one runs. The op that calls subs takes what names the sub off the stack, and most
+ * subs in C leave that place alone. */
 static __always_inline void stage_native_sub(struct scratch *s, u64 interpreter)
 {
 	struct runtime_walk *run = &s->run;
@@ -322,7 +326,8 @@ static __always_inline u32 kind_of_perl_eval(const struct perl_layout *l, u32 fl
 	return op == l->op_dofile ? PERL_DONE_FILE : PERL_EVAL_TEXT;
 }
 
-/* A sort block, a regular expression's, or one that is deferred: C code calls it, and its last op has none behind it. */
+/* A sort block, a regular expression's, or one that is deferred: C code calls it, and its last op
+ * has none behind it. */
 static __always_inline int is_perl_block(const struct perl_layout *l, u32 type, u32 flags)
 {
 	return !type || (type == l->type_sub && flags & PERL_IN_REGEX) || (l->type_defer && type == l->type_defer);
@@ -339,8 +344,9 @@ static __always_inline int stage_perl_context(struct scratch *s, u64 at)
 	u32 op = (first >> 8 * (l->context_op_type & 7)) & 0xffff;
 	int end, is_eval = type == l->type_eval && !(flags & PERL_TRY && flags & PERL_BLOCK_EVAL);
 
-	/* A sub that C called was staged, and perhaps call_sv()'s own eval is below it. Or else a block that ends with a call, in
-	 * which nothing follows to return to: then C has not called the sub, but the block. */
+	/* A sub that C called was staged, and perhaps call_sv()'s own eval is below it. Or else a block
+	 * that ends with a call, in which nothing follows to return to: then C has not called the sub, but
+	 * the block. */
 	if (place && (!is_eval || !(flags & PERL_BLOCK_EVAL) || returns)) {
 		end_perl_run(run, place == RUN_OF_ONE_LOOP && is_perl_block(l, type, flags) ?
 					  (u64)RUN_OF_NEXT_LOOP :

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* PHP's frames: from executor_globals to the words of each frame.
  *
- * Theory. A call from PHP to PHP stays in the same native frame of the virtual machine's loop (execute_ex); a call from C,
- * such as usort()'s comparison, begins a new one and marks its frame ZEND_CALL_TOP. So a run of frames ends with a
- * marked frame of PHP code. Nothing on the C stack leads to a run: the runs and the native frames of the loop
- * correspond one to one, and user space puts them together (RUN_OF_ONE_LOOP). Internal functions have frames too;
- * they belong to the run of their caller.
+ * Theory. A call from PHP to PHP stays in the same native frame of the virtual machine's loop
+ * (execute_ex); a call from C, such as usort()'s comparison, begins a new one and marks its frame
+ * ZEND_CALL_TOP. So a run of frames ends with a marked frame of PHP code. Nothing on the C stack
+ * leads to a run: the runs and the native frames of the loop correspond one to one, and user space
+ * puts them together (RUN_OF_ONE_LOOP). Internal functions have frames too; they belong to the run
+ * of their caller.
  *
- * A generator that delegates (yield from) has a placeholder in the chain, for all generators between the one that runs and
- * the one that was asked. They are linked from the outermost inwards, so they are counted first and then staged
- * the other way round, each in a step of its own.
+ * A generator that delegates (yield from) has a placeholder in the chain, for all generators
+ * between the one that runs and the one that was asked. They are linked from the outermost inwards,
+ * so they are counted first and then staged the other way round, each in a step of its own.
  *
- * A fiber has a C stack of its own. Its chain begins with an internal function without a name (zend_fibers.c,
- * zend_fiber_function), which is not shown, and goes on with the frames of who has resumed it, whose native frames are on
- * another stack (RUN_OF_OTHER_STACK).
+ * A fiber has a C stack of its own. Its chain begins with an internal function without a name
+ * (zend_fibers.c, zend_fiber_function), which is not shown, and goes on with the frames of who has
+ * resumed it, whose native frames are on another stack (RUN_OF_OTHER_STACK).
  *
  * Compiles for BPF and for the host; trusts nothing that it reads, as bpf/python.h. */
 #ifndef STACKRAY_BPF_PHP_H
@@ -64,8 +65,8 @@ static __always_inline u64 php_globals(struct scratch *s)
 	return block;
 }
 
-/* Where gcc keeps the frame and the instruction while the loop runs (Zend/zend_execute.c, ZEND_VM_FP_GLOBAL_REG and
- * ZEND_VM_IP_GLOBAL_REG): r14 and r15, x27 and x28. */
+/* Where gcc keeps the frame and the instruction while the loop runs (Zend/zend_execute.c,
+ * ZEND_VM_FP_GLOBAL_REG and ZEND_VM_IP_GLOBAL_REG): r14 and r15, x27 and x28. */
 #ifdef STACKRAY_ARM64
 #define PHP_FRAME_REGISTER 27
 #define PHP_INSTRUCTION_REGISTER 28
@@ -74,8 +75,9 @@ static __always_inline u64 php_globals(struct scratch *s)
 #define PHP_INSTRUCTION_REGISTER 15
 #endif
 
-/* Was the thread in the loop itself, or in a function that the loop has called? The leaf was left already: s->regs are its
- * caller's, but these two, which no step changes, are still what the thread had. */
+/* Was the thread in the loop itself, or in a function that the loop has called? The leaf was left
+ * already: s->regs are its caller's, but these two, which no step changes, are still what the
+ * thread had. */
 static __always_inline void find_live_instruction(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;
@@ -112,8 +114,9 @@ static __always_inline int begin_php(struct scratch *s)
 	return 1;
 }
 
-/* The line of the instruction that a frame is at. The instruction of a frame is known where it has called something; the
- * loop keeps the innermost one in a register while it runs (run->php.live_instruction, if it was the leaf). */
+/* The line of the instruction that a frame is at. The instruction of a frame is known where it has
+ * called something; the loop keeps the innermost one in a register while it runs
+ * (run->php.live_instruction, if it was the leaf). */
 static __always_inline u32 php_line(struct scratch *s, struct code_copy *function, u64 frame, u64 instruction)
 {
 	struct runtime_walk *run = &s->run;
@@ -157,7 +160,8 @@ static __always_inline void send_php_names(struct scratch *s, u64 name, u64 scop
 	env_send_code(s);
 }
 
-/* A function that is gone as soon as it has returned (a closure's; the code of an included file): by what outlives it. */
+/* A function that is gone as soon as it has returned (a closure's; the code of an included file):
+ * by what outlives it. */
 static __always_inline int stage_php_closure(struct scratch *s, const u8 *function, u32 flags, u32 instruction)
 {
 	struct runtime_walk *run = &s->run;
@@ -253,7 +257,8 @@ static __always_inline int stage_php_function(struct scratch *s, u64 frame, u64 
 	return END_NONE;
 }
 
-/* A frame without a function: a placeholder of a generator that delegates, or nothing that is shown. */
+/* A frame without a function: a placeholder of a generator that delegates, or nothing that is
+ * shown. */
 static __always_inline void begin_php_delegation(struct scratch *s)
 {
 	struct runtime_walk *run = &s->run;

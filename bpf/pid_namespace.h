@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The numbers that processes and threads have in records: those of /proc as the agent sees it.
  *
- * A process has a number in its own pid namespace and in each one around that, up to the host's. In a container without the host's pids the
- * agent's /proc shows its own namespace and those inside, by that namespace's numbers. What lies outside has no number there and no entry in
- * /proc: it gets the host's, with a bit that no number has. On the host nothing of this is compiled in. */
+ * A process has a number in its own pid namespace and in each one around that, up to the host's. In
+ * a container without the host's pids the agent's /proc shows its own namespace and those inside,
+ * by that namespace's numbers. What lies outside has no number there and no entry in /proc: it gets
+ * the host's, with a bit that no number has. On the host nothing of this is compiled in. */
 #ifndef STACKRAY_BPF_PID_NAMESPACE_H
 #define STACKRAY_BPF_PID_NAMESPACE_H
 
@@ -20,8 +21,8 @@
 /* Inode number of the namespace; 0: the host's. Set before loading. */
 const volatile unsigned int pid_namespace = 0; /* spelled out: skeletons know no u32 */
 
-/* A struct pid's number in the namespace, 0: it is outside. The innermost of its namespaces comes last. A global function: its loop is
- * verified once, and takes numbers only. */
+/* A struct pid's number in the namespace, 0: it is outside. The innermost of its namespaces comes
+ * last. A global function: its loop is verified once, and takes numbers only. */
 __noinline int number_in_namespace(u64 address)
 {
 	struct pid *pid = (void *)address;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The cache lines that nearly every sample needs, asked for together at its begin.
  *
- * Between two ticks a compiler has used up the caches and the TLB, and what a sample touches first costs 200 to 600 ns a
- * place in a virtual machine: memory of maps lies in pages of 4 KiB, each with its own entry. Met one by one, each is
- * waited for (160 ns a place on the reference machine); loads that do not depend on each other are waited for together (24 ns). A load is
- * all that BPF has for this. What is only written needs none: nothing waits for a store. (Loads of the 32 lines that the stack's window
- * is copied to cost more than they brought.) */
+ * Between two ticks a compiler has used up the caches and the TLB, and what a sample touches first
+ * costs 200 to 600 ns a place in a virtual machine: memory of maps lies in pages of 4 KiB, each
+ * with its own entry. Met one by one, each is waited for (160 ns a place on the reference machine);
+ * loads that do not depend on each other are waited for together (24 ns). A load is all that BPF
+ * has for this. What is only written needs none: nothing waits for a store. (Loads of the 32 lines
+ * that the stack's window is copied to cost more than they brought.) */
 #ifndef STACKRAY_BPF_PREFETCH_H
 #define STACKRAY_BPF_PREFETCH_H
 
@@ -82,7 +83,8 @@ static __always_inline void prefetch_hot_lines(struct task_struct *task, const s
 	LOAD_AT(counters, 0);
 	LOAD_AT(counters, 64);
 	LOAD_FIELD(s, struct scratch, busy);
-	/* Of the pages that the sample is made in, one line each: what is stored there is looked at again soon. */
+	/* Of the pages that the sample is made in, one line each: what is stored there is looked at again
+	 * soon. */
 	LOAD_FIELD(s, struct scratch, regs);
 	LOAD_FIELD(s, struct scratch, ranges[0]);
 	LOAD_FIELD(s, struct scratch, record);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Fork, exec, exit and a change of cgroup, in the same ring and so in the same order as the samples.
+/* Fork, exec, exit and a change of cgroup, in the same ring and so in the same order as the
+ * samples.
  *
- * An event carries what names the process, because a program of 2 ms is gone before anybody could look. */
+ * An event carries what names the process, because a program of 2 ms is gone before anybody could
+ * look. */
 #ifndef STACKRAY_BPF_PROCESS_EVENTS_H
 #define STACKRAY_BPF_PROCESS_EVENTS_H
 
@@ -33,8 +35,9 @@ static __always_inline void send_event(struct event_scratch *s)
 	s->busy = 0;
 }
 
-/* A program that the row store does not know: the table writer hears of it now, because the process may
- * live shorter than a tick is apart. One look-up an exec; the record itself goes once a file. */
+/* A program that the row store does not know: the table writer hears of it now, because the process
+ * may live shorter than a tick is apart. One look-up an exec; the record itself goes once a
+ * file. */
 static __always_inline void load_ahead(struct event_scratch *s)
 {
 	u64 size;
@@ -66,8 +69,8 @@ static __always_inline int wants_events(struct task_struct *task)
 	return controls.enabled && (controls.filter != FILTER_PIDS || is_pid_target(event_pid(task)));
 }
 
-/* The child does not run yet, so the event comes before its first sample. `parent` is the thread that
- * called fork; its process need not be the child's parent (CLONE_PARENT). */
+/* The child does not run yet, so the event comes before its first sample. `parent` is the thread
+ * that called fork; its process need not be the child's parent (CLONE_PARENT). */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {

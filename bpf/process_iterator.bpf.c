@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The processes that are there, one record each, read through a descriptor: for the start, and after
- * lost events. An object of its own, so that a kernel that refuses it still samples. */
+/* The processes that are there, one record each, read through a descriptor: for the start, and
+ * after lost events. An object of its own, so that a kernel that refuses it still samples. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>

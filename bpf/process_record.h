@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Making a struct process_record: who a process is, where its executable lies, which cgroup it is in.
+/* Making a struct process_record: who a process is, where its executable lies, which cgroup it is
+ * in.
  *
- * Paths are walked upwards, name by name, from the dentry or the cgroup: bpf_d_path() is not allowed in
- * tracepoints. Every pointer is read by bpf_probe_read_kernel, so a process that dies or a file that
- * is renamed under the walk costs a wrong name at worst, never a fault. */
+ * Paths are walked upwards, name by name, from the dentry or the cgroup: bpf_d_path() is not
+ * allowed in tracepoints. Every pointer is read by bpf_probe_read_kernel, so a process that dies or
+ * a file that is renamed under the walk costs a wrong name at worst, never a fault. */
 #ifndef STACKRAY_BPF_PROCESS_RECORD_H
 #define STACKRAY_BPF_PROCESS_RECORD_H
 
@@ -20,8 +21,8 @@
 #define CGROUP_MAX_COMPONENTS 64
 #define CGROUP_MAX_CONTROLLERS 16
 
-/* State of the walks lies here and not on the stack, where every step would be another state for the
- * verifier to follow. */
+/* State of the walks lies here and not on the stack, where every step would be another state for
+ * the verifier to follow. */
 struct event_scratch {
 	struct process_record record;
 	char names[EVENT_NAME_BYTES + 8]; /* and padding */
@@ -49,7 +50,8 @@ static __always_inline struct event_scratch *event_scratch(void)
 	return bpf_map_lookup_elem(&event_scratches, &zero);
 }
 
-/* Returns 0 when there is no room, or nothing to read. Verifier: `used` is bounded right before its use. */
+/* Returns 0 when there is no room, or nothing to read. Verifier: `used` is bounded right before its
+ * use. */
 static __always_inline int append_name(struct event_scratch *s, const void *name)
 {
 	u32 used = s->used;
@@ -199,8 +201,9 @@ static __always_inline void fill_key(struct process_key *key, struct task_struct
 	key->start_time_ns = BPF_CORE_READ(leader, start_boottime);
 }
 
-/* The fixed part of a record about `task`'s process, without names. Returns 0 when the scratch is in
- * use, which takes a kernel whose tracepoints can be preempted; else end_record() must follow. */
+/* The fixed part of a record about `task`'s process, without names. Returns 0 when the scratch is
+ * in use, which takes a kernel whose tracepoints can be preempted; else end_record() must
+ * follow. */
 static __always_inline struct event_scratch *begin_record(struct task_struct *task, u32 type)
 {
 	struct event_scratch *s = event_scratch();

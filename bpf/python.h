@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* CPython's frames: from the thread state to the words of each frame.
  *
- * Theory. Up to 3.10 a Python frame is a heap object and runs in a native frame of its own; so frames and
- * native frames of the evaluation function correspond one to one. From 3.11 on a call from Python to
- * Python stays in the same native frame. That native frame keeps a marker on its own C stack: 3.11 a struct
- * _PyCFrame, later an entry frame that runs no code. All Python frames between two markers are its. So a
- * run of frames is staged here until its marker is met, and the driver (bpf/runtime_walk.h) places it at
- * the native frame in whose part of the stack the marker lies. That needs no knowledge of where
- * the evaluation function's code is, nor into how many pieces a compiler cut it.
+ * Theory. Up to 3.10 a Python frame is a heap object and runs in a native frame of its own; so
+ * frames and native frames of the evaluation function correspond one to one. From 3.11 on a call
+ * from Python to Python stays in the same native frame. That native frame keeps a marker on its own
+ * C stack: 3.11 a struct _PyCFrame, later an entry frame that runs no code. All Python frames
+ * between two markers are its. So a run of frames is staged here until its marker is met, and the
+ * driver (bpf/runtime_walk.h) places it at the native frame in whose part of the stack the marker
+ * lies. That needs no knowledge of where the evaluation function's code is, nor into how many
+ * pieces a compiler cut it.
  *
- * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are bounded, and a chain that cannot be read
- * or never ends costs only the rest of the Python frames. */
+ * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are
+ * bounded, and a chain that cannot be read or never ends costs only the rest of the Python
+ * frames. */
 #ifndef STACKRAY_BPF_PYTHON_H
 #define STACKRAY_BPF_PYTHON_H
 
@@ -66,8 +68,8 @@ static __always_inline void end_python_run(struct runtime_walk *p, u64 entry, u6
 	p->is_staging = 0;
 }
 
-/* What interpreters/python/code_object.cc reads: the object itself, its name and file, and its line table as far as
- * that fits. */
+/* What interpreters/python/code_object.cc reads: the object itself, its name and file, and its line
+ * table as far as that fits. */
 static __always_inline void send_python_code(struct scratch *s, u64 code, u32 check, const u8 *bytes)
 {
 	const struct python_layout *l = &s->run.layout.python;
@@ -118,8 +120,9 @@ static __always_inline int stage_frame_object(struct scratch *s)
 	return end;
 }
 
-/* 3.11: the frame that was just staged says that a loop began with it. Then the loop's caller left off at `previous`. The byte
- * that says so is not set by those who make frames for functions that they have compiled (Nuitka), so that is looked at too. */
+/* 3.11: the frame that was just staged says that a loop began with it. Then the loop's caller left
+ * off at `previous`. The byte that says so is not set by those who make frames for functions that
+ * they have compiled (Nuitka), so that is looked at too. */
 static __always_inline void end_cframe_run(struct scratch *s, u64 previous)
 {
 	struct runtime_walk *p = &s->run;

@@ -52,9 +52,9 @@ static __always_inline u64 search_thread_state(struct scratch *s, u32 slot, u64 
 	return search->found ? search->state : 0;
 }
 
-/* Interpreters that call each other in one thread (concurrent.interpreters, mod_wsgi) have a thread state each, and the frames of the
- * outer ones are in their states alone. Their order is that of the list, the newest first, which are the inner ones; where that ends,
- * it begins anew. */
+/* Interpreters that call each other in one thread (concurrent.interpreters, mod_wsgi) have a thread
+ * state each, and the frames of the outer ones are in their states alone. Their order is that of
+ * the list, the newest first, which are the inner ones; where that ends, it begins anew. */
 enum python_more {
 	PYTHON_NO_MORE = 0,
 	PYTHON_MORE_OUTER = 1, /* there are other interpreters, the older ones are next */
@@ -108,8 +108,9 @@ static __always_inline u64 has_other_interpreters(struct scratch *s)
 	       !env_read(s, &next, sizeof(u64), interpreter + l->interpreter_next) && next;
 }
 
-/* Finds the thread state and the first frame of the sampled thread. 0: it has none (yet). The runtime's own answer is missing
- * while the thread has let go of the lock (to 3.11); then what was found for it before, or the lists, say it. */
+/* Finds the thread state and the first frame of the sampled thread. 0: it has none (yet). The
+ * runtime's own answer is missing while the thread has let go of the lock (to 3.11); then what was
+ * found for it before, or the lists, say it. */
 __noinline int begin_python(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Mappings met in earlier samples, per CPU and address space.
  *
- * Describing a mapping anew takes a descent of the tree and a dozen reads of cold memory (VMA, file,
- * inode, super block): half of a sample's cost in a program with many libraries. What was remembered is
- * used on either of two conditions:
- *   - The address space counts the changes of its mappings (mm_lock_seq, a seqcount since 6.13) and has
- *     counted none since. The set belongs to one program image of one process, so it is this very address
- *     space that counts, and not a later one at the same place. (2^31 changes between two samples would go
- *     unseen.)
- *   - Else its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the file
- *     still the same inode. A VMA that was freed and is another's now cannot say all of that, and one that is
- *     merely free says that it is detached (before 6.4 it does not). Reads of a stale pointer fail or return what is there; they
- *     never fault.
- * What the row store has for the file is remembered along, for as long as no file entered or left the
- * store (control.file_generation). */
+ * Describing a mapping anew takes a descent of the tree and a dozen reads of cold memory (VMA,
+ * file, inode, super block): half of a sample's cost in a program with many libraries. What was
+ * remembered is used on either of two conditions:
+ *   - The address space counts the changes of its mappings (mm_lock_seq, a seqcount since 6.13) and
+ *     has counted none since. The set belongs to one program image of one process, so it is this
+ *     very address space that counts, and not a later one at the same place. (2^31 changes between
+ *     two samples would go unseen.)
+ *   - Else its VMA still says the same of itself: this mm, start, end, flags, file, offset, and the
+ *     file still the same inode. A VMA that was freed and is another's now cannot say all of that,
+ *     and one that is merely free says that it is detached (before 6.4 it does not). Reads of a
+ *     stale pointer fail or return what is there; they never fault.
+ * What the row store has for the file is remembered along, for as long as no file entered or left
+ * the store (control.file_generation). */
 #ifndef STACKRAY_BPF_RANGE_CACHE_H
 #define STACKRAY_BPF_RANGE_CACHE_H
 
@@ -27,7 +27,8 @@ static __always_inline struct range_set *range_set_of(struct cpu_ranges *ranges,
 	return ranges ? &ranges->sets[(u64)mixed * RANGE_SETS_PER_CPU >> 32] : 0;
 }
 
-/* Since 6.4 a VMA that left its address space says so, and goes on saying so when its memory is free. */
+/* Since 6.4 a VMA that left its address space says so, and goes on saying so when its memory is
+ * free. */
 #define KNOWS_DETACHED                                                                             \
 	(bpf_core_field_exists(((struct vm_area_struct___6_15 *)0)->vm_refcnt) ||                  \
 	 bpf_core_field_exists(((struct vm_area_struct___6_4 *)0)->detached))
@@ -48,8 +49,8 @@ static __always_inline int is_detached(const struct cached_range *cached)
 	return detached;
 }
 
-/* Does the VMA still say what it said? One read serves most of its fields. Not inlined: where the kernel counts changes, hardly any
- * walk comes here, and what comes behind it is needed by all. */
+/* Does the VMA still say what it said? One read serves most of its fields. Not inlined: where the
+ * kernel counts changes, hardly any walk comes here, and what comes behind it is needed by all. */
 static __noinline int is_unchanged(struct scratch *s, const struct cached_range *cached)
 {
 	const u32 start = bpf_core_field_offset(struct vm_area_struct, vm_start);
@@ -130,7 +131,8 @@ static __always_inline void describe_cached(struct scratch *s, struct cached_ran
 	cached->table = s->found_table;
 }
 
-/* Remembers s->found, which s->vma described just now. Files that are not loaded yet are not worth it. */
+/* Remembers s->found, which s->vma described just now. Files that are not loaded yet are not worth
+ * it. */
 static __always_inline void remember_range(struct scratch *s)
 {
 	struct range_set *set = range_set_of(own_ranges(), s->task_mm);

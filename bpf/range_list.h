@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* All executable mappings of a process, remembered from one stack slice to the next, per CPU.
  *
- * To list them anew takes a look at every VMA, and a dozen reads of cold memory for each that is executable:
- * 45 us in a compiler with 150 mappings. What was listed is used again while the kernel counts as many
- * executable pages (mm_struct.exec_vm) in the same image of the same process, and each mapping is checked as the range cache
- * checks its own: one that came while another of the same size went is noticed by the one that went. Kernels that do
- * not say when a VMA is detached list anew each time.
+ * To list them anew takes a look at every VMA, and a dozen reads of cold memory for each that is
+ * executable: 45 us in a compiler with 150 mappings. What was listed is used again while the kernel
+ * counts as many executable pages (mm_struct.exec_vm) in the same image of the same process, and
+ * each mapping is checked as the range cache checks its own: one that came while another of the
+ * same size went is noticed by the one that went. Kernels that do not say when a VMA is detached
+ * list anew each time.
  *
- * Writable code, as some JITs have it, is not among the executable pages that the kernel counts (is_exec_mapping() in mm/internal.h of
- * 6.18). Where there is some, there must be as many mappings of all kinds (map_count) as well: a heap that grows
- * changes their number, and so does new code. A process's first writable code comes unnoticed; the sample says so, and user space, should
- * it come there, looks for itself.
+ * Writable code, as some JITs have it, is not among the executable pages that the kernel counts
+ * (is_exec_mapping() in mm/internal.h of 6.18). Where there is some, there must be as many mappings
+ * of all kinds (map_count) as well: a heap that grows changes their number, and so does new code. A
+ * process's first writable code comes unnoticed; the sample says so, and user space, should it come
+ * there, looks for itself.
  */
 #ifndef STACKRAY_BPF_RANGE_LIST_H
 #define STACKRAY_BPF_RANGE_LIST_H

@@ -16,9 +16,11 @@
 #include "bpf/sample_ranges.h"
 #include "bpf/stack_pieces.h"
 
-#define SAVED_BELOW_FRAME_BYTES 256 /* the registers that a function keeps for its caller lie there */
+/* the registers that a function keeps for its caller lie there */
+#define SAVED_BELOW_FRAME_BYTES 256
 
-/* Does the sample name the mapping at `start` already? A global function: its loop is verified once. */
+/* Does the sample name the mapping at `start` already? A global function: its loop is verified
+ * once. */
 __noinline int is_known_range(u32 slot, u64 start)
 {
 	struct scratch *s = scratch_at(slot);
@@ -35,7 +37,8 @@ __noinline int is_known_range(u32 slot, u64 start)
 	return 0;
 }
 
-/* Adds s->vma, which begins at `start`, if code can lie there and the sample does not name it already. */
+/* Adds s->vma, which begins at `start`, if code can lie there and the sample does not name it
+ * already. */
 static __always_inline void add_extra_range(struct scratch *s, u32 slot, u64 start)
 {
 	struct vm_area_struct *vma = (void *)s->vma;
@@ -70,8 +73,8 @@ __noinline int add_leaf_range(u32 slot, u32 i, u64 start)
 	return 0;
 }
 
-/* One leaf of the tree: up to 16 mappings for one descent. Its pivots say where each ends; the first that
- * is zero or reaches the leaf's end is the last. */
+/* One leaf of the tree: up to 16 mappings for one descent. Its pivots say where each ends; the
+ * first that is zero or reaches the leaf's end is the last. */
 __noinline int add_leaf(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -160,9 +163,9 @@ static __always_inline int add_remembered_ranges(struct scratch *s, u32 slot)
 	return 1;
 }
 
-/* The process's other executable mappings: user space needs them to finish the walk, and the process
- * may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more (before 6.1, 2,048
- * mappings), and only for samples with a stack slice. */
+/* The process's other executable mappings: user space needs them to finish the walk, and the
+ * process may be gone by then. At most 192 leaves of the tree, which hold 2,000 mappings or more
+ * (before 6.1, 2,048 mappings), and only for samples with a stack slice. */
 static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 {
 	struct mm_struct___5_10 *mm = (void *)s->task_mm;
@@ -192,8 +195,8 @@ static __always_inline void add_extra_ranges(struct scratch *s, u32 slot)
 	s->current_range = current;
 }
 
-/* One piece of the slice, up to the next page's start. A page that is absent becomes zeros (the helper
- * fills them in): user space takes such a page for absent. */
+/* One piece of the slice, up to the next page's start. A page that is absent becomes zeros (the
+ * helper fills them in): user space takes such a page for absent. */
 __noinline int copy_raw_page(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -218,15 +221,18 @@ __noinline int copy_raw_page(u32 slot)
 	return 0;
 }
 
-/* The first address above the stack that sp is on, as far as a mapping as large as `end` - sp can be a stack.
+/* The first address above the stack that sp is on, as far as a mapping as large as `end` - sp can
+ * be a stack.
  *
- * Goroutines' stacks lie in mappings that hold many of them. But each thread's g, the word below the thread pointer in programs
- * that Go links itself on x86-64, begins with its stack's bounds (runtime/runtime2.go, type stack, Go 1.4 to 1.26).
- * Whatever else is found there counts if it has sp between two words.
+ * Goroutines' stacks lie in mappings that hold many of them. But each thread's g, the word below
+ * the thread pointer in programs that Go links itself on x86-64, begins with its stack's bounds
+ * (runtime/runtime2.go, type stack, Go 1.4 to 1.26). Whatever else is found there counts if it has
+ * sp between two words.
  *
- * glibc and musl keep a thread's own data, where the thread pointer points to, above its stack in one mapping (nptl/allocatestack.c
- * of 2.36, src/thread/pthread_create.c of 1.2.3), and the kernel joins that mapping with memory that happens to lie behind it: rustc's threads
- * lie below an arena of malloc(), which grows. */
+ * glibc and musl keep a thread's own data, where the thread pointer points to, above its stack in
+ * one mapping (nptl/allocatestack.c of 2.36, src/thread/pthread_create.c of 1.2.3), and the kernel
+ * joins that mapping with memory that happens to lie behind it: rustc's threads lie below an arena
+ * of malloc(), which grows. */
 static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 {
 #ifndef STACKRAY_ARM64
@@ -243,9 +249,10 @@ static __always_inline u64 stack_end_of(struct scratch *s, u64 sp, u64 end)
 	return end;
 }
 
-/* What is sent beside the slice of a stack that ends at `end`: all that is above it. Of one too large for that, what is above the place
- * that the frame pointer names: a function that takes a large part of its stack at once (alloca(), Ruby's start, which
- * touches all of it) keeps its caller there. */
+/* What is sent beside the slice of a stack that ends at `end`: all that is above it. Of one too
+ * large for that, what is above the place that the frame pointer names: a function that takes a
+ * large part of its stack at once (alloca(), Ruby's start, which touches all of it) keeps its
+ * caller there. */
 static __always_inline void plan_stack_above(struct scratch *s, u64 end)
 {
 	struct raw_copy *raw = &s->raw;
@@ -266,7 +273,8 @@ static __always_inline void plan_stack_above(struct scratch *s, u64 end)
 
 /* The stack from the frame that could not be left, for user space to go on with. Page by page: the
  * kernel leaves a random gap below a process's argument strings, often with a page that nobody has
- * touched, a large frame may have such pages inside, and a read across them would fail as a whole. */
+ * touched, a large frame may have such pages inside, and a read across them would fail as a
+ * whole. */
 __noinline int attach_raw_stack(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

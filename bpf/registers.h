@@ -4,7 +4,8 @@
  *   struct event_context     the context of a perf-event program, which begins with them
  *   tick_mode()              which mode was interrupted; is_user_mode() of it
  *   tick_registers()         s->regs := the tick's own, in user mode; END_NONE or END_COMPAT_TASK
- *   registers_at()           where a task's user registers lie while it is in the kernel; NULL: not known
+ *   registers_at()           where a task's user registers lie while it is in the kernel; NULL: not
+ *   known
  *   saved_registers()        s->regs := what lies there; END_NONE or a reason
  *   describe_addresses()     what s->regs has to know of the address space
  *   thread_pointer_of()      of the running task, for runtimes

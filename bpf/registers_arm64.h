@@ -6,7 +6,8 @@
 #include "bpf/scratch.h"
 #include "bpf/task.h"
 
-/* The UAPI's struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h); the kernel's own struct pt_regs begins with it. */
+/* The UAPI's struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h); the kernel's own struct
+ * pt_regs begins with it. */
 struct tick_context {
 	u64 r[32]; /* x0-x30, sp: numbered as DWARF's */
 	u64 pc, pstate;
@@ -42,8 +43,9 @@ static __always_inline int tick_registers(struct scratch *s, const struct tick_c
 	return mode & PSTATE_32_BIT ? END_COMPAT_TASK : END_NONE;
 }
 
-/* Where the task's user registers were saved when it entered the kernel. Before 5.15 that depends on the size of the
- * kernel's stacks and pages: such a kernel's samples in system calls have no user stack. */
+/* Where the task's user registers were saved when it entered the kernel. Before 5.15 that depends
+ * on the size of the kernel's stacks and pages: such a kernel's samples in system calls have no
+ * user stack. */
 static __always_inline void *registers_at(struct task_struct *task)
 {
 	return HAS_TASK_REGISTERS ? (void *)bpf_task_pt_regs(task) : 0;
@@ -68,8 +70,9 @@ static __always_inline void describe_addresses(struct scratch *s, struct mm_stru
 	s->regs.address_mask = BPF_CORE_READ(mm, task_size) - 1;
 }
 
-/* tpidr_el0. While its thread runs the register itself is in no memory; this is what it was when the thread was switched to
- * (arch/arm64/kernel/process.c, tls_thread_switch()). The C library sets it once, before anything of a runtime runs. */
+/* tpidr_el0. While its thread runs the register itself is in no memory; this is what it was when
+ * the thread was switched to (arch/arm64/kernel/process.c, tls_thread_switch()). The C library sets
+ * it once, before anything of a runtime runs. */
 static __always_inline u64 thread_pointer_of(struct task_struct *task)
 {
 	return READ_TASK(task, thread.uw.tp_value);

@@ -6,8 +6,8 @@
 #include "bpf/scratch.h"
 #include "bpf/task.h"
 
-/* In the order of the UAPI's struct pt_regs (x86). Our own struct: newer kernels make cs a 16-bit union,
- * and a narrow read of the context is refused. */
+/* In the order of the UAPI's struct pt_regs (x86). Our own struct: newer kernels make cs a 16-bit
+ * union, and a narrow read of the context is refused. */
 struct tick_context {
 	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
 	u64 rip, cs, eflags, rsp, ss;
@@ -36,13 +36,14 @@ static __always_inline int is_user_mode(u64 mode)
 
 /* System calls that make a thread (arch/x86/entry/syscalls/syscall_64.tbl). */
 #define SYSCALL_CLONE 56
-/* mov $56, %eax; syscall, and the same with 435 (clone3): what the C library's functions of these names have in front of the
- * place where both threads come back. */
+/* mov $56, %eax; syscall, and the same with 435 (clone3): what the C library's functions of these
+ * names have in front of the place where both threads come back. */
 #define CODE_OF_CLONE 0x050f00000038b8ULL
 #define CODE_OF_CLONE3 0x050f000001b3b8ULL
 
-/* Has the thread just been made, on a stack of its own? Nobody has called it: the code around it is its maker's. The
- * instruction leaves its pc in rcx; the maker's rax is not 0; a child on a copy of its maker's stack has callers. */
+/* Has the thread just been made, on a stack of its own? Nobody has called it: the code around it is
+ * its maker's. The instruction leaves its pc in rcx; the maker's rax is not 0; a child on a copy of
+ * its maker's stack has callers. */
 static __always_inline int starts_thread(const struct unwind_registers *regs, u64 system_call)
 {
 	const u64 rsi = regs->r[4];
@@ -82,7 +83,8 @@ static __always_inline int tick_registers(struct scratch *s, const struct tick_c
 	return mode == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 
-/* Where the task's user registers were saved when it entered the kernel: at the top of its stack. */
+/* Where the task's user registers were saved when it entered the kernel: at the top of its
+ * stack. */
 static __always_inline void *registers_at(struct task_struct *task)
 {
 	if (HAS_TASK_REGISTERS)
@@ -92,7 +94,8 @@ static __always_inline void *registers_at(struct task_struct *task)
 
 static __always_inline int saved_registers(struct scratch *s, void *at)
 {
-	/* In the scratch: with it on the stack, the deepest chain of calls is over the 512 bytes of Linux 6.1. */
+	/* In the scratch: with it on the stack, the deepest chain of calls is over the 512 bytes of Linux
+	 * 6.1. */
 	struct tick_context *saved = (struct tick_context *)s->node;
 
 	_Static_assert(sizeof(*saved) <= sizeof(s->node), "a maple node holds the registers");
@@ -116,9 +119,10 @@ static __always_inline int saved_registers(struct scratch *s, void *at)
 	s->regs.r[14] = saved->r14;
 	s->regs.r[15] = saved->r15;
 	/* In a system call the pc is behind its instruction, perhaps behind its function or its rules (the
-	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions and
-	 * interrupts have -1 there (arch/x86/entry/entry_64.S). */
-	/* The instruction leaves its pc in rcx: where that is another one, a signal's handler is about to begin. */
+	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions
+	 * and interrupts have -1 there (arch/x86/entry/entry_64.S). */
+	/* The instruction leaves its pc in rcx: where that is another one, a signal's handler is about to
+	 * begin. */
 	s->regs.exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
 	s->is_thread_start = starts_thread(&s->regs, saved->orig_rax);
 	return saved->cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Return addresses that a probe has taken away.
  *
- * A return probe (uretprobe) puts the address of the kernel's trampoline where a function's return address was. The trampoline lies
- * in the page [uprobes] of each probed process; no caller is there. The kernel keeps what it took in a list of the thread's,
- * the innermost first: where on the stack it was, and what it was. Of two probes of one function, and of functions that jump to each other,
- * two entries name one place and both have the real address. Entries that longjmp() has left behind name places below the stack pointer. The
- * page also holds copies of single instructions that were probed, which run there.
- * Layout and order: kernel/events/uprobes.c, prepare_uretprobe(), of 5.10 to 6.18.
+ * A return probe (uretprobe) puts the address of the kernel's trampoline where a function's return
+ * address was. The trampoline lies in the page [uprobes] of each probed process; no caller is
+ * there. The kernel keeps what it took in a list of the thread's, the innermost first: where on the
+ * stack it was, and what it was. Of two probes of one function, and of functions that jump to each
+ * other, two entries name one place and both have the real address. Entries that longjmp() has left
+ * behind name places below the stack pointer. The page also holds copies of single instructions
+ * that were probed, which run there. Layout and order: kernel/events/uprobes.c,
+ * prepare_uretprobe(), of 5.10 to 6.18.
  *
  * Only a walk that fails at an address comes here, and a leaf in executable memory of no file. */
 #ifndef STACKRAY_BPF_RETURN_PROBE_H
@@ -17,8 +19,11 @@
 #include "bpf/native.h"
 #include "bpf/task.h"
 
-#define HAS_RETURN_PROBES bpf_core_field_exists(((struct task_struct *)0)->utask) /* CONFIG_UPROBES */
-#define PROBED_CODE_BYTES 128 /* of the trampoline, and of an instruction's copy: UPROBE_XOL_SLOT_BYTES of x86-64, the larger one */
+/* CONFIG_UPROBES */
+#define HAS_RETURN_PROBES bpf_core_field_exists(((struct task_struct *)0)->utask)
+/* of the trampoline, and of an instruction's copy: UPROBE_XOL_SLOT_BYTES of x86-64, the larger
+ * one */
+#define PROBED_CODE_BYTES 128
 
 static __always_inline struct uprobe_task *probes_of_task(void)
 {
@@ -33,8 +38,9 @@ static __always_inline u64 trampoline_of(const struct scratch *s)
 	return BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
 }
 
-/* s->probed := the first entry at or behind `instance` that is not below the stack's place `from`; 0: there is none. Its fields do not
- * lie side by side, so each is a read. A global function: its loop is verified once. */
+/* s->probed := the first entry at or behind `instance` that is not below the stack's place `from`;
+ * 0: there is none. Its fields do not lie side by side, so each is a read. A global function: its
+ * loop is verified once. */
 __noinline int find_instance(u32 slot, u64 instance, u64 from)
 {
 	struct scratch *s = scratch_at(slot);
@@ -56,8 +62,8 @@ __noinline int find_instance(u32 slot, u64 instance, u64 from)
 	return 0;
 }
 
-/* The caller of the frame that was left last returns to the trampoline. Its entry lies further on in the list than its callee's, but
- * where a signal's handler has a stack of its own. */
+/* The caller of the frame that was left last returns to the trampoline. Its entry lies further on
+ * in the list than its callee's, but where a signal's handler has a stack of its own. */
 static __always_inline int leave_to_trampoline(struct scratch *s, u32 slot, u64 innermost)
 {
 	u64 from = s->regs.r[UNWIND_SP] - RETURN_SLOT_BYTES;
@@ -70,9 +76,9 @@ static __always_inline int leave_to_trampoline(struct scratch *s, u32 slot, u64 
 	return 1;
 }
 
-/* Where the kernel has put the real address when its entry is not in the list any more; 0: nowhere. On x86-64 since 6.11 (ff474a78cef5)
- * the trampoline pushes three registers, makes a system call, pops two of them and returns. The system call
- * leaves the address in the place of the third. */
+/* Where the kernel has put the real address when its entry is not in the list any more; 0: nowhere.
+ * On x86-64 since 6.11 (ff474a78cef5) the trampoline pushes three registers, makes a system call,
+ * pops two of them and returns. The system call leaves the address in the place of the third. */
 static __always_inline u64 returned_slot(struct scratch *s)
 {
 #ifndef STACKRAY_ARM64
@@ -92,7 +98,8 @@ static __always_inline u64 returned_slot(struct scratch *s)
 
 #define TRAMPOLINE_STACK_BYTES 24 /* what it pushes */
 
-/* The leaf is in the trampoline: its function has returned, and the registers are its caller's but for the stack pointer. */
+/* The leaf is in the trampoline: its function has returned, and the registers are its caller's but
+ * for the stack pointer. */
 static __always_inline int leave_trampoline(struct scratch *s, u32 slot, u64 innermost)
 {
 	u64 from = s->regs.r[UNWIND_SP] - RETURN_SLOT_BYTES;
@@ -133,7 +140,8 @@ __noinline int leave_probe_page(u32 slot)
 	in_trampoline = s->regs.pc - trampoline_of(s);
 	if (!in_trampoline && !s->regs.exact_pc)
 		return leave_to_trampoline(s, slot, innermost);
-	if (in_trampoline < PROBED_CODE_BYTES) /* since 6.11 with a system call there, so the pc may be behind it */
+	/* since 6.11 with a system call there, so the pc may be behind it */
+	if (in_trampoline < PROBED_CODE_BYTES)
 		return leave_trampoline(s, slot, innermost);
 	return s->regs.exact_pc && leave_copied_instruction(s, probes);
 }
@@ -153,8 +161,8 @@ static int env_leave_probe(struct scratch *s, int end)
 	return leave_probe((u32)s->host, end);
 }
 
-/* Puts the list behind the words and ranges, at word `at` of the body, for a walk that user space finishes. Returns its number of
- * entries. */
+/* Puts the list behind the words and ranges, at word `at` of the body, for a walk that user space
+ * finishes. Returns its number of entries. */
 __noinline int attach_probed_returns(u32 slot, u32 at)
 {
 	struct scratch *s = scratch_at(slot);

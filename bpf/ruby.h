@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Ruby's frames: from the execution context to the words of each frame.
  *
- * Theory. A thread's, or a fiber's, control frames are an array that grows down from the end of its VM stack. A call
- * from Ruby to Ruby stays in the same native frame of the evaluation loop. The frame that such a native frame
- * began with has the flag FINISH; so a run ends there, and runs and native frames correspond one to one. There is no
- * marker on the C stack: user space counts both (interpreters/mixed_stack.h). A C function has a control frame too, inside
- * the run from which it was called.
+ * Theory. A thread's, or a fiber's, control frames are an array that grows down from the end of its
+ * VM stack. A call from Ruby to Ruby stays in the same native frame of the evaluation loop. The
+ * frame that such a native frame began with has the flag FINISH; so a run ends there, and runs and
+ * native frames correspond one to one. There is no marker on the C stack: user space counts both
+ * (interpreters/mixed_stack.h). A C function has a control frame too, inside the run from which it
+ * was called.
  *
- * A frame's method is found through its environment: the local one's third word from the end, or that of an
- * environment on the way there (a method made of a block).
+ * A frame's method is found through its environment: the local one's third word from the end, or
+ * that of an environment on the way there (a method made of a block).
  *
- * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are bounded, and what cannot be read costs
- * only the rest of the Ruby frames. */
+ * Compiles for BPF and for the host (bpf/env.h). Nothing that is read is trusted: sizes are
+ * bounded, and what cannot be read costs only the rest of the Ruby frames. */
 #ifndef STACKRAY_BPF_RUBY_H
 #define STACKRAY_BPF_RUBY_H
 
@@ -31,7 +32,8 @@
 /* The three words at the end of an environment. */
 struct ruby_environment {
 	u64 method; /* or a cref, or a svar, or 0 */
-	u64 outer;  /* the enclosing environment, with two low bits that are no part of it; of a local one a block */
+	/* the enclosing environment, with two low bits that are no part of it; of a local one a block */
+	u64 outer;
 	u64 flags;
 };
 
@@ -94,7 +96,8 @@ static __always_inline int read_control_frame(struct scratch *s, u64 frame, u64 
 	return END_NONE;
 }
 
-/* run->method and its content's check := of the object, if it is a method entry or leads to one; else 0. */
+/* run->method and its content's check := of the object, if it is a method entry or leads to one;
+ * else 0. */
 static __always_inline void take_method(struct scratch *s, u64 object)
 {
 	struct runtime_walk *run = &s->run;
@@ -252,7 +255,8 @@ static __always_inline int is_collecting(struct scratch *s, u64 ec)
 		return 0;
 	if (!l->thread_ractor) /* the running thread's context was found, so it is the one */
 		return env_read(s, &running, sizeof(running), s->run.base + l->context_at) == 0 && running == ec;
-	/* Its ractor's running thread, and the ractor holds the lock of all, which is taken where there are several. */
+	/* Its ractor's running thread, and the ractor holds the lock of all, which is taken where there
+	 * are several. */
 	if (env_read(s, &thread, sizeof(thread), ec + l->ec_thread) ||
 	    env_read(s, &ractor, sizeof(ractor), thread + l->thread_ractor) ||
 	    env_read(s, &running, sizeof(running), ractor + l->ractor_running) ||
@@ -311,8 +315,8 @@ static_assert(RUBY_CONTEXT_TLS(RUBY_CONTEXT_SLOT) == PYTHON_TLS_SLOT &&
 		      RUBY_CONTEXT_TLS(RUBY_CONTEXT_DESCRIPTOR) == PYTHON_TLS_DESCRIPTOR,
 	      "thread_variable_at() knows these kinds");
 
-/* What Ruby itself would take for the thread's execution context, or 0. Before 3.0 another thread's, while this one has let
- * go of the lock. */
+/* What Ruby itself would take for the thread's execution context, or 0. Before 3.0 another
+ * thread's, while this one has let go of the lock. */
 static __always_inline u64 ruby_current_context(struct scratch *s)
 {
 	const struct runtime_walk *run = &s->run;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What names Ruby's code, sent along when the code is met for the first time: the pieces of memory that
- * interpreters/ruby/ruby_code.cc and values.cc read, found by the pointers that they follow. An instruction sequence
- * takes 10 to 20 pieces, a C function 10 to 16.
+/* What names Ruby's code, sent along when the code is met for the first time: the pieces of memory
+ * that interpreters/ruby/ruby_code.cc and values.cc read, found by the pointers that they follow.
+ * An instruction sequence takes 10 to 20 pieces, a C function 10 to 16.
  *
- * A class that holds more than it should, or a long name, only means that the reader asks the process itself.
+ * A class that holds more than it should, or a long name, only means that the reader asks the
+ * process itself.
  *
  * Compiles for BPF and for the host; trusts nothing that it reads, as bpf/ruby.h. */
 #ifndef STACKRAY_BPF_RUBY_NAMES_H
@@ -101,7 +102,8 @@ static __always_inline void add_ruby_name(struct scratch *s, u64 id)
 	add_ruby_text(s, add_ruby_item(s, part, number % RUBY_NAMES_IN_ONE_ARRAY * 2));
 }
 
-/* The first value with a name that no program can write and that is a string or, of a singleton class, a class. */
+/* The first value with a name that no program can write and that is a string or, of a singleton
+ * class, a class. */
 static __always_inline u64 add_ruby_variables(struct scratch *s, u64 table, int is_singleton)
 {
 	const struct ruby_layout *l = &s->run.layout.ruby;

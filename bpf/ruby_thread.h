@@ -44,8 +44,9 @@ __noinline int search_context_step(u32 slot)
 	return env_read(s, &search->list, sizeof(u64), search->list) != 0;
 }
 
-/* Before 3.0: the context of a thread that has let go of the lock. `remembered` is some context that was once
- * this thread's, or 0: a fiber's, perhaps; so its thread is asked for the one it has now. */
+/* Before 3.0: the context of a thread that has let go of the lock. `remembered` is some context
+ * that was once this thread's, or 0: a fiber's, perhaps; so its thread is asked for the one it has
+ * now. */
 static __always_inline u64 search_context(struct scratch *s, u32 slot, u64 remembered)
 {
 	const struct ruby_layout *l = &s->run.layout.ruby;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* What every runtime's frame reader shares: the run that is being staged in s->run, and its words.
  *
- * A run is what one native frame runs: the frames between two markers. A reader (bpf/python.h) appends a frame at a
- * time and says where the run ends; the driver (bpf/runtime_walk.h) puts the run into its place.
+ * A run is what one native frame runs: the frames between two markers. A reader (bpf/python.h)
+ * appends a frame at a time and says where the run ends; the driver (bpf/runtime_walk.h) puts the
+ * run into its place.
  *
- * Code whose memory can be freed is sent along when it is met for the first time: the reader says which pieces
- * of memory its name is read from.
+ * Code whose memory can be freed is sent along when it is met for the first time: the reader says
+ * which pieces of memory its name is read from.
  *
  * Compiles for BPF and for the host (bpf/env.h). */
 #ifndef STACKRAY_BPF_RUNTIME_FRAMES_H
@@ -15,7 +16,8 @@
 #include "bpf/scratch.h"
 
 #define NO_ENTRY (~0ULL)
-/* The place of a run whose native frames are on a stack that the sampled one was switched from: an address that no walk reaches. */
+/* The place of a run whose native frames are on a stack that the sampled one was switched from: an
+ * address that no walk reaches. */
 #define RUN_OF_OTHER_STACK FRAME_OFFSET_MASK
 
 /* The chain cannot be followed any further. */
@@ -38,7 +40,8 @@ static __always_inline int stage_word(struct runtime_walk *run, u64 word)
 	return END_NONE;
 }
 
-/* Stages one frame: the address of its code, a check of that code's content, and the instruction. */
+/* Stages one frame: the address of its code, a check of that code's content, and the
+ * instruction. */
 static __always_inline int stage_code(struct scratch *s, u64 code, u32 check, u32 instruction)
 {
 	struct runtime_walk *run = &s->run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Reading a runtime's structures without asking for the same memory twice in a sample.
  *
- * A read of user memory costs some 115 ns however small it is, and 160 ns with 512 bytes; so what lies side by side is read at
- * once, and what many frames share is read for the first of them.
+ * A read of user memory costs some 115 ns however small it is, and 160 ns with 512 bytes; so what
+ * lies side by side is read at once, and what many frames share is read for the first of them.
  *
  * Compiles for BPF and for the host, as bpf/runtime_frames.h. */
 #ifndef STACKRAY_BPF_RUNTIME_MEMORY_H
@@ -10,7 +10,8 @@
 
 #include "bpf/runtime_frames.h"
 
-#define FRAME_PAGE_BYTES 4096ULL /* no piece leaves the page of its frame, so that it is there when the frame is */
+/* no piece leaves the page of its frame, so that it is there when the frame is */
+#define FRAME_PAGE_BYTES 4096ULL
 
 /* A new chain: nothing of its frames was read. */
 static __always_inline void forget_frames(struct runtime_walk *run)
@@ -25,12 +26,14 @@ static __always_inline int is_right_below(u64 frame, u64 of)
 	return of - frame <= FRAME_PIECE_BYTES;
 }
 
-/* run->frame_bytes := `bytes` of the frame there; `most` is a constant that they do not exceed, a multiple of 8. Frames that follow one
- * another downwards are read in one piece; one that lies apart leaves that piece alone. */
+/* run->frame_bytes := `bytes` of the frame there; `most` is a constant that they do not exceed, a
+ * multiple of 8. Frames that follow one another downwards are read in one piece; one that lies
+ * apart leaves that piece alone. */
 static __always_inline int read_stacked_frame(struct scratch *s, u64 frame, u32 bytes, const u32 most)
 {
 	struct runtime_walk *run = &s->run;
-	u64 end = frame + bytes, begin = (end - FRAME_PIECE_BYTES + 7) & ~7ULL, at; /* as frames are aligned */
+	/* as frames are aligned */
+	u64 end = frame + bytes, begin = (end - FRAME_PIECE_BYTES + 7) & ~7ULL, at;
 	u32 i, size;
 
 	barrier_var(bytes);
@@ -61,8 +64,8 @@ static __always_inline int read_stacked_frame(struct scratch *s, u64 frame, u32 
 	return END_NONE;
 }
 
-/* This sample's copy of the code object there; 0: it cannot be read. Recursion, and callbacks that go through the same few functions,
- * meet the same code again and again. Of one that is shorter
+/* This sample's copy of the code object there; 0: it cannot be read. Recursion, and callbacks that
+ * go through the same few functions, meet the same code again and again. Of one that is shorter
  * than `bytes` and lies before memory that is not there, `least_bytes` are read. */
 static __always_inline struct code_copy *code_copy_of(struct scratch *s, u64 code, u32 bytes, u32 least_bytes)
 {

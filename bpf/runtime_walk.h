@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Walking a process with an interpreter: native frames and the runtime's frames, interleaved.
  *
- * A walk begins as a native one. When it enters a file that holds a runtime (code_range.runtime), the
- * driver changes to this one: it finds the thread's state, stages the innermost run of the runtime's frames,
- * and puts each run where its native frame is. A process without a runtime never comes here.
+ * A walk begins as a native one. When it enters a file that holds a runtime (code_range.runtime),
+ * the driver changes to this one: it finds the thread's state, stages the innermost run of the
+ * runtime's frames, and puts each run where its native frame is. A process without a runtime never
+ * comes here.
  *
- * Of several runtimes on one stack the one whose runs have markers is walked along with the native frames, or else the first
- * that was met; the others one after the other when the native walk is over.
+ * Of several runtimes on one stack the one whose runs have markers is walked along with the native
+ * frames, or else the first that was met; the others one after the other when the native walk is
+ * over.
  *
- * Words: a run is placed right before the native frame that runs it, which is marked FRAME_OF_RUNTIME. Runs that
- * could not be placed (the native walk ended first, or their native frames cannot be told here) follow
- * behind all other words, each closed by a word FRAME_RUN_END with its marker's address or one of enum
- * run_place, and the range of its runtime; user space puts them in their places. */
+ * Words: a run is placed right before the native frame that runs it, which is marked
+ * FRAME_OF_RUNTIME. Runs that could not be placed (the native walk ended first, or their native
+ * frames cannot be told here) follow behind all other words, each closed by a word FRAME_RUN_END
+ * with its marker's address or one of enum run_place, and the range of its runtime; user space puts
+ * them in their places. */
 #ifndef STACKRAY_BPF_RUNTIME_WALK_H
 #define STACKRAY_BPF_RUNTIME_WALK_H
 
@@ -43,7 +46,8 @@ static u64 env_running_lua_call(struct scratch *s, u64 state)
 	return running_lua_call_of((u32)s->host, state);
 }
 
-/* A function of its own, whose stack is not begin_runtime()'s: of that one the deepest chain of calls goes on. */
+/* A function of its own, whose stack is not begin_runtime()'s: of that one the deepest chain of
+ * calls goes on. */
 __noinline int begin_perl_walk(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -87,8 +91,9 @@ static __always_inline int find_made_code(struct scratch *s)
 	return 1;
 }
 
-/* The walk ended before it came to an interpreter's file, perhaps in code that the interpreter made (PHP's JIT): what an earlier
- * sample of the process has found. Of its first thread alone: another one may be none of the interpreter's. */
+/* The walk ended before it came to an interpreter's file, perhaps in code that the interpreter made
+ * (PHP's JIT): what an earlier sample of the process has found. Of its first thread alone: another
+ * one may be none of the interpreter's. */
 __noinline int recall_runtime(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -107,8 +112,8 @@ static __always_inline u32 are_runs_marked(const struct runtime_layout *layout)
 	return layout && layout->kind == RUNTIME_PYTHON && layout->python.chain != PYTHON_FRAME_OBJECTS;
 }
 
-/* The leaf's word if it alone was left and is in the runtime's file, else 0. Then the registers that no step changes are still the
- * thread's. */
+/* The leaf's word if it alone was left and is in the runtime's file, else 0. Then the registers
+ * that no step changes are still the thread's. */
 static __always_inline u64 leaf_of_runtime(struct scratch *s)
 {
 	u64 leaf = s->body[s->first_user_word & SAMPLE_MAX_KERNEL_FRAMES];
@@ -120,7 +125,8 @@ static __always_inline u64 leaf_of_runtime(struct scratch *s)
 		       0;
 }
 
-/* Gets ready to walk the frames of the runtime s->runtime_at. Without any, the walk below is a native one. */
+/* Gets ready to walk the frames of the runtime s->runtime_at. Without any, the walk below is a
+ * native one. */
 __noinline int begin_runtime(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -262,8 +268,8 @@ static __always_inline int mixed_step(struct scratch *s, u32 slot)
 	return END_NONE;
 }
 
-/* A runtime was met: the first one, or one that is walked along in the place of the one that was so far. Nothing of that one is in
- * the record yet, so it can begin again later. */
+/* A runtime was met: the first one, or one that is walked along in the place of the one that was so
+ * far. Nothing of that one is in the record yet, so it can begin again later. */
 static __always_inline void enter_runtime(struct scratch *s, u32 slot)
 {
 	u32 newest = (s->runtime_count - 1) & (MAX_RUNTIMES - 1), runtime = s->runtimes[newest].runtime;
@@ -349,8 +355,8 @@ static __always_inline int walk_mixed(struct scratch *s, u32 slot, const int is_
 	return END_NONE;
 }
 
-/* The native walk is over: what a runtime has beyond it. A walk that met a missing table may have ended
- * before it came to the runtime's file. 0: nothing is left. */
+/* The native walk is over: what a runtime has beyond it. A walk that met a missing table may have
+ * ended before it came to the runtime's file. 0: nothing is left. */
 __noinline int ship_runtime_frames(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

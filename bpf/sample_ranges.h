@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The mappings that a sample's frames are in: found, described once, and numbered in the order in which the walk came to them.
+/* The mappings that a sample's frames are in: found, described once, and numbered in the order in
+ * which the walk came to them.
  */
 #ifndef STACKRAY_BPF_SAMPLE_RANGES_H
 #define STACKRAY_BPF_SAMPLE_RANGES_H

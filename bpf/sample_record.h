@@ -37,7 +37,8 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx)
 		s->record.flags |= SAMPLE_KERNEL_CUT;
 }
 
-/* Asking how full the ring is costs as much as writing into it. So one sample in 8 of each CPU asks, and whatever is large. */
+/* Asking how full the ring is costs as much as writing into it. So one sample in 8 of each CPU
+ * asks, and whatever is large. */
 #define ASKS_EVERY 8
 static __always_inline int asks_ring(u64 number, u64 size)
 {

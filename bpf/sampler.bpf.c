@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The sampler: on every tick of a perf event, one record with the whole stack. The events are the CPU clock and the page-fault counter.
+/* The sampler: on every tick of a perf event, one record with the whole stack. The events are the
+ * CPU clock and the page-fault counter.
  *
- * Order of a tick: filter → scratch → who → kernel stack → user stack → ring. Nothing here waits, takes
- * a lock that the interrupted code can hold, or allocates. bpf/off_cpu.h has the programs of waiting threads. */
+ * Order of a tick: filter → scratch → who → kernel stack → user stack → ring. Nothing here waits,
+ * takes a lock that the interrupted code can hold, or allocates. bpf/off_cpu.h has the programs of
+ * waiting threads. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -25,8 +27,8 @@
 #include "bpf/sample_record.h"
 #include "bpf/off_cpu.h"
 
-/* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so the
- * thread does not execute another instruction. */
+/* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so
+ * the thread does not execute another instruction. */
 static __always_inline void stop_if_armed(u64 mode)
 {
 	u32 order;

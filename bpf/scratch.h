@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* The memory that one sample is made in. One struct serves the unwinder in BPF and on the host.
  *
- * BPF's stack has 512 bytes; so the record grows here, in place: kernel frames first, user words behind
- * them, then ranges and the stack slice. One ring write sends `record` and `body` as they lie. */
+ * BPF's stack has 512 bytes; so the record grows here, in place: kernel frames first, user words
+ * behind them, then ranges and the stack slice. One ring write sends `record` and `body` as they
+ * lie. */
 #ifndef STACKRAY_BPF_SCRATCH_H
 #define STACKRAY_BPF_SCRATCH_H
 
@@ -11,8 +12,9 @@
 #include "bpf/shared/runtime.h"
 #include "bpf/shared/unwind_table.h"
 
-/* One read serves many frames. Of a compiler's stack, which is cold, 2 KiB measured best: a sample costs 5 % less than with 512
- * bytes, and as much as with 4 KiB. On the host recordings hold all that was read, so there it is less. */
+/* One read serves many frames. Of a compiler's stack, which is cold, 2 KiB measured best: a sample
+ * costs 5 % less than with 512 bytes, and as much as with 4 KiB. On the host recordings hold all
+ * that was read, so there it is less. */
 #ifdef __bpf__
 #define WINDOW_BYTES 2048
 #else
@@ -60,7 +62,8 @@ struct range_set {
 	u64 padding[3];
 	struct cached_range ranges[RANGES_PER_SET];
 };
-/* All executable mappings of the address space whose were listed last on this CPU (bpf/range_list.h). */
+/* All executable mappings of the address space whose were listed last on this CPU
+ * (bpf/range_list.h). */
 #define RANGES_PER_LIST 64
 struct range_list {
 	u64 mm; /* 0: empty */
@@ -103,9 +106,10 @@ struct code_trace {
 	struct traced_code frames[2][TRACE_FRAMES];
 };
 
-/* What a CPU remembers from sample to sample, by kind. Each is one value of a map of its own, and small enough (32 KiB with the map's
- * head) for the kernel to take it from the memory that it maps by large pages: larger maps lie in pages of 4 KiB, of which each costs
- * a sample an entry of the TLB. */
+/* What a CPU remembers from sample to sample, by kind. Each is one value of a map of its own, and
+ * small enough (32 KiB with the map's head) for the kernel to take it from the memory that it maps
+ * by large pages: larger maps lie in pages of 4 KiB, of which each costs a sample an entry of the
+ * TLB. */
 #define CACHE_LINE_BYTES 64
 #define CPU_MEMORY_BYTES (32768 - 704)
 struct cpu_ranges {
@@ -145,8 +149,10 @@ struct code_copy {
 	u8 bytes[RUNTIME_CODE_BYTES];
 };
 struct php_walk {
-	u64 live_frame, live_instruction; /* the leaf's, from the registers of the loop; 0: it was not in the loop */
-	u64 generator, first_generator;   /* of those between a running generator and the one that was asked */
+	/* the leaf's, from the registers of the loop; 0: it was not in the loop */
+	u64 live_frame, live_instruction;
+	/* of those between a running generator and the one that was asked */
+	u64 generator, first_generator;
 	u32 delegations;                  /* how many of them; 0: none at hand */
 	u32 left;                         /* not staged yet */
 	u32 first_word;                   /* of theirs */
@@ -162,7 +168,8 @@ struct perl_walk {
 	u32 file_check, line;
 	u64 last_sub, last_owner; /* recursion */
 	u32 window_bytes;
-	u32 run_place;            /* enum run_place of the run whose outermost sub was staged; 0: none yet */
+	/* enum run_place of the run whose outermost sub was staged; 0: none yet */
+	u32 run_place;
 };
 #ifdef STACKRAY_ARM64
 #define LUA_LIVE_REGISTERS 10
@@ -172,7 +179,8 @@ struct perl_walk {
 struct lua_walk {
 	u64 at;         /* the next word of the C stack that is looked at for a state */
 	u64 global;     /* what all states of the interpreter share; 0: none was found yet */
-	u64 live[LUA_LIVE_REGISTERS]; /* the leaf's registers that are kept over calls; 0: not known, or used */
+	/* the leaf's registers that are kept over calls; 0: not known, or used */
+	u64 live[LUA_LIVE_REGISTERS];
 	u32 words_left; /* of the search at hand */
 	u32 wanted;     /* enum lua_wanted */
 	u32 searches;   /* steps of all of them */
@@ -181,7 +189,9 @@ struct runtime_walk {
 	struct runtime_layout layout;
 	u64 base;           /* where byte 0 of the file's text mapping would be */
 	u64 thread_pointer; /* fs, tpidr_el0 */
-	u64 values_below;   /* arm64: where the values of pthread keys were found for a thread before, that far below its pointer */
+	/* arm64: where the values of pthread keys were found for a thread before, that far below its
+	 * pointer */
+	u64 values_below;
 	u64 thread_state;   /* what the runtime knows of the thread: CPython's PyThreadState */
 	u64 frame;          /* to be staged next; 0: none */
 	u64 owner;          /* whose frames these are: 3.11's _PyCFrame */
@@ -205,7 +215,8 @@ struct runtime_walk {
 	u64 frames_at, environments_at; /* addresses of the pieces */
 	u32 frames_bytes, environments_bytes; /* 0: none was read */
 	u64 lone_frame;                 /* Python, PHP: the last frame that was read by itself */
-	/* Perl: contexts; Python and PHP: frames, up to FRAME_PIECE_BYTES. What is behind that is never read, only copied. */
+	/* Perl: contexts; Python and PHP: frames, up to FRAME_PIECE_BYTES. What is behind that is never
+	 *       read, only copied. */
 	u8 frames[FRAME_PIECE_BYTES + 8 + RUNTIME_FRAME_BYTES];
 	u8 environments[RUBY_WINDOW_BYTES];
 	u8 frame_bytes[RUNTIME_FRAME_BYTES];
@@ -214,7 +225,8 @@ struct runtime_walk {
 	u64 words[STAGED_WORDS];
 };
 
-/* Where code that the process's runtime has made is called from; asked for once a sample, and only for memory of no file. */
+/* Where code that the process's runtime has made is called from; asked for once a sample, and only
+ * for memory of no file. */
 struct made_code {
 	u64 base; /* of the runtime's file, as runtime_walk.base */
 	struct made_code_callers callers;
@@ -240,8 +252,8 @@ struct raw_copy {
 	u64 above, stack_end; /* what bpf/stack_pieces.h sends: from here to there */
 };
 
-/* A search for the return address of code without rules (bpf/native_x86_64.h). The walk goes on with the first word that can be one;
- * when that leads nowhere the search goes on behind it. */
+/* A search for the return address of code without rules (bpf/native_x86_64.h). The walk goes on
+ * with the first word that can be one; when that leads nowhere the search goes on behind it. */
 struct stack_scan {
 	u64 next, limit; /* addresses of the words that are left */
 	u64 first;       /* of the first one that was tried */
@@ -258,27 +270,35 @@ struct scratch {
 	struct unwind_registers regs; /* of the frame that is looked at next */
 	u64 window_base;              /* user address of window[0]; ~0 = nothing read */
 	u64 task_mm;                  /* BPF only: the sampled task's mm_struct */
-	u32 mm_seq;                   /* BPF only: its count of changes; odd: unknown, or it is being changed */
+	/* BPF only: its count of changes; odd: unknown, or it is being changed */
+	u32 mm_seq;
 	u32 trace_last;               /* BPF only: which half the last walk wrote */
-	u32 trace_next, trace_end;    /* BPF only: the last walk's next frame that may match, and its end */
+	/* BPF only: the last walk's next frame that may match, and its end */
+	u32 trace_next, trace_end;
 	u32 trace_count;              /* BPF only: frames written by this walk */
-	u32 store_generation;         /* BPF only: control.file_generation at the walk's start, its low half */
-	u32 marks_pages;              /* BPF only: one walk in 256 looks everything up, so that used pages say so */
+	/* BPF only: control.file_generation at the walk's start, its low half */
+	u32 store_generation;
+	/* BPF only: one walk in 256 looks everything up, so that used pages say so */
+	u32 marks_pages;
 	u64 host;                     /* host only: the environment */
 	u32 range_count;
 	u32 current_range;            /* the frame's; range_count when unknown */
 	u32 word_count;               /* words in body: kernel frames and user words */
 	u32 first_user_word;
 	u32 max_words;                /* of the user part */
-	u32 runtime;                  /* the one that is walked: its entry in runtime_files; 0: none was met */
+	/* the one that is walked: its entry in runtime_files; 0: none was met */
+	u32 runtime;
 	u32 extra_words;              /* words of the user part beyond one a frame */
 	u32 runtime_entered;          /* END_ENTERED_RUNTIME: one was met that the driver has not seen */
 	u8 runtime_count;             /* that were met */
 	u8 runtime_begun;             /* the first one's frames are being walked */
-	u8 runtime_at, runtime_shipped; /* whose frames are being walked; how many have all theirs in the record */
+	/* whose frames are being walked; how many have all theirs in the record */
+	u8 runtime_at, runtime_shipped;
 	u8 step_taken;                /* BPF only: the frame that met a runtime was left already */
-	struct met_runtime runtimes[MAX_RUNTIMES]; /* the first one is walked along with the native frames */
-	u64 return_instance;          /* BPF only: the entry of the kernel's list that was used last (bpf/return_probe.h) */
+	/* the first one is walked along with the native frames */
+	struct met_runtime runtimes[MAX_RUNTIMES];
+	/* BPF only: the entry of the kernel's list that was used last (bpf/return_probe.h) */
+	u64 return_instance;
 	struct probed_return probed;  /* BPF only: of that entry */
 	u32 is_thread_start;          /* BPF only: the leaf is a new thread's, which nobody has called */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
@@ -302,7 +322,8 @@ struct scratch {
 	u32 found_executable, found_unsure;
 	struct range_table found_table; /* what the row store has for it */
 	u64 file_generation;          /* of the row store, when found_table was looked up */
-	u64 deadline_ns;              /* BPF only: CLOCK_MONOTONIC, when a walk that is bounded in time ends; 0: it is not bounded */
+	/* BPF only: CLOCK_MONOTONIC, when a walk that is bounded in time ends; 0: it is not bounded */
+	u64 deadline_ns;
 	u32 busy;                     /* BPF only: this slot is in use */
 	u32 used_ranges;              /* BPF only: bit i: this sample is in entry i of its range set */
 	u64 prefetched_mm;            /* BPF only: bpf/prefetch.h */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The stack above a sample's stack slice, in records of their own ahead of it (struct stack_record): rustc's threads have
- * up to 620 KB of stack, and a slice is part of its record and so bounded by the scratch memory.
+/* The stack above a sample's stack slice, in records of their own ahead of it (struct
+ * stack_record): rustc's threads have up to 620 KB of stack, and a slice is part of its record and
+ * so bounded by the scratch memory.
  */
 #ifndef STACKRAY_BPF_STACK_PIECES_H
 #define STACKRAY_BPF_STACK_PIECES_H
@@ -32,8 +33,8 @@ static __always_inline void describe_piece(struct stack_record *record, const st
 	record->reserved = 0;
 }
 
-/* The next piece. 1: there is none, or no room for it. A page that cannot be read becomes zeros: the helper fills
- * them in. */
+/* The next piece. 1: there is none, or no room for it. A page that cannot be read becomes zeros:
+ * the helper fills them in. */
 __noinline int send_stack_piece(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

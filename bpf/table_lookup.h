@@ -2,8 +2,9 @@
 /* Finding the unwind code of one instruction in the row store (bpf/shared/unwind_table.h).
  *
  * Compiles for BPF and for the host (bpf/env.h).
- * The writer may take a page away at any moment: it stores 0 into the directory entry and leaves the
- * bytes alone for 5 ms. So a look-up that finds the same entry before and after has read a whole page. */
+ * The writer may take a page away at any moment: it stores 0 into the directory entry and leaves
+ * the bytes alone for 5 ms. So a look-up that finds the same entry before and after has read a
+ * whole page. */
 #ifndef STACKRAY_BPF_TABLE_LOOKUP_H
 #define STACKRAY_BPF_TABLE_LOOKUP_H
 
@@ -13,8 +14,8 @@
 
 #define LANES 0x0001000100010001ULL
 
-/* How many of the 8 bytes of `keys` are ≤ key. In 16-bit lanes, key + 256 - byte has bit 8 set exactly
- * then; the multiplication adds the four lanes up. */
+/* How many of the 8 bytes of `keys` are ≤ key. In 16-bit lanes, key + 256 - byte has bit 8 set
+ * exactly then; the multiplication adds the four lanes up. */
 static __always_inline u32 count_not_above(u64 keys, u64 key)
 {
 	u64 wanted = (key | 0x100) * LANES;
@@ -24,7 +25,8 @@ static __always_inline u32 count_not_above(u64 keys, u64 key)
 	return (even + odd) * LANES >> 48;
 }
 
-/* Keys and codes lie at odd places. A BPF program loads them as they lie; for the host the type says so. */
+/* Keys and codes lie at odd places. A BPF program loads them as they lie; for the host the type
+ * says so. */
 #ifdef __bpf__
 #define ANY_PLACE
 #else
@@ -34,8 +36,8 @@ typedef u16 ANY_PLACE loaded_u16;
 typedef u32 ANY_PLACE loaded_u32;
 typedef u64 ANY_PLACE loaded_u64;
 
-/* A load from a chunk; outside of it, 0 (a code of 0 moves nowhere and ends the walk). The barrier keeps
- * the compared register and the used one the same, which the verifier needs. */
+/* A load from a chunk; outside of it, 0 (a code of 0 moves nowhere and ends the walk). The barrier
+ * keeps the compared register and the used one the same, which the verifier needs. */
 #define CHUNK_LOAD(type)                                                                           \
 	static __always_inline type chunk_##type(const u8 *chunk, u64 at)                          \
 	{                                                                                          \
@@ -46,8 +48,8 @@ CHUNK_LOAD(u16)
 CHUNK_LOAD(u32)
 
 /* How many of the block's keys are ≤ key; they ascend, and their codes follow them directly.
- * Verifier: at most 32 rounds. The sum is kept in memory, where its range is not tracked: else every
- * round doubles the paths. */
+ * Verifier: at most 32 rounds. The sum is kept in memory, where its range is not tracked: else
+ * every round doubles the paths. */
 static __always_inline u32 count_keys(struct scratch *s, const u8 *chunk, u64 at, u32 keys, u32 key)
 {
 	u32 i;
@@ -153,7 +155,8 @@ static __always_inline int find_code_once(struct scratch *s, const struct range_
 }
 
 /* Sets s->code (and s->rule) for the instruction at `file_offset` of the current range.
- * END_NONE; or END_UNKNOWN_FILE, END_MISSING_PAGE (s->miss says whether to ask), END_BUSY, END_BAD_TABLE. */
+ * END_NONE; or END_UNKNOWN_FILE, END_MISSING_PAGE (s->miss says whether to ask), END_BUSY,
+ * END_BAD_TABLE. */
 static __always_inline int find_code_inline(struct scratch *s, u64 file_offset)
 {
 	u32 i = s->current_range, page;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The running task, with what Linux 5.10 lacks replaced.
  *
- * A helper that the running kernel does not have is asked for by its number in the kernel's own types; the
- * answer is a constant when the verifier looks, so that it never sees the other branch. From 5.11 on the
- * task is a pointer that may be followed; before, every field is a read of its own. */
+ * A helper that the running kernel does not have is asked for by its number in the kernel's own
+ * types; the answer is a constant when the verifier looks, so that it never sees the other branch.
+ * From 5.11 on the task is a pointer that may be followed; before, every field is a read of its
+ * own. */
 #ifndef STACKRAY_BPF_TASK_H
 #define STACKRAY_BPF_TASK_H
 
@@ -31,9 +32,10 @@ static __always_inline struct task_struct *current_task(void)
 	return (void *)bpf_get_current_task();
 }
 
-/* The flags of threads that never run user code. A kernel thread is one. So is a thread that the kernel has made inside a process
- * (io_uring's workers and poller, vhost's workers): it has the process's memory, and where its user registers would be lies nothing
- * that means anything. The kernel's types do not hold the flags, but fields that came with them. */
+/* The flags of threads that never run user code. A kernel thread is one. So is a thread that the
+ * kernel has made inside a process (io_uring's workers and poller, vhost's workers): it has the
+ * process's memory, and where its user registers would be lies nothing that means anything. The
+ * kernel's types do not hold the flags, but fields that came with them. */
 static __always_inline u32 flags_of_kernel_threads(void)
 {
 	const struct kernel_clone_args *arguments = 0;
@@ -45,8 +47,9 @@ static __always_inline u32 flags_of_kernel_threads(void)
 	return PF_KTHREAD;
 }
 
-/* A word of the kernel's, by one load. Of an array of bytes, and of a struct that is declared here in part, clang does not know the
- * alignment: it would load byte by byte, which is a cache line of code for a word. */
+/* A word of the kernel's, by one load. Of an array of bytes, and of a struct that is declared here
+ * in part, clang does not know the alignment: it would load byte by byte, which is a cache line of
+ * code for a word. */
 #define LOAD_WORD(type, place)                                                                     \
 	({                                                                                         \
 		const volatile type *word_at = (const void *)(place);                              \
@@ -54,8 +57,9 @@ static __always_inline u32 flags_of_kernel_threads(void)
 		*word_at;                                                                          \
 	})
 
-/* The task's command. Behind its NUL may be leftovers of older ones. A helper of the kernel that is called once a sample is
- * cold code, 200 to 500 ns; so where fields can be read without one, they are. */
+/* The task's command. Behind its NUL may be leftovers of older ones. A helper of the kernel that is
+ * called once a sample is cold code, 200 to 500 ns; so where fields can be read without one, they
+ * are. */
 static __always_inline void read_command(char *to, struct task_struct *task)
 {
 	_Static_assert(COMMAND_BYTES == 2 * sizeof(u64), "two loads");

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* Thread-local variables of a runtime. Compiles for BPF and for the host, as bpf/runtime_frames.h. */
+/* Thread-local variables of a runtime. Compiles for BPF and for the host, as
+ * bpf/runtime_frames.h. */
 #ifndef STACKRAY_BPF_THREAD_VARIABLE_H
 #define STACKRAY_BPF_THREAD_VARIABLE_H
 
 #include "bpf/runtime_frames.h"
 
-/* glibc's struct pthread (nptl/descr.h): 32 keys' values, then pointers to 32 blocks of 32, of which the first is that one. */
+/* glibc's struct pthread (nptl/descr.h): 32 keys' values, then pointers to 32 blocks of 32, of
+ * which the first is that one. */
 #define PTHREAD_KEY_BLOCK 32
 #define PTHREAD_BLOCKS_BEHIND 0x200 /* the pointers behind the first values */
 #define PTHREAD_MOST_KEYS 1024
 
 #ifdef STACKRAY_ARM64
 
-/* TLS variant I (ELF for the Arm 64-bit Architecture, section 5): the thread pointer leads to the vector of the modules' blocks; the
- * program's own block lies above it, the C library's struct pthread, which is what pthread_self() answers, below it. */
+/* TLS variant I (ELF for the Arm 64-bit Architecture, section 5): the thread pointer leads to the
+ * vector of the modules' blocks; the program's own block lies above it, the C library's struct
+ * pthread, which is what pthread_self() answers, below it. */
 #define THREAD_VECTOR 0
 #define PTHREAD_MOST_BYTES 4096 /* glibc 2.36 has 0x740, 2.41 0x720; no other thread's is as near */
 
@@ -22,8 +25,8 @@ static __always_inline int is_own_thread(const struct scratch *s, u64 pthread)
 	return s->run.thread_pointer - pthread - 1 < PTHREAD_MOST_BYTES;
 }
 
-/* The first values lie 0x630 below the thread pointer in glibc 2.36 and 0x610 in 2.41. What tells them is the pointer to them, which is
- * there as soon as one of the first 32 keys has a value. */
+/* The first values lie 0x630 below the thread pointer in glibc 2.36 and 0x610 in 2.41. What tells
+ * them is the pointer to them, which is there as soon as one of the first 32 keys has a value. */
 #define VALUES_FARTHEST 0x7f0
 #define VALUES_STEP 16
 #define VALUES_PLACES 63
@@ -50,8 +53,8 @@ static __always_inline u64 first_values_of_keys(struct scratch *s)
 
 #else
 
-/* TLS variant II (x86-64 psABI): the thread pointer leads to struct pthread, which begins with a tcbhead_t, whose second word leads to
- * the vector; the program's own block lies below it. */
+/* TLS variant II (x86-64 psABI): the thread pointer leads to struct pthread, which begins with a
+ * tcbhead_t, whose second word leads to the vector; the program's own block lies below it. */
 #define THREAD_VECTOR 8
 #define PTHREAD_FIRST_VALUES 0x310 /* glibc 2.17 to 2.41 */
 
@@ -67,7 +70,8 @@ static __always_inline u64 first_values_of_keys(struct scratch *s)
 
 #endif
 
-/* The address of what pthread_getspecific() answers the sampled thread for the key at `key_at`, or 0. */
+/* The address of what pthread_getspecific() answers the sampled thread for the key at `key_at`, or
+ * 0. */
 static __always_inline u64 thread_specific_at(struct scratch *s, u64 key_at)
 {
 	u64 values = first_values_of_keys(s);
@@ -83,8 +87,8 @@ static __always_inline u64 thread_specific_at(struct scratch *s, u64 key_at)
 	return values + key % PTHREAD_KEY_BLOCK * 16 + 8;
 }
 
-/* A variable of a module with a block of its own, whose tls_index, a number and an offset, lies at `index_at`. The vector has
- * 16 bytes a block (glibc's dtv_t). */
+/* A variable of a module with a block of its own, whose tls_index, a number and an offset, lies at
+ * `index_at`. The vector has 16 bytes a block (glibc's dtv_t). */
 static __always_inline u64 module_variable_at(struct scratch *s, u64 index_at)
 {
 	u64 index[2] = {}, block = 0;
@@ -96,11 +100,13 @@ static __always_inline u64 module_variable_at(struct scratch *s, u64 index_at)
 	return block + index[1];
 }
 
-/* A TLS descriptor's second word says how far above the thread pointer the variable lies; or, of a module with a block of its own,
- * where its tls_index is (glibc's struct tlsdesc_dynamic_arg, sysdeps/aarch64/dl-tlsdesc.h). */
+/* A TLS descriptor's second word says how far above the thread pointer the variable lies; or, of a
+ * module with a block of its own, where its tls_index is (glibc's struct tlsdesc_dynamic_arg,
+ * sysdeps/aarch64/dl-tlsdesc.h). */
 #define MOST_STATIC_TLS_BYTES (1ULL << 28)
 
-/* The address of the sampled thread's copy, or 0. `kind`: enum python_tls; the others as in struct python_layout. */
+/* The address of the sampled thread's copy, or 0. `kind`: enum python_tls; the others as in struct
+ * python_layout. */
 static __always_inline u64 thread_variable_at(struct scratch *s, u32 kind, u64 tls_at, s64 tls_offset)
 {
 	const struct runtime_walk *run = &s->run;

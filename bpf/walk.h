@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The driver: frame after frame until a reason to stop, and what a stopped walk leaves for user space.
+/* The driver: frame after frame until a reason to stop, and what a stopped walk leaves for user
+ * space.
  *
- * A loop around a global function is cheap to verify: the function is verified once, and a round is the call
- * and a compare. So one form serves every kernel from 5.10 on, where bpf_loop() needs 5.17. Where the walk enters
- * a file with an interpreter, bpf/runtime_walk.h goes on with a loop of its own around step_frame(). */
+ * A loop around a global function is cheap to verify: the function is verified once, and a round is
+ * the call and a compare. So one form serves every kernel from 5.10 on, where bpf_loop() needs
+ * 5.17. Where the walk enters a file with an interpreter, bpf/runtime_walk.h goes on with a loop of
+ * its own around step_frame(). */
 #ifndef STACKRAY_BPF_WALK_H
 #define STACKRAY_BPF_WALK_H
 
@@ -167,7 +169,8 @@ static int env_frame_record_kind(struct scratch *s)
 }
 #endif
 
-/* What few frames need is in functions of its own: step_frame() is small, because between two ticks its code gets cold. */
+/* What few frames need is in functions of its own: step_frame() is small, because between two ticks
+ * its code gets cold. */
 __noinline int step_frame_rarely(u32 slot, u64 file_offset)
 {
 	struct scratch *s = scratch_at(slot);
@@ -279,8 +282,9 @@ static __always_inline void send_miss(struct scratch *s)
 	env_count(COUNT_MISS_SENT);
 }
 
-/* No table and no stack slice: frame pointers, each frame marked as a guess. However that ends, the stack
- * ends for the reason that there was no table: code without frame pointers has 0 in rbp as well. */
+/* No table and no stack slice: frame pointers, each frame marked as a guess. However that ends, the
+ * stack ends for the reason that there was no table: code without frame pointers has 0 in rbp as
+ * well. */
 __noinline int guess_frame(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -308,8 +312,8 @@ static __always_inline int is_miss(u32 end)
 	return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE;
 }
 
-/* Puts the ranges behind the words. Word by word: a sample has three or four, and a helper's cold code costs more than they. A
- * global function: the loop is verified once. */
+/* Puts the ranges behind the words. Word by word: a sample has three or four, and a helper's cold
+ * code costs more than they. A global function: the loop is verified once. */
 __noinline int copy_ranges(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -353,8 +357,8 @@ __noinline int take_thread_start(u32 slot)
 	return end ? end : END_UNDEFINED_RA;
 }
 
-/* The walk met a table that is not there: it is asked for, and user space gets what it needs to go on. A global function: a few
- * samples in a hundred come here. */
+/* The walk met a table that is not there: it is asked for, and user space gets what it needs to go
+ * on. A global function: a few samples in a hundred come here. */
 __noinline int leave_to_user_space(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -372,7 +376,8 @@ __noinline int leave_to_user_space(u32 slot)
 	return 0;
 }
 
-/* Fills in the user part of the record. `is_bounded`, a constant: the walk ends at s->deadline_ns. */
+/* Fills in the user part of the record. `is_bounded`, a constant: the walk ends at
+ * s->deadline_ns. */
 static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct task_struct *task, struct code_trace *trace,
 					    const int is_bounded)
 {

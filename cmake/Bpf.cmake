@@ -1,6 +1,6 @@
 # stackray_bpf_skeleton(NAME [FROM FOLDER]): compiles FOLDER/NAME.bpf.c (bpf/ by default) and makes
-# bpf/NAME.skel.h in the build tree, a header with the object's bytes inside. Target: stackray_bpf_NAME.
-# The programs are for the kernel of the machine that the binary is for.
+# bpf/NAME.skel.h in the build tree, a header with the object's bytes inside. Target:
+# stackray_bpf_NAME. The programs are for the kernel of the machine that the binary is for.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(STACKRAY_BPF_ARCH arm64)
 else()

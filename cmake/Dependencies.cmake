@@ -25,6 +25,7 @@ find_library(IBERTY_LIBRARY iberty REQUIRED)
 find_program(CLANG_EXECUTABLE NAMES clang REQUIRED)
 find_program(BPFTOOL_EXECUTABLE NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)
 
-# As a library: header-only, its formatting is compiled into every file that formats, which was a third of the whole build.
+# As a library: header-only, its formatting is compiled into every file that formats, which was a
+# third of the whole build.
 add_library(stackray_fmt INTERFACE)
 target_link_libraries(stackray_fmt INTERFACE fmt::fmt)

@@ -1,6 +1,7 @@
-# Precompiled headers: stackray_use_precompiled_headers() gives every C++ target the compiled form of the
-# headers below. Reading Abseil's status and the standard library anew took two thirds of a file's time.
-# A file still includes what it uses: clang-tidy reads each file without the precompiled headers.
+# Precompiled headers: stackray_use_precompiled_headers() gives every C++ target the compiled form
+# of the headers below. Reading Abseil's status and the standard library anew took two thirds of a
+# file's time. A file still includes what it uses: clang-tidy reads each file without the
+# precompiled headers.
 
 # Headers of libraries alone, so that no change of ours makes all files compile again.
 set(stackray_common_headers
@@ -10,12 +11,13 @@ set(stackray_common_headers
   <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
   <absl/status/status.h> <absl/status/statusor.h> <fmt/format.h>)
 
-# gcc refuses precompiled headers where a macro that they read is defined differently, so fmt's is the same everywhere,
-# and so is that of -pthread, which some libraries bring along.
+# gcc refuses precompiled headers where a macro that they read is defined differently, so fmt's is
+# the same everywhere, and so is that of -pthread, which some libraries bring along.
 add_compile_definitions(FMT_SHARED)
 add_compile_options(-pthread)
 
-# One compiled form for the programs' folders and one, with GoogleTest in it, for tests. CMake writes both as C++ only.
+# One compiled form for the programs' folders and one, with GoogleTest in it, for tests. CMake
+# writes both as C++ only.
 function(stackray_precompile name)
   file(WRITE ${CMAKE_BINARY_DIR}/${name}.cc.new "// Compiles the precompiled headers; holds nothing itself.\n")
   file(COPY_FILE ${CMAKE_BINARY_DIR}/${name}.cc.new ${CMAKE_BINARY_DIR}/${name}.cc ONLY_IF_DIFFERENT)

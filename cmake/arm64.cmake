@@ -1,6 +1,7 @@
 # Toolchain file: stackray for arm64, built on a machine of another kind (preset arm64).
-# The compiler is Debian's g++-aarch64-linux-gnu; libraries come from the folder that cmake/setup/arm64_sysroot.sh makes;
-# protoc, bpftool, clang and node are this machine's own; test programs run under qemu-user.
+# The compiler is Debian's g++-aarch64-linux-gnu; libraries come from the folder that
+# cmake/setup/arm64_sysroot.sh makes; protoc, bpftool, clang and node are this machine's own; test
+# programs run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)

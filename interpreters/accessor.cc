@@ -33,7 +33,8 @@ Accessed ReadAccessor(std::span<const uint8_t> code, uint64_t function) {
               .tls_offset = NumberAt<int32_t>(code, at + sizeof(kTlsStatic))};
     if (is_at(at, kTlsModule)) {
       const size_t end = at + sizeof(kTlsModule) + 4;
-      // Behind the call the general model has the variable's address, the local one its module's block.
+      // Behind the call the general model has the variable's address, the local one its module's
+      // block.
       const bool is_local = end < code.size() && code[end] == kCall && is_at(end + 5, kLoadFromRax);
       return {.tls_kind = PYTHON_TLS_MODULE,
               .address = target(end),

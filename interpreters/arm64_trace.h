@@ -1,12 +1,13 @@
-// What a small function of arm64 code does with memory: which words it loads, from where, and what it returns. Runtimes keep
-// variables that no symbol names; such a function says where they are.
+// What a small function of arm64 code does with memory: which words it loads, from where, and what
+// it returns. Runtimes keep variables that no symbol names; such a function says where they are.
 //
-// The instructions are followed one behind the other, past branches that are taken rarely (a check for null) and into the first
-// functions that are called, each register being known as a constant, the thread pointer, a loaded word, or sums of these.
-// Source:  Arm Architecture Reference Manual for A-profile, chapter C4 (encodings); ELF for the Arm 64-bit Architecture, section 5
-//          (how thread-local variables are asked for).
-// Input:   a foreign file's code, so nothing in it is trusted. At most kMostTraced instructions are looked at, of each function
-//          that is called as many.
+// The instructions are followed one behind the other, past branches that are taken rarely (a check
+// for null) and into the first functions that are called, each register being known as a constant,
+// the thread pointer, a loaded word, or sums of these.
+// Source:  Arm Architecture Reference Manual for A-profile, chapter C4 (encodings); ELF for the Arm
+//          64-bit Architecture, section 5 (how thread-local variables are asked for).
+// Input:   a foreign file's code, so nothing in it is trusted. At most kMostTraced instructions are
+//          looked at, of each function that is called as many.
 // Threads: a function without state.
 #ifndef STACKRAY_INTERPRETERS_ARM64_TRACE_H_
 #define STACKRAY_INTERPRETERS_ARM64_TRACE_H_

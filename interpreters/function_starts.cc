@@ -8,8 +8,9 @@
 namespace stackray {
 namespace {
 
-// The head of .eh_frame_hdr (Linux Standard Base 5.0, "DWARF extensions") as GNU ld, gold and lld write it: four bytes
-// of version and encodings, the section's address, the number of entries; then a pair of 32-bit distances an entry.
+// The head of .eh_frame_hdr (Linux Standard Base 5.0, "DWARF extensions") as GNU ld, gold and lld
+// write it: four bytes of version and encodings, the section's address, the number of entries; then
+// a pair of 32-bit distances an entry.
 constexpr uint8_t kVersion = 1, kCountEncoding = 0x03, kTableEncoding = 0x3b;
 constexpr size_t kHeadBytes = 12, kEntryBytes = 8;
 constexpr uint64_t kMostFunctions = 4 << 20;

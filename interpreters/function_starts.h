@@ -1,6 +1,6 @@
 // Where a file's functions begin and end, without any symbol: by the search table of .eh_frame_hdr.
-// Input:   a foreign file, so nothing in it is trusted. A table of another encoding than the one that linkers make, or an
-//          unsorted one, has no functions.
+// Input:   a foreign file, so nothing in it is trusted. A table of another encoding than the one
+//          that linkers make, or an unsorted one, has no functions.
 // Memory:  8 bytes a function, at most four million.
 // Threads: immutable after Read().
 #ifndef STACKRAY_INTERPRETERS_FUNCTION_STARTS_H_
@@ -28,7 +28,8 @@ class FunctionStarts {
   static FunctionStarts Read(const ElfImage& image, const ByteSource& source);
   explicit FunctionStarts(std::vector<uint64_t> starts) : starts_(std::move(starts)) {}
 
-  // The function with this address; it reaches up to the next start. nullopt: none begins below it, or none above.
+  // The function with this address; it reaches up to the next start. nullopt: none begins below it,
+  // or none above.
   std::optional<FunctionSpan> Find(uint64_t address) const;
   bool empty() const { return starts_.empty(); }
 

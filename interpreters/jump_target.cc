@@ -11,8 +11,8 @@
 namespace stackray {
 namespace {
 
-// The words that the dynamic linker makes out of the load address and a constant. Sections of a damaged file may all lie in one
-// place: together they have one section's bound.
+// The words that the dynamic linker makes out of the load address and a constant. Sections of a
+// damaged file may all lie in one place: together they have one section's bound.
 std::vector<PlacedWord> RelativeWords(const ElfImage& image, const ByteSource& source) {
   const uint64_t relative = image.machine() == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
   std::vector<PlacedWord> words;
@@ -32,7 +32,8 @@ std::vector<PlacedWord> RelativeWords(const ElfImage& image, const ByteSource& s
   return words;
 }
 
-// The words of a section that are there already: a program that is not moved, or packed relocations.
+// The words of a section that are there already: a program that is not moved, or packed
+// relocations.
 std::vector<PlacedWord> WordsOf(const ElfSection& section, const ByteSource& source) {
   std::vector<PlacedWord> words;
   const auto bytes = source.Read(section.file_offset, section.size_bytes, kMaxSectionBytes);

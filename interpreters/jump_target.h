@@ -1,5 +1,6 @@
-// Which function is an interpreter's loop, without symbols: a loop with an entry for each instruction has the table of their
-// addresses in the file, a row of many pointers that lead into the same function.
+// Which function is an interpreter's loop, without symbols: a loop with an entry for each
+// instruction has the table of their addresses in the file, a row of many pointers that lead into
+// the same function.
 // Input:   a foreign file, so nothing in it is trusted.
 // Threads: functions without state.
 #ifndef STACKRAY_INTERPRETERS_JUMP_TARGET_H_
@@ -20,7 +21,8 @@ namespace stackray {
 std::optional<FunctionSpan> FindJumpTarget(const ElfImage& image, const ByteSource& source,
                                            const FunctionStarts& functions, size_t fewest);
 
-// FindJumpTarget() takes these words too: address and word in the order of the file; a row is what lies without a gap.
+// FindJumpTarget() takes these words too: address and word in the order of the file; a row is what
+// lies without a gap.
 struct PlacedWord {
   uint64_t place = 0, value = 0;
 };

@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t kMostLoopBytes = 1 << 20;
 
-// Adds up for how many bytes between `begin` and `end`, which are of the page, each code holds. The blob is our own.
+// Adds up for how many bytes between `begin` and `end`, which are of the page, each code holds. The
+// blob is our own.
 void CountCodes(std::span<const uint8_t> blob, uint32_t begin, uint32_t end,
                 std::map<uint16_t, uint64_t>* bytes) {
   page_header header;

@@ -11,8 +11,9 @@
 
 namespace stackray {
 
-// The code (bpf/shared/unwind_table.h, base CODE_BASE_RSP or CODE_BASE_RBP) that holds for more of the loop's bytes than any
-// other. nullopt: the loop has no unwind table, is larger than 1 MiB, or is left by a rule that is longer than a code.
+// The code (bpf/shared/unwind_table.h, base CODE_BASE_RSP or CODE_BASE_RBP) that holds for more of
+// the loop's bytes than any other. nullopt: the loop has no unwind table, is larger than 1 MiB, or
+// is left by a rule that is longer than a code.
 std::optional<uint16_t> LoopRule(const ElfImage& image, const ByteSource& source,
                                  const FileRange& loop);
 

@@ -172,7 +172,8 @@ void PlaceRuns(const PartOfLoop& part_of, bool is_whole, Waiting* waiting,
   };
   for (size_t i = 0; i < frames->size(); ++i) {
     if (loop < loops.size() && loops[loop].at == i) {
-      // More groups than native frames for them: the innermost have lost theirs, if the root is there.
+      // More groups than native frames for them: the innermost have lost theirs, if the root is
+      // there.
       while (is_whole && group + loops.size() - loop < waiting->groups.size()) take_group();
       take_group();
       ++loop;

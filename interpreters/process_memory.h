@@ -23,8 +23,8 @@ class ProcessMemory {
   virtual bool IsGone() const = 0;
 };
 
-// Through process_vm_readv(2). Says nothing of which process has the pid now: what is read is checked
-// against what was sampled (python_code_check).
+// Through process_vm_readv(2). Says nothing of which process has the pid now: what is read is
+// checked against what was sampled (python_code_check).
 class LiveProcessMemory : public ProcessMemory {
  public:
   explicit LiveProcessMemory(uint32_t pid) : pid_(static_cast<pid_t>(pid)) {}

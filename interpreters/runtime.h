@@ -1,6 +1,6 @@
 // What every runtime's folder implements: a Loader that recognises executables, and the Data of one
-// executable. What is true of one process (an Instance in the sense of docs/adding-a-runtime.md) is its memory, and
-// what was read from it, which Runtimes keeps.
+// executable. What is true of one process (an Instance in the sense of docs/adding-a-runtime.md) is
+// its memory, and what was read from it, which Runtimes keeps.
 #ifndef STACKRAY_INTERPRETERS_RUNTIME_H_
 #define STACKRAY_INTERPRETERS_RUNTIME_H_
 
@@ -34,8 +34,8 @@ class RuntimeCode {
   virtual size_t bytes() const = 0;  // Of memory.
 };
 
-// A frame's two words (FRAME_RUNTIME in bpf/shared/records.h), taken apart: a code, which `code` and `check` identify,
-// and a place in it.
+// A frame's two words (FRAME_RUNTIME in bpf/shared/records.h), taken apart: a code, which `code`
+// and `check` identify, and a place in it.
 struct RuntimePlace {
   uint64_t code = 0, check = 0;
   int32_t instruction = 0;
@@ -61,17 +61,18 @@ class RuntimeData {
   virtual absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const = 0;
   // Where the native frames lie that run the runtime's frames, as far as that is known.
   virtual const std::vector<FileRange>& loop_code() const = 0;
-  // Code that calls the loop: right behind a frame of the loop it is the same native frame to us, and one of its own
-  // where the loop's is missing.
+  // Code that calls the loop: right behind a frame of the loop it is the same native frame to us,
+  // and one of its own where the loop's is missing.
   virtual const std::vector<FileRange>& loop_entry_code() const {
     static const std::vector<FileRange> none;
     return none;
   }
 
-  // How frames of JIT code of this runtime are unwound, where all of it is unwound alike: by this code of
-  // bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
+  // How frames of JIT code of this runtime are unwound, where all of it is unwound alike: by this
+  // code of bpf/shared/unwind_table.h. Such a frame stands for one of the loop.
   virtual std::optional<uint16_t> made_code_rule() const { return std::nullopt; }
-  // A part of the JIT's code that is unwound otherwise: the first page, whose content from file offset `offset` on is `first_page`.
+  // A part of the JIT's code that is unwound otherwise: the first page, whose content from file
+  // offset `offset` on is `first_page`.
   struct MadePage {
     std::vector<cfi::PageRow> rows;  // Empty: unwound as the rest.
     std::vector<FileRange> called;   // Functions that have a frame beside the loop's, ascending.
@@ -81,7 +82,8 @@ class RuntimeData {
     return {};
   }
 
-  // Does it make code in memory of no file (a JIT)? A frame there that the loop has called is the loop's (LoopPart::kMade).
+  // Does it make code in memory of no file (a JIT)? A frame there that the loop has called is the
+  // loop's (LoopPart::kMade).
   virtual bool makes_code() const { return false; }
   // Where that is called from; nullopt: it makes none, or nothing is known of it.
   virtual std::optional<made_code_callers> CallersOfMadeCode() const { return std::nullopt; }
@@ -100,8 +102,8 @@ class RuntimeData {
             .check = second >> 32,
             .instruction = static_cast<int32_t>(static_cast<uint32_t>(second))};
   }
-  // Reads the code of a frame, by what PlaceOf() said. `base`: where byte 0 of the file's text mapping would be in the
-  // process; 0: not known.
+  // Reads the code of a frame, by what PlaceOf() said. `base`: where byte 0 of the file's text
+  // mapping would be in the process; 0: not known.
   // Errors: NotFound (the process is gone), DataLoss (other content now, or none that makes sense).
   virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const = 0;

@@ -1,4 +1,5 @@
-// One ELF file in which a loader looks for its runtime: symbols by name, what lies at them, and where that will be in a process.
+// One ELF file in which a loader looks for its runtime: symbols by name, what lies at them, and
+// where that will be in a process.
 // Input:   a foreign file, so nothing in it is trusted.
 // Memory:  the symbols that were wanted.
 // Threads: any, to read.
@@ -20,11 +21,13 @@ namespace stackray {
 
 class RuntimeFile {
  public:
-  // `image` and `source` outlive this. `anchor` is a function: PlaceOf() counts from the text segment that holds it, or from the
-  // first one. Of the symbols that `wanted` accepts, the dynamic ones are there at once.
+  // `image` and `source` outlive this. `anchor` is a function: PlaceOf() counts from the text
+  // segment that holds it, or from the first one. Of the symbols that `wanted` accepts, the dynamic
+  // ones are there at once.
   RuntimeFile(const ElfImage& image, const ByteSource& source, std::string_view anchor,
               const std::function<bool(std::string_view)>& wanted);
-  // The others as well. Reading all symbols of every large file would cost too much: where there is a sign.
+  // The others as well. Reading all symbols of every large file would cost too much: where there is
+  // a sign.
   void AddAllSymbols(const std::function<bool(std::string_view)>& wanted);
 
   const ElfImage& image() const { return image_; }
@@ -33,7 +36,8 @@ class RuntimeFile {
 
   const FoundSymbol* Find(std::string_view name) const;  // nullptr: there is none.
   uint64_t AddressOf(std::string_view name) const;       // 0: there is none.
-  // Bytes at an ELF address, as they are in the file: at most `size_bytes`, fewer where the file ends, none where nothing lies.
+  // Bytes at an ELF address, as they are in the file: at most `size_bytes`, fewer where the file
+  // ends, none where nothing lies.
   std::vector<uint8_t> BytesAt(uint64_t address, uint64_t size_bytes) const;
   std::vector<uint8_t> CodeOf(std::string_view function, uint64_t size_bytes) const;
 
@@ -45,7 +49,8 @@ class RuntimeFile {
   void AddRange(uint64_t address, uint64_t size_bytes, std::vector<FileRange>* ranges) const;
   void AddRange(std::string_view function, std::vector<FileRange>* ranges) const;
 
-  // Goes through .rodata, up to 64 MiB of it, in pieces that overlap by kOverlapBytes, until `visit` answers false.
+  // Goes through .rodata, up to 64 MiB of it, in pieces that overlap by kOverlapBytes, until
+  // `visit` answers false.
   void VisitConstants(const std::function<bool(std::string_view)>& visit) const;
   static constexpr uint64_t kOverlapBytes = 64;
 

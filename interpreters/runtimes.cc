@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kMaxOwners = 16'384;
 constexpr size_t kMaxMadeCodeFiles = 4'096;
-// What an entry costs beside its code: the list's node, the map's slot with its share of empty ones, the shared pointer's
-// block, and what the allocator adds to the code's texts.
+// What an entry costs beside its code: the list's node, the map's slot with its share of empty
+// ones, the shared pointer's block, and what the allocator adds to the code's texts.
 constexpr size_t kEntryOverheadBytes = 240;
 
 }  // namespace
@@ -40,7 +40,8 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
     if (const auto known = by_identity_.find(file.identity); known != by_identity_.end())
       return known->second;
   }
-  // Walking a runtime's frames needs its threads' registers and variables, which are known of these alone.
+  // Walking a runtime's frames needs its threads' registers and variables, which are known of these
+  // alone.
   if (image.machine() != EM_X86_64 && image.machine() != EM_AARCH64) return 0;
   std::shared_ptr<const RuntimeData> data;
   for (const auto& loader : loaders_)
@@ -48,7 +49,8 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   if (data == nullptr || !file.source->IsUnchanged()) return 0;
   absl::MutexLock lock(&mutex_);
   const auto number = static_cast<uint32_t>(data_.size());
-  // A number is never used again, so a record can name it for ever. Without one left, native frames.
+  // A number is never used again, so a record can name it for ever. Without one left, native
+  // frames.
   if (number >= MAX_RUNTIME_FILES || !data->Publish(number, memory_).ok()) return 0;
   data_.push_back(std::move(data));
   by_identity_[file.identity] = number;
@@ -122,8 +124,8 @@ void Runtimes::ForgetCaptured(const CodeKey& key) {
   captured_.erase(found);
 }
 
-// From what BPF sent if that says it all; else from the process as it is now; else, from a process that has freed the
-// object, what was sent (a long line table is cut off).
+// From what BPF sent if that says it all; else from the process as it is now; else, from a process
+// that has freed the object, what was sent (a long line table is cut off).
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessId& process,
                                                                   const RuntimeData& data,
                                                                   const RuntimePlace& place,

@@ -1,14 +1,14 @@
 // All runtimes: which executables hold one, and the names of their frames.
 //
-// Names are read from the process's memory when a batch needs them (design: the need question comes first),
-// and what was read is kept, bounded in bytes, so that frames of a process that is gone meanwhile are still
-// named. BPF sends the memory that names a code object when it meets it first (RECORD_CODE): that is read before the
-// process's own, because the object may be freed by now. A code object whose memory is another one's is told by the
-// check word that BPF took with the frame: it is named `[stale]`; `[gone]` where the process ended before anybody
-// could look.
+// Names are read from the process's memory when a batch needs them (design: the need question comes
+// first), and what was read is kept, bounded in bytes, so that frames of a process that is gone
+// meanwhile are still named. BPF sends the memory that names a code object when it meets it first
+// (RECORD_CODE): that is read before the process's own, because the object may be freed by now. A
+// code object whose memory is another one's is told by the check word that BPF took with the frame:
+// it is named `[stale]`; `[gone]` where the process ended before anybody could look.
 //
-// Memory:  what was read, up to `cache_bytes`, the least recently used first to go; what BPF sent and nobody has asked for
-//          yet, up to half as much, the oldest first to go.
+// Memory:  what was read, up to `cache_bytes`, the least recently used first to go; what BPF sent
+//          and nobody has asked for yet, up to half as much, the oldest first to go.
 // Threads: Recognise() and DataOf() any; everything else one (the sample loop's).
 #ifndef STACKRAY_INTERPRETERS_RUNTIMES_H_
 #define STACKRAY_INTERPRETERS_RUNTIMES_H_
@@ -51,19 +51,22 @@ class Runtimes {
 
   // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one.
   uint32_t Recognise(const ExecutableFile& file, const ElfImage& image);
-  // Of a file without any unwind table, in which a process with this runtime has code: how that is left, if the
-  // runtime made it. The file is remembered. `first_page`: what is there from `offset` on.
+  // Of a file without any unwind table, in which a process with this runtime has code: how that is
+  // left, if the runtime made it. The file is remembered. `first_page`: what is there from `offset`
+  // on.
   std::optional<MadeCodeRules> RecogniseMadeCode(const FileIdentity& file, uint32_t runtime,
                                                  uint64_t offset,
                                                  std::span<const uint8_t> first_page);
   // What a frame at this place of such a file is; kNone: it is no such file.
   LoopPart PartOfMadeCode(const FileIdentity& file, uint64_t file_offset) const;
-  // Where the runtime calls code from that it has made in memory of no file; nullopt: it makes none.
+  // Where the runtime calls code from that it has made in memory of no file; nullopt: it makes
+  // none.
   std::optional<made_code_callers> CallersOfMadeCode(uint32_t runtime) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 
-  // FrameKey::owner() of the process's frames. It does not change while it is asked for, until Wipe().
+  // FrameKey::owner() of the process's frames. It does not change while it is asked for, until
+  // Wipe().
   uint64_t OwnerOf(const ProcessId& process);
   // The name of a frame by its words in the record.
   // `base`: where byte 0 of the runtime's text mapping would be in the process.

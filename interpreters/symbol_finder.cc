@@ -11,7 +11,8 @@
 namespace stackray {
 namespace {
 
-// "" where there is none, or a longer one than we look for: what it costs must not depend on the file.
+// "" where there is none, or a longer one than we look for: what it costs must not depend on the
+// file.
 std::string_view NameAt(const std::vector<uint8_t>& strings, uint32_t offset) {
   if (offset >= strings.size()) return "";
   const char* begin = reinterpret_cast<const char*>(strings.data()) + offset;
@@ -42,7 +43,8 @@ std::optional<T> ReadAt(const ElfSection& section, const ByteSource& source, uin
   return value;
 }
 
-// The hash table of a file's dynamic symbols: a head, the filter's words, buckets, and the chains' hashes.
+// The hash table of a file's dynamic symbols: a head, the filter's words, buckets, and the chains'
+// hashes.
 class HashSection {
  public:
   HashSection(const ElfImage& image, const ByteSource& source) : source_(source) {

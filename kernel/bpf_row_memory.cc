@@ -104,8 +104,8 @@ absl::StatusOr<uint32_t> BpfRowMemory::AddChunk() {
   return index;
 }
 
-// The kernel's delete returns only when no program can hold the chunk any more (since Linux 5.0, bpf(2) on a
-// map of maps waits for RCU); our descriptor keeps it alive until then.
+// The kernel's delete returns only when no program can hold the chunk any more (since Linux 5.0,
+// bpf(2) on a map of maps waits for RCU); our descriptor keeps it alive until then.
 void BpfRowMemory::ReleaseChunk(uint32_t index) {
   MappedChunk chunk;
   {
@@ -136,7 +136,8 @@ void BpfRowMemory::RemoveFile(const file_key& key) {
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
 }
 
-// What a CPU remembers of the mapping is forgotten with the generation. One that finds no room is asked for again.
+// What a CPU remembers of the mapping is forgotten with the generation. One that finds no room is
+// asked for again.
 void BpfRowMemory::PutMovedText(const moved_key& key, const moved_text& text) {
   bpf_map_update_elem(moved_texts_fd_, &key, &text, BPF_ANY);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);

@@ -14,8 +14,8 @@
 
 namespace stackray {
 
-// Putting a chunk into the outer map waits for RCU (5-8 ms), so one spare is made ahead on a thread of
-// its own and AddChunk() hands it out at once.
+// Putting a chunk into the outer map waits for RCU (5-8 ms), so one spare is made ahead on a thread
+// of its own and AddChunk() hands it out at once.
 class BpfRowMemory : public RowMemory {
  public:
   // The fds stay the caller's and outlive this.

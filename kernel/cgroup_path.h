@@ -2,8 +2,8 @@
 //
 // Input:   a path that whoever made the cgroup has chosen; any bytes.
 // Threads: plain functions and values.
-// Facts:   the names that container runtimes and systemd 257 give their cgroups, cgroupfs and systemd
-//          drivers, v1 and v2 alike; docs/lifetimes.md lists them.
+// Facts:   the names that container runtimes and systemd 257 give their cgroups, cgroupfs and
+//          systemd drivers, v1 and v2 alike; docs/lifetimes.md lists them.
 #ifndef STACKRAY_KERNEL_CGROUP_PATH_H_
 #define STACKRAY_KERNEL_CGROUP_PATH_H_
 

@@ -1,4 +1,5 @@
-// What the kernel reports about code that comes and goes while it runs, and where that is read from.
+// What the kernel reports about code that comes and goes while it runs, and where that is read
+// from.
 #ifndef STACKRAY_KERNEL_CODE_EVENTS_H_
 #define STACKRAY_KERNEL_CODE_EVENTS_H_
 
@@ -31,8 +32,8 @@ class CodeEvents {
   virtual ~CodeEvents() = default;
   // CLOCK_BOOTTIME.
   virtual uint64_t NowNs() = 0;
-  // Takes all that waits, in the order of time. False when some were lost since the last call. Cheap
-  // when nothing waits.
+  // Takes all that waits, in the order of time. False when some were lost since the last call.
+  // Cheap when nothing waits.
   virtual bool Drain(const std::function<void(const CodeEvent&)>& take) = 0;
   // Opens what CPUs need that came online meanwhile, and closes that of those that went.
   virtual void FollowCpus(std::span<const int> online) = 0;

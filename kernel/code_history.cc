@@ -99,8 +99,8 @@ bool CodeHistory::IsOlderThanReports(const ListedCode& code, uint64_t read_ns) c
          over->second.from_ns >= read_ns;
 }
 
-// Not before the end of what was there before it. When a piece ended that just is not listed any more,
-// nobody knows: somewhere behind the last report.
+// Not before the end of what was there before it. When a piece ended that just is not listed any
+// more, nobody knows: somewhere behind the last report.
 uint64_t CodeHistory::EarliestBegin(const ListedCode& code, const ListTimes& times) const {
   uint64_t from_ns = times.listed_ns;
   for (auto it = ended_.lower_bound(code.start + code.size_bytes); it != ended_.begin();) {

@@ -6,8 +6,8 @@
 // (its memory is reused only after all have), so an ended piece answers on until something else is
 // there, for at most kCodeGraceNs.
 //
-// Memory:  about 200 bytes a piece; at most kMaxLivePieces and kMaxEndedPieces. When there are more,
-//          the oldest ended ones go first, and new ones are refused; both are counted.
+// Memory:  about 200 bytes a piece; at most kMaxLivePieces and kMaxEndedPieces. When there are
+//          more, the oldest ended ones go first, and new ones are refused; both are counted.
 // Threads: one.
 #ifndef STACKRAY_KERNEL_CODE_HISTORY_H_
 #define STACKRAY_KERNEL_CODE_HISTORY_H_
@@ -47,8 +47,8 @@ class CodeHistory {
   // Code that is there went. Nothing happens when none of that name starts there.
   void End(uint64_t start, std::string_view name, uint64_t time_ns);
 
-  // Makes what is there equal to a list: what is not listed ended by `times.read_ns`, what is new was
-  // there since `times.listed_ns` unless something else was, what is listed shorter becomes so.
+  // Makes what is there equal to a list: what is not listed ended by `times.read_ns`, what is new
+  // was there since `times.listed_ns` unless something else was, what is listed shorter becomes so.
   // Reports newer than `times.read_ns` count more than the list.
   struct ListTimes {
     uint64_t listed_ns = 0;    // When the list before this one was read.

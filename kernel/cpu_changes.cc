@@ -19,7 +19,8 @@ constexpr size_t kMaxEventBytes = 2048;  // UEVENT_BUFFER_SIZE of include/linux/
 constexpr int kMostEvents = 4096;        // A call; what is left waits for the next one.
 constexpr int kMaxCpus = 8192;
 
-// Lets through what begins with an o: "online@…" and "offline@…". A host that starts containers has thousands of others.
+// Lets through what begins with an o: "online@…" and "offline@…". A host that starts containers has
+// thousands of others.
 bool TakeOnlyOnAndOff(int socket) {
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),

@@ -1,6 +1,6 @@
-// CPUs that went away or came back since one last asked, as the kernel's device events report them (netlink(7),
-// NETLINK_KOBJECT_UEVENT). The list of online CPUs does not tell of one that went and came back in between, and a perf event
-// of such a CPU never counts again (seen on 6.18).
+// CPUs that went away or came back since one last asked, as the kernel's device events report them
+// (netlink(7), NETLINK_KOBJECT_UEVENT). The list of online CPUs does not tell of one that went and
+// came back in between, and a perf event of such a CPU never counts again (seen on 6.18).
 // Threads: one at a time.
 #ifndef STACKRAY_KERNEL_CPU_CHANGES_H_
 #define STACKRAY_KERNEL_CPU_CHANGES_H_
@@ -13,7 +13,8 @@
 
 namespace stackray {
 
-// "offline@/devices/system/cpu/cpu7", and more behind a NUL, → 7; nullopt: an event of something else.
+// "offline@/devices/system/cpu/cpu7", and more behind a NUL, → 7; nullopt: an event of something
+// else.
 std::optional<int> ChangedCpu(std::string_view event);
 
 class CpuChanges {

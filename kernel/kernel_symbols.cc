@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxModulesFileBytes = 4 << 20;
 constexpr uint64_t kLooseBit = uint64_t{1} << 63;  // In word1 of a key: not an image's number.
-// Code without a file whose size nobody tells: up to the next symbol, at most this. Where the sizes of
-// programs are known the rest are trampolines, of at most a page.
+// Code without a file whose size nobody tells: up to the next symbol, at most this. Where the sizes
+// of programs are known the rest are trampolines, of at most a page.
 constexpr uint64_t kMaxLooseBytes = 64 << 10, kMaxTrampolineBytes = 4096;
 constexpr uint64_t kUnknownTailBytes = 4096;  // Of the last symbol where _etext is not listed.
 constexpr uint64_t kHealIntervalNs = 5'000'000'000;

@@ -11,10 +11,10 @@
 //   module   address − start of its text in /proc/modules.
 //   others   BPF programs, ftrace's and kprobes' trampolines: no image, the address is 0.
 //
-// Modules and the others come and go, and their addresses are used again. What was where is kept with
-// its time (code_history.h): from CodeEvents as it happens; from /proc/kallsyms and /proc/modules at
-// the start, after reports were lost, and for an address that nothing explains. So a sample is named
-// by what was there when it was taken, also when that has gone since.
+// Modules and the others come and go, and their addresses are used again. What was where is kept
+// with its time (code_history.h): from CodeEvents as it happens; from /proc/kallsyms and
+// /proc/modules at the start, after reports were lost, and for an address that nothing explains. So
+// a sample is named by what was there when it was taken, also when that has gone since.
 //
 // Memory:  Kallsyms' and some KiB; bytes() counts it. Threads: one thread.
 #ifndef STACKRAY_KERNEL_KERNEL_SYMBOLS_H_
@@ -92,8 +92,8 @@ class KernelSymbols {
   std::string NameOf(uint64_t runtime_address, uint64_t time_ns = kStillThere);
   std::optional<KernelCode> Find(uint64_t runtime_address, uint64_t time_ns = kStillThere);
 
-  // Takes what was reported, and reads everything again after reports were lost (at most once in 5 s).
-  // To be called several times a second, because the reports wait in small rings. Microseconds.
+  // Takes what was reported, and reads everything again after reports were lost (at most once in 5
+  // s). To be called several times a second, because the reports wait in small rings. Microseconds.
   void Follow();
   void FollowCpus(std::span<const int> online);
   // Nobody asks about times before `time_ns` any more.

@@ -25,7 +25,8 @@ struct PerfRingEnd {
 };
 
 // Takes the records between `tail` and `head`, which count bytes from the ring's first on and wrap
-// around in `data` (its size is a power of two). What contradicts itself ends the reading at `head`.
+// around in `data` (its size is a power of two). What contradicts itself ends the reading at
+// `head`.
 PerfRingEnd ReadPerfRing(std::span<const uint8_t> data, uint64_t tail, uint64_t head,
                          const std::function<void(CodeEvent)>& take);
 

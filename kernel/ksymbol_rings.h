@@ -29,8 +29,8 @@ class KsymbolRings {
 
   // All that waits, CPU by CPU. False: some were lost.
   bool Drain(const std::function<void(CodeEvent)>& take);
-  // Opens rings for CPUs that are online and have none, gives up those of CPUs that went. What such a
-  // CPU reported in between is lost, and the next Drain() says so.
+  // Opens rings for CPUs that are online and have none, gives up those of CPUs that went. What such
+  // a CPU reported in between is lost, and the next Drain() says so.
   absl::Status FollowCpus(std::span<const int> online);
 
  private:

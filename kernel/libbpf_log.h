@@ -1,5 +1,5 @@
-// What libbpf has to say goes to whoever asked for it on that thread, and never to standard error by itself.
-// Threads: any.
+// What libbpf has to say goes to whoever asked for it on that thread, and never to standard error
+// by itself. Threads: any.
 #ifndef STACKRAY_KERNEL_LIBBPF_LOG_H_
 #define STACKRAY_KERNEL_LIBBPF_LOG_H_
 

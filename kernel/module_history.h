@@ -1,8 +1,8 @@
 // The kernel's modules over time: where each one's text lay, its build, its symbols.
 //
 // A build of a module has a number (an image) that it keeps when it goes and comes back; a module
-// without a build id is another one each time. The symbols of loaded modules are in the Kallsyms that was
-// read last; of one that went, they are copied out of it before it is replaced.
+// without a build id is another one each time. The symbols of loaded modules are in the Kallsyms
+// that was read last; of one that went, they are copied out of it before it is replaced.
 //
 // Memory:  some KiB, and the names of modules that went until DropEndedBefore(). Threads: one.
 #ifndef STACKRAY_KERNEL_MODULE_HISTORY_H_

@@ -1,5 +1,6 @@
-// The programs that follow waiting threads (bpf/off_cpu.h): the sampler's object loaded a second time with these programs alone,
-// over the maps of the first. A kernel that refuses them still samples.
+// The programs that follow waiting threads (bpf/off_cpu.h): the sampler's object loaded a second
+// time with these programs alone, over the maps of the first. A kernel that refuses them still
+// samples.
 //
 // Cost:    loading takes as long as the sampler's, because the walker is verified again.
 // Memory:  four programs, and some 100 bytes for each thread of `max_threads`.

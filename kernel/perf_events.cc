@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint64_t kSlotMask = EVENT_SLOT_MASK;
 
-// What the event is opened with. A clock's period is then set to the nanosecond; the program goes on seeing this one. A page-fault
-// counter's program sees the period that the counter has.
+// What the event is opened with. A clock's period is then set to the nanosecond; the program goes
+// on seeing this one. A page-fault counter's program sees the period that the counter has.
 uint64_t OpeningPeriod(EventKind kind, uint64_t period) {
   if (kind == EventKind::kPageFaults) return ClosestPageFaultPeriod(period);
   return std::max<uint64_t>(period & ~kSlotMask, kSlotMask + 1) | EVENT_SLOT_CPU_CLOCK;
@@ -97,8 +97,9 @@ absl::Status PerfEvents::Follow(std::span<const int> online) {
   return absl::OkStatus();
 }
 
-// PERF_EVENT_IOC_PERIOD stops the event on its CPU, sets the period and starts it (since Linux 3.14,
-// kernel/events/core.c: __perf_event_period). A CPU that is just going away refuses and is left to Follow().
+// PERF_EVENT_IOC_PERIOD stops the event on its CPU, sets the period and starts it (since Linux
+// 3.14, kernel/events/core.c: __perf_event_period). A CPU that is just going away refuses and is
+// left to Follow().
 absl::Status PerfEvents::SetPeriod(uint64_t period) {
   period_ = period;
   bool dropped = false;

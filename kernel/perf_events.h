@@ -1,4 +1,5 @@
-// One perf event of a kind on each online CPU, with a program attached to it. The software events work on every machine.
+// One perf event of a kind on each online CPU, with a program attached to it. The software events
+// work on every machine.
 #ifndef STACKRAY_KERNEL_PERF_EVENTS_H_
 #define STACKRAY_KERNEL_PERF_EVENTS_H_
 
@@ -13,8 +14,8 @@ struct bpf_program;
 
 namespace stackray {
 
-// The program tells the kinds apart by the low four bits of the period that the event was opened with (EVENT_SLOT_… in
-// bpf/shared/records.h).
+// The program tells the kinds apart by the low four bits of the period that the event was opened
+// with (EVENT_SLOT_… in bpf/shared/records.h).
 enum class EventKind {
   kCpuClock,    // Its period is in nanoseconds; any.
   kPageFaults,  // Its period is in page faults, and ClosestPageFaultPeriod() of itself.
@@ -38,8 +39,8 @@ class PerfEvents {
   // Errors: FailedPrecondition (perf_event_open refused; the text says why and what to do).
   absl::Status Follow(std::span<const int> online);
   absl::Status Follow();  // Asks which are online; then also what OnlineCpus() says.
-  // Another period for all CPUs' clocks: each one's next tick comes a whole new period from now. One system call a
-  // CPU. Errors: as Follow(), for a CPU whose event had to be opened anew.
+  // Another period for all CPUs' clocks: each one's next tick comes a whole new period from now.
+  // One system call a CPU. Errors: as Follow(), for a CPU whose event had to be opened anew.
   absl::Status SetPeriod(uint64_t period);
   void Stop();
 

@@ -22,7 +22,8 @@ namespace {
 
 constexpr ino_t kHostNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO of linux/proc_ns.h.
 
-// The numbers in a line of /proc/PID/status. NSpid has a process's number in /proc's namespace first, and in its own last.
+// The numbers in a line of /proc/PID/status. NSpid has a process's number in /proc's namespace
+// first, and in its own last.
 std::vector<uint32_t> StatusNumbers(uint32_t pid, std::string_view name) {
   std::vector<uint32_t> numbers;
   std::ifstream status(fmt::format("/proc/{}/status", pid));
@@ -54,7 +55,8 @@ ino_t NamespaceOf(const std::string& process) {
 
 }  // namespace
 
-// Process 1 of a /proc is in the namespace that it shows; so is each process with one number alone. About some of them we may not ask.
+// Process 1 of a /proc is in the namespace that it shows; so is each process with one number alone.
+// About some of them we may not ask.
 uint32_t PidNamespaceOfProc() {
   ino_t inode = NamespaceOf("1");
   if (inode == 0 && OwnPidInProc() == static_cast<uint32_t>(getpid())) inode = NamespaceOf("self");

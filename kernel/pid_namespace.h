@@ -1,5 +1,5 @@
-// Whose process numbers /proc has: the host's, or those of a pid namespace (a container without the host's pids).
-// Threads: any.
+// Whose process numbers /proc has: the host's, or those of a pid namespace (a container without the
+// host's pids). Threads: any.
 #ifndef STACKRAY_KERNEL_PID_NAMESPACE_H_
 #define STACKRAY_KERNEL_PID_NAMESPACE_H_
 
@@ -10,8 +10,9 @@ namespace stackray {
 // Inode number of the pid namespace that /proc shows; 0: the host's, or there is no telling.
 uint32_t PidNamespaceOfProc();
 
-// The number in /proc of this process, and of a child that it knows by `pid`. They differ from getpid() and `pid` where /proc
-// shows a namespace around this process's own. Of a child that is not found: `pid`.
+// The number in /proc of this process, and of a child that it knows by `pid`. They differ from
+// getpid() and `pid` where /proc shows a namespace around this process's own. Of a child that is
+// not found: `pid`.
 uint32_t OwnPidInProc();
 uint32_t ChildPidInProc(uint32_t pid);
 

@@ -52,7 +52,8 @@ bool IsFileAt(uint32_t pid, std::string_view path, int fd) {
          opened.st_ino == found.st_ino && opened.st_dev == found.st_dev;
 }
 
-// The kernel adds " (deleted)" to the path of a file that has lost its name; a name may end so, too.
+// The kernel adds " (deleted)" to the path of a file that has lost its name; a name may end so,
+// too.
 void TakePath(uint32_t pid, const std::string& path, OpenedFile* file) {
   std::string_view text = path;
   file->deleted =
@@ -119,7 +120,8 @@ bool StatRange(uint32_t pid, code_range* range) {
   return true;
 }
 
-// The ioctl PROCMAP_QUERY of /proc/PID/maps and its structure (include/uapi/linux/fs.h of Linux 6.11).
+// The ioctl PROCMAP_QUERY of /proc/PID/maps and its structure (include/uapi/linux/fs.h of Linux
+// 6.11).
 struct MappingQuery {
   uint64_t size_bytes = sizeof(MappingQuery), flags = 0, address = 0;
   uint64_t start = 0, end = 0, permissions = 0, page_bytes = 0, offset = 0, inode = 0;
@@ -170,8 +172,8 @@ absl::Status VisitMappings(uint32_t pid, Visit visit) {
   return absl::OkStatus();
 }
 
-// Another mapping of the same file, when the sampled one has changed its bounds meanwhile. There may be tens of thousands of
-// them, all of one file that is another by now: some tries are enough.
+// Another mapping of the same file, when the sampled one has changed its bounds meanwhile. There
+// may be tens of thousands of them, all of one file that is another by now: some tries are enough.
 absl::StatusOr<OpenedFile> OpenByInode(uint32_t pid, const code_range& range) {
   constexpr int kMostTries = 16;
   OpenedFile file;

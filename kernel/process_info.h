@@ -49,7 +49,8 @@ std::string NameAsCalled(const ProcessId& id);
 
 // Was its program started without a single variable? False too while exec() has not laid them out
 // yet, when /proc/PID/environ is empty: Linux 6.18's load_elf_binary() renames the process first,
-// makes env_start = env_end, moves env_end along, and sets end_code last (proc(5), fields 50, 51, 27).
+// makes env_start = env_end, moves env_end along, and sets end_code last (proc(5), fields 50, 51,
+// 27).
 bool HasEmptyEnvironment(uint32_t pid);
 
 }  // namespace stackray

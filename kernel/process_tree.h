@@ -17,8 +17,8 @@ struct ListedProcess {
 // The processes that have not ended. Each that exists during the whole call is in the list.
 std::vector<ListedProcess> ListLivingProcesses();
 
-// Those of `processes` that are one of `roots` or descend from one, in no order. Cycles, which a list that
-// changes while it is read may have, do no harm.
+// Those of `processes` that are one of `roots` or descend from one, in no order. Cycles, which a
+// list that changes while it is read may have, do no harm.
 std::vector<ListedProcess> SelectTree(std::span<const ListedProcess> processes,
                                       std::span<const uint32_t> roots);
 

@@ -16,7 +16,8 @@ bool RangeIsSane(const code_range& range) {
   return range.start < range.end && range.kind >= RANGE_FILE && range.kind <= RANGE_ANON;
 }
 
-// Every native frame and every run's end must name a range that is there, every other have all its words.
+// Every native frame and every run's end must name a range that is there, every other have all its
+// words.
 bool WordsAreSane(std::span<const uint64_t> words, size_t range_count) {
   for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
     const uint64_t kind = FrameWordKind(words[i]);

@@ -1,7 +1,7 @@
 // Files that root may not read: FUSE that serves its user alone, NFS that makes root a nobody.
 //
-// Somebody who can act as a process's user (agent/privileges/) reads such a file; without one it stays
-// unreadable, as a test or a program without a helper has it.
+// Somebody who can act as a process's user (agent/privileges/) reads such a file; without one it
+// stays unreadable, as a test or a program without a helper has it.
 // Threads: any.
 #ifndef STACKRAY_KERNEL_REFUSED_FILES_H_
 #define STACKRAY_KERNEL_REFUSED_FILES_H_
@@ -27,8 +27,8 @@ class RefusedFiles {
  public:
   virtual ~RefusedFiles() = default;
   // The file behind `path_fd` (O_PATH), as the user of process `pid`. Errors: NotFound (no such
-  // process), PermissionDenied (refused to that user too), Unavailable (no answer in time, a file that
-  // changed, no room).
+  // process), PermissionDenied (refused to that user too), Unavailable (no answer in time, a file
+  // that changed, no room).
   virtual absl::StatusOr<CopiedFile> Copy(int path_fd, uint32_t pid) = 0;
   // Its facts alone.
   virtual absl::StatusOr<CopiedFile> Look(int path_fd, uint32_t pid) = 0;

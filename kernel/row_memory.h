@@ -1,5 +1,6 @@
 // The memory that the row store (symbolizer/) lays its tables into and that BPF reads.
-// Threads: one writer at a time; readers look at the bytes without any lock (bpf/shared/unwind_table.h).
+// Threads: one writer at a time; readers look at the bytes without any lock
+//          (bpf/shared/unwind_table.h).
 #ifndef STACKRAY_KERNEL_ROW_MEMORY_H_
 #define STACKRAY_KERNEL_ROW_MEMORY_H_
 
@@ -20,8 +21,8 @@ class RowMemory {
   // Makes one more chunk and returns its index (0, 1, 2, …). Errors: ResourceExhausted.
   virtual absl::StatusOr<uint32_t> AddChunk() = 0;
 
-  // Gives a chunk's memory back; no entry and no program points into it any more. Its index may be handed
-  // out again.
+  // Gives a chunk's memory back; no entry and no program points into it any more. Its index may be
+  // handed out again.
   virtual void ReleaseChunk(uint32_t index) = 0;
 
   // What the unwinder finds for a file. Errors: ResourceExhausted (table full).
@@ -30,7 +31,8 @@ class RowMemory {
   // Files that fit; the store evicts before it puts more.
   virtual uint32_t max_files() const = 0;
 
-  // Whether executable memory of no file is a file's text (bpf/moved_text.h). At most MAX_MOVED_TEXTS are put.
+  // Whether executable memory of no file is a file's text (bpf/moved_text.h). At most
+  // MAX_MOVED_TEXTS are put.
   virtual void PutMovedText(const moved_key& /*key*/, const moved_text& /*text*/) {}
   virtual void RemoveMovedText(const moved_key& /*key*/) {}
 };

@@ -10,7 +10,8 @@ namespace stackray {
 // OK, or FailedPrecondition that says why not and what to do.
 absl::Status CheckKernel(const KernelVersion& version);
 
-// CheckKernel() of the running one. STACKRAY_ALLOW_KERNEL=1 in the environment says "sample anyway".
+// CheckKernel() of the running one. STACKRAY_ALLOW_KERNEL=1 in the environment says "sample
+// anyway".
 absl::Status CheckRunningKernel();
 
 }  // namespace stackray

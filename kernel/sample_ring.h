@@ -15,7 +15,8 @@ class SampleRing {
   using TakeRecord = std::function<void(std::span<const uint8_t>)>;
 
   virtual ~SampleRing() = default;
-  // Waits until the kernel wants the ring to be read, or WakeSampleReader() was called. It does not want that for every sample.
+  // Waits until the kernel wants the ring to be read, or WakeSampleReader() was called. It does not
+  // want that for every sample.
   virtual void WaitForSamples() = 0;
   // Ends that wait, or the next one.
   virtual void WakeSampleReader() = 0;

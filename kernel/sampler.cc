@@ -40,7 +40,8 @@ constexpr uint32_t kScratchSlotsPerCpu = 1;
 constexpr uint32_t kMaxTargetPids = 16384;
 constexpr int kMostLooksForDescendants = 64;
 
-// Root of such a namespace is nobody to the kernel's BPF and perf events. The host's own maps every user id to itself.
+// Root of such a namespace is nobody to the kernel's BPF and perf events. The host's own maps every
+// user id to itself.
 bool IsInUserNamespace() {
   std::ifstream map("/proc/self/uid_map");
   uint64_t inside = 0, outside = 0, count = 0;
@@ -283,8 +284,9 @@ absl::Status Sampler::Impl::AddTargetPid(uint32_t pid) {
       absl::StrCat("no room for another target process: ", strerror(errno)));
 }
 
-// Makes targets of the descendants that /proc shows. Returns how many were none yet. A process that ends before it
-// is a target stays none, because its end has been and nobody would take its pid out again.
+// Makes targets of the descendants that /proc shows. Returns how many were none yet. A process that
+// ends before it is a target stays none, because its end has been and nobody would take its pid out
+// again.
 absl::StatusOr<int> Sampler::Impl::AddTree() {
   int added = 0;
   for (const ListedProcess& process : SelectTree(ListLivingProcesses(), target_pids_)) {
@@ -296,9 +298,9 @@ absl::StatusOr<int> Sampler::Impl::AddTree() {
   return added;
 }
 
-// Call it once the hooks of fork and exit are there. A child that a target forks from then on becomes a target by the
-// hook; one that it forked before is listed by every look that begins after its parent became a target. So none is missed
-// when a look finds nothing new.
+// Call it once the hooks of fork and exit are there. A child that a target forks from then on
+// becomes a target by the hook; one that it forked before is listed by every look that begins after
+// its parent became a target. So none is missed when a look finds nothing new.
 absl::Status Sampler::Impl::AddDescendants() {
   for (const uint32_t pid : target_pids_) {
     const std::optional<ProcStat> stat = ReadProcStat(pid);

@@ -1,7 +1,7 @@
 // The sampling programs in the kernel, as an object: load, start, read, stop.
 //
-// Threads: ReadSamples() one at a time, WaitForSamples() on one thread, ReadMisses() on one thread, everything else on any;
-//          the destructor when all of them have returned.
+// Threads: ReadSamples() one at a time, WaitForSamples() on one thread, ReadMisses() on one thread,
+//          everything else on any; the destructor when all of them have returned.
 // Errors:  FailedPrecondition with what to do, for a host that cannot sample (no BTF, no rights, a
 //          kernel that is refused); Internal for what the kernel refuses unexpectedly.
 #ifndef STACKRAY_KERNEL_SAMPLER_H_
@@ -48,22 +48,24 @@ class Sampler : public SampleRing {
   // `inherit`: with all their descendants, those that Start() finds as well as those to come.
   absl::Status TargetPids(std::span<const uint32_t> pids, bool inherit);
   absl::Status AddTargetPid(uint32_t pid);
-  // Has a process that TargetPids() or AddTargetPid() named, or a descendant, not ended yet? From Start() on.
+  // Has a process that TargetPids() or AddTargetPid() named, or a descendant, not ended yet? From
+  // Start() on.
   bool HasTargetPids() const;
   absl::Status TargetCgroup(const std::string& directory);  // NotFound: no such directory.
   void TargetCommand(const std::string& command);
 
-  // Opens a clock on every online CPU and lets samples flow. Errors: also ResourceExhausted: the targets have too
-  // many descendants.
+  // Opens a clock on every online CPU and lets samples flow. Errors: also ResourceExhausted: the
+  // targets have too many descendants.
   absl::Status Start();
   // Follows CPUs that came or went. Cheap; call it once a second.
   absl::Status FollowCpus(std::span<const int> online);
-  // Another rate, from each CPU's next tick on. Returns the moment (CLOCK_BOOTTIME) from which on samples
-  // are of the new rate; those before it are of the old one. (Where one new period is shorter than this call
-  // takes, about 5 us a CPU, the first few of the new rate can lie before it.)
+  // Another rate, from each CPU's next tick on. Returns the moment (CLOCK_BOOTTIME) from which on
+  // samples are of the new rate; those before it are of the old one. (Where one new period is
+  // shorter than this call takes, about 5 us a CPU, the first few of the new rate can lie before
+  // it.)
   absl::StatusOr<uint64_t> SetFrequency(double frequency_hz);
-  // False: samples take no slices of stacks along any more, and a walk without a table goes on by frame
-  // pointers. True: as the settings have it.
+  // False: samples take no slices of stacks along any more, and a walk without a table goes on by
+  // frame pointers. True: as the settings have it.
   void AllowSlices(bool allow);
   // For tests: the next sample that hits user code also sends its process SIGSTOP, once a call. The
   // process is then stopped at the sampled instruction.
@@ -78,8 +80,8 @@ class Sampler : public SampleRing {
   // When the thread has left its CPU, if it waits now and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;
 
-  // Calls `take` for every miss that is waiting, after waiting up to `timeout_ms` (-1: without an end) for one. Returns how
-  // many.
+  // Calls `take` for every miss that is waiting, after waiting up to `timeout_ms` (-1: without an
+  // end) for one. Returns how many.
   int ReadMisses(int timeout_ms, const TakeRecord& take);
   // Ends the wait of ReadMisses(), or of its next call. Any thread.
   void WakeMissReader();

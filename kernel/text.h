@@ -1,5 +1,5 @@
-// Splitting text without copying. Debian builds Abseil with a string_view of its own, so absl::StrSplit
-// does not take std::string_view.
+// Splitting text without copying. Debian builds Abseil with a string_view of its own, so
+// absl::StrSplit does not take std::string_view.
 #ifndef STACKRAY_KERNEL_TEXT_H_
 #define STACKRAY_KERNEL_TEXT_H_
 

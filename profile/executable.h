@@ -25,8 +25,9 @@ struct FileIdentity {
   }
 };
 
-// What a batch says about code's origin: one OTLP Mapping. Addresses are the ELF file's own (p_vaddr),
-// so that every process shares it. For the kernel `path` is "vmlinux" or a module's name.
+// What a batch says about code's origin: one OTLP Mapping. Addresses are the ELF file's own
+// (p_vaddr), so that every process shares it. For the kernel `path` is "vmlinux" or a module's
+// name.
 struct MappingInfo {
   uint64_t start = 0;  // First ELF address of the executable segment; start < limit, or both 0.
   uint64_t limit = 0;  // One past its last.

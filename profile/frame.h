@@ -41,8 +41,8 @@ constexpr std::string_view FrameTypeName(FrameType type) {
   return "native";
 }
 
-// The identity that the need question is asked with: equal keys mean equal symbols for the life of one
-// open batch. 24 bytes compared exactly; no hash stands in for them.
+// The identity that the need question is asked with: equal keys mean equal symbols for the life of
+// one open batch. 24 bytes compared exactly; no hash stands in for them.
 //   native  owner = the executable's handle (symbolizer/), word0 = ELF address, word1 = 0
 //   kernel  owner = 0, word0 = address with the random base taken out, word1 = the image
 //           (kernel/kernel_symbols.h)
@@ -87,7 +87,8 @@ struct FrameSymbols {
   uint64_t address = 0;  // ELF address inside that mapping; 0 without a mapping.
   std::vector<SourceLine>
       lines;  // Innermost inline first; empty: no name, the backend may find one.
-  // ELF address where the function begins that the code belongs to, as far as that is known of code without a name.
+  // ELF address where the function begins that the code belongs to, as far as that is known of code
+  // without a name.
   std::optional<uint64_t> function_start;
   Marker marker;  // What stands here in the place of a frame; most frames are none.
 };

@@ -1,8 +1,9 @@
 // Markers: frames that stand where frames are missing, were lost or could not be read.
 //
-// A marker is a kind and a reason. A batch carries both as the attribute `stackray.marker` of the location
-// ("lost/ring full", "no_stack"), beside the text that people read. Readers test the attribute. Batches that were
-// written before it existed are read by their text, in MarkerOfText() alone.
+// A marker is a kind and a reason. A batch carries both as the attribute `stackray.marker` of the
+// location ("lost/ring full", "no_stack"), beside the text that people read. Readers test the
+// attribute. Batches that were written before it existed are read by their text, in MarkerOfText()
+// alone.
 #ifndef STACKRAY_PROFILE_MARKER_H_
 #define STACKRAY_PROFILE_MARKER_H_
 
@@ -82,7 +83,8 @@ constexpr std::string_view MarkerReasonOf(std::string_view value) {
   return slash == std::string_view::npos ? std::string_view() : value.substr(slash + 1);
 }
 
-// Of a frame without the attribute, by `name`, its innermost function: how batches were written before 2026-11.
+// Of a frame without the attribute, by `name`, its innermost function: how batches were written
+// before 2026-11.
 constexpr MarkerKind MarkerOfText(std::string_view type, std::string_view name) {
   if (type == "kernel" || !name.starts_with('[')) return MarkerKind::kNone;
   if (type == "native") {

@@ -26,8 +26,8 @@ struct ProcessId {
 // The kinds of values that a process's own attributes have in a batch.
 using AttributeValue = std::variant<std::string, bool, int64_t, double>;
 
-// What a batch says about a process: its OTLP resource. Empty strings and zeros are left out. Strings
-// may hold any bytes.
+// What a batch says about a process: its OTLP resource. Empty strings and zeros are left out.
+// Strings may hold any bytes.
 // ProcessId{} (pid 0) stands for the host itself: markers of lost samples belong to it.
 struct ProcessInfo {
   uint32_t pid = 0;

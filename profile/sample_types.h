@@ -1,7 +1,8 @@
-// What can be sampled: one row a type, for those who make samples, those who write and those who read batches.
+// What can be sampled: one row a type, for those who make samples, those who write and those who
+// read batches.
 //
-// An event is one thing that was observed: a tick, a part of a wait, a page fault. Samples, losses and deliveries are
-// counted in events, whatever the values of a type are.
+// An event is one thing that was observed: a tick, a part of a wait, a page fault. Samples, losses
+// and deliveries are counted in events, whatever the values of a type are.
 #ifndef STACKRAY_PROFILE_SAMPLE_TYPES_H_
 #define STACKRAY_PROFILE_SAMPLE_TYPES_H_
 

@@ -1,5 +1,6 @@
-// What the end of a walk says of a user stack: the one place that decides what counts as complete. Who makes a batch
-// asks by reason; who reads one asks by marker (profile/marker.h), and both get one answer.
+// What the end of a walk says of a user stack: the one place that decides what counts as complete.
+// Who makes a batch asks by reason; who reads one asks by marker (profile/marker.h), and both get
+// one answer.
 #ifndef STACKRAY_PROFILE_STACK_END_H_
 #define STACKRAY_PROFILE_STACK_END_H_
 

@@ -45,8 +45,8 @@ struct BatchSettings {
   bool name_unnamed = false;
   std::string host_name, host_id, host_arch;  // Resource attributes; empty: left out.
   std::string os_type = "linux", os_version;
-  // More of them, of the host: `host.…` and `os.…` instead of the fields above, the others where a process does
-  // not say otherwise itself.
+  // More of them, of the host: `host.…` and `os.…` instead of the fields above, the others where a
+  // process does not say otherwise itself.
   std::vector<std::pair<std::string, std::string>> resource_attributes;
   // Keys of attributes, of samples and resources, that are left out whoever says them. Processes
   // whose resources are alike then have one in common.
@@ -83,13 +83,14 @@ class BatchBuilder {
   // address is kept without mapping and address; without a name too, it is named
   // `[FILE·fn_START]` by where its function begins, else `[FILE+0xADDRESS]`.
   int32_t DefineFrame(const FrameKey& key, const FrameSymbols& symbols);
-  // A frame whose inlined functions and lines may come later. Until CompleteFrame(), and for good where that
-  // never comes, it has the lines of `symbols`. Returns the location's index.
+  // A frame whose inlined functions and lines may come later. Until CompleteFrame(), and for good
+  // where that never comes, it has the lines of `symbols`. Returns the location's index.
   int32_t DeferFrame(const FrameKey& key, const FrameSymbols& symbols);
   // Whether CompleteFrame() would change anything.
   bool AwaitsLines(int32_t location) const;
-  // Gives a deferred frame its lines; between two samples or while one is added. False: the batch would be over
-  // `limit_bytes` with them, and the frame keeps those it has. The first answer counts.
+  // Gives a deferred frame its lines; between two samples or while one is added. False: the batch
+  // would be over `limit_bytes` with them, and the frame keeps those it has. The first answer
+  // counts.
   bool CompleteFrame(int32_t location, const std::vector<SourceLine>& lines, size_t limit_bytes);
   void DefineMapping(MappingKey key, const MappingInfo& info);
   void DefineProcess(const ProcessId& id, const ProcessInfo& info);
@@ -97,7 +98,8 @@ class BatchBuilder {
   // Adds a sample whose process was defined and whose frames came from this batch. Samples that
   // agree in everything (frames, attributes, span, origin, period, process) are added up.
   void AddSample(const SampleView& sample);
-  // The CPU clock's period of the samples that are added from now on. A profile has one period, so they go into others.
+  // The CPU clock's period of the samples that are added from now on. A profile has one period, so
+  // they go into others.
   void SetFrequency(double frequency_hz);
 
   // The length that Seal() would produce now: exact while no frame awaits its lines, else an upper

@@ -1,7 +1,7 @@
 // Frames of the open batch whose lines may still come, and the lines that they have until then.
 //
-// A frame of which nothing more comes must fit under the batch's limit, so room for its own lines is reserved: their
-// texts in full, though the dictionary may have them already.
+// A frame of which nothing more comes must fit under the batch's limit, so room for its own lines
+// is reserved: their texts in full, though the dictionary may have them already.
 // Threads: none of its own; one owner.
 #ifndef STACKRAY_REPORTER_DEFERRED_FRAMES_H_
 #define STACKRAY_REPORTER_DEFERRED_FRAMES_H_
@@ -33,8 +33,8 @@ class DeferredFrames {
   // An upper bound of what the own lines of all that wait would add to a dictionary.
   size_t reserved_bytes() const { return reserved_bytes_; }
 
-  // `locations`: how many the batch has. Rollback() forgets those that came since, makes the older ones
-  // that were taken since wait again, and returns these.
+  // `locations`: how many the batch has. Rollback() forgets those that came since, makes the older
+  // ones that were taken since wait again, and returns these.
   void Mark(int32_t locations);
   std::vector<int32_t> Rollback();
 

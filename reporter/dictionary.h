@@ -31,14 +31,14 @@ class Dictionary {
   int32_t InternAttribute(std::string_view key, std::string_view text);
   int32_t InternAttribute(std::string_view key, int64_t number);
   int32_t InternMapping(const MappingInfo& info);
-  // A location without mapping has mapping 0 and address 0. `function_start` is written where no line is, `marker`
-  // where it is one (profile/marker.h).
+  // A location without mapping has mapping 0 and address 0. `function_start` is written where no
+  // line is, `marker` where it is one (profile/marker.h).
   int32_t InternLocation(FrameType type, int32_t mapping, uint64_t address,
                          std::span<const SourceLine> lines,
                          std::optional<uint64_t> function_start = std::nullopt,
                          const Marker& marker = {});
-  // A location whose lines come later, with SetLines(), or never. Until then it is known by its mapping and
-  // address, so one place has one of them.
+  // A location whose lines come later, with SetLines(), or never. Until then it is known by its
+  // mapping and address, so one place has one of them.
   int32_t InternLateLocation(FrameType type, int32_t mapping, uint64_t address);
   bool IsLate(int32_t location) const { return late_.contains(location); }
   // Of a late location; replaces what was set before.

@@ -1,9 +1,9 @@
 // The samples of the open batch, by process (an OTLP resource) and profile, with the exact length
 // of what they will be encoded to.
 //
-// A process has a profile for each origin and period of its samples and, where timestamps are kept, another
-// one for samples that stand for several (markers of lost ones): all samples of a profile must have
-// one shape, and a timestamp repeated a million times would not be bounded.
+// A process has a profile for each origin and period of its samples and, where timestamps are kept,
+// another one for samples that stand for several (markers of lost ones): all samples of a profile
+// must have one shape, and a timestamp repeated a million times would not be bounded.
 //
 // Duration: a profile's duration is known at the seal only. It is written as a varint of nine bytes
 // whatever its size, so that lengths are exact before; that costs four bytes a profile.
@@ -69,8 +69,8 @@ class SampleTable {
   int32_t DefineProfile(int32_t process, SampleOrigin origin, SampleShape shape,
                         const ProfileType& type);
 
-  // Adds to the sample what its profile's shape keeps of an event; `amount` is the number of events (kCounts)
-  // or the event's value (kTimedValues), ≥ 0.
+  // Adds to the sample what its profile's shape keeps of an event; `amount` is the number of events
+  // (kCounts) or the event's value (kTimedValues), ≥ 0.
   void Add(const SampleIdentity& identity, int64_t amount, int64_t time_unix_ns);
 
   // Length of all ResourceProfiles fields. A process or profile without samples is not written.

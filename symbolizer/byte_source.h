@@ -25,8 +25,8 @@ class ByteSource {
   virtual uint64_t size_bytes() const = 0;
   // Fills all of `out` or fails. Errors: OutOfRange (past the end), Unavailable (I/O error).
   virtual absl::Status ReadAt(uint64_t offset, std::span<uint8_t> out) const = 0;
-  // False: the content is another than when this was made, and what was read since then may be of either. Who keeps something
-  // asks after the last read of it.
+  // False: the content is another than when this was made, and what was read since then may be of
+  // either. Who keeps something asks after the last read of it.
   virtual bool IsUnchanged() const { return true; }
 
   // Errors: as ReadAt; ResourceExhausted when `size_bytes` is over `limit_bytes`.

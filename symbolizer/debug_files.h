@@ -1,9 +1,9 @@
 // Where the debug information of an executable is, when it is not in the executable itself:
 //   1. /usr/lib/debug/.build-id/xx/yyyy.debug, by the executable's GNU build id
 //   2. .gnu_debuglink: beside the executable, in .debug/ there, and under /usr/lib/debug
-// Each first in the root of a process that runs it, then in the agent's own root. A file counts only when its build id
-// is the executable's or, where one has none, its CRC-32 is the link's: so a container cannot pass another file off
-// as the debug information of what it does not run itself.
+// Each first in the root of a process that runs it, then in the agent's own root. A file counts
+// only when its build id is the executable's or, where one has none, its CRC-32 is the link's: so a
+// container cannot pass another file off as the debug information of what it does not run itself.
 // Input:   names and links are hostile; see rooted_files.h.
 // Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_DEBUG_FILES_H_
@@ -34,8 +34,8 @@ class DebugFiles {
   // Of the executable with these headers and bytes, known under `info.path` in the process's root.
   FoundFile FindSeparate(const ElfImage& image, const ByteSource& source,
                          const ExecutableInfo& info) const;
-  // A file that the one at `from` names: absolute, or relative to the directory of `from`. In the process's root,
-  // then in our own. Callers check that it is the one that was meant.
+  // A file that the one at `from` names: absolute, or relative to the directory of `from`. In the
+  // process's root, then in our own. Callers check that it is the one that was meant.
   std::unique_ptr<ByteSource> OpenRelated(const std::string& from, const std::string& path) const;
 
  private:

@@ -1,6 +1,7 @@
-// What a file says about where its debug information is: .gnu_debuglink, .gnu_debugaltlink, .gnu_debugdata.
-// Input:   a foreign file, so nothing in it is trusted: a link is a wish, not a permission (debug_files.h).
-// Threads: functions without state.
+// What a file says about where its debug information is: .gnu_debuglink, .gnu_debugaltlink,
+// .gnu_debugdata.
+// Input:   a foreign file, so nothing in it is trusted: a link is a wish, not a permission
+// (debug_files.h). Threads: functions without state.
 #ifndef STACKRAY_SYMBOLIZER_DEBUG_LINKS_H_
 #define STACKRAY_SYMBOLIZER_DEBUG_LINKS_H_
 

@@ -41,8 +41,8 @@ bool Run(const char* mangled, Output* output) {
   return cplus_demangle_v3_callback(mangled, kOptions, AppendDemangled, output) != 0;
 }
 
-// D's: "_D" and a length, or "_Dmain". The library's printing cannot be stopped, so what it may be given is bounded:
-// with 24 back references a name grows 6,561 times at most.
+// D's: "_D" and a length, or "_Dmain". The library's printing cannot be stopped, so what it may be
+// given is bounded: with 24 back references a name grows 6,561 times at most.
 std::string DemangleD(const std::string& mangled) {
   constexpr size_t kMaxBytes = 1024;
   constexpr ptrdiff_t kMaxReferences = 24;
@@ -59,8 +59,8 @@ int HexDigit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// OCaml's: "caml", the module with "__" for dots, "$xx" for what is no letter (asmcomp/ and emitaux of OCaml 4.08 to 5.3;
-// from 5.1 on the last separator is a dot).
+// OCaml's: "caml", the module with "__" for dots, "$xx" for what is no letter (asmcomp/ and emitaux
+// of OCaml 4.08 to 5.3; from 5.1 on the last separator is a dot).
 std::string DemangleOcaml(std::string_view mangled) {
   std::string text;
   for (size_t i = 4; i < mangled.size(); ++i) {

@@ -1,5 +1,6 @@
-// The tables' layouts are the System V ABI's (gABI, chapter 5, "Dynamic Section" and "Hash Table"); that of DT_GNU_HASH is
-// described in the documentation of GNU ld and in glibc 2.36's elf/dl-lookup.c.
+// The tables' layouts are the System V ABI's (gABI, chapter 5, "Dynamic Section" and "Hash Table");
+// that of DT_GNU_HASH is described in the documentation of GNU ld and in glibc 2.36's
+// elf/dl-lookup.c.
 #include "symbolizer/dynamic_symbols.h"
 
 #include <elf.h>
@@ -74,7 +75,8 @@ absl::StatusOr<uint64_t> CountByHash(const ElfImage& image, const ByteSource& so
   return uint64_t{(*words)[1]};
 }
 
-// DT_GNU_HASH has buckets of symbols, sorted by bucket: the last symbol of all is the end of the chain of the highest one.
+// DT_GNU_HASH has buckets of symbols, sorted by bucket: the last symbol of all is the end of the
+// chain of the highest one.
 absl::StatusOr<uint64_t> CountByGnuHash(const ElfImage& image, const ByteSource& source,
                                         uint64_t address) {
   constexpr uint64_t kHeadWords = 4, kBloomWords = 2;

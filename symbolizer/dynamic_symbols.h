@@ -1,5 +1,5 @@
-// The dynamic loader's own symbols of an ELF file, found as the loader finds them: by PT_DYNAMIC alone. They are there when
-// the section headers are not.
+// The dynamic loader's own symbols of an ELF file, found as the loader finds them: by PT_DYNAMIC
+// alone. They are there when the section headers are not.
 //
 // Input:   a foreign file, so nothing in it is trusted.
 // Cost:    at most 1 MiB of hash table is read.
@@ -20,7 +20,8 @@ struct DynamicSymbols {
   uint64_t names_offset = 0, names_size_bytes = 0;  // The string table.
 };
 
-// Nothing lies outside of the file. Errors: NotFound (there are none), DataLoss (damaged), Unavailable (I/O error).
+// Nothing lies outside of the file. Errors: NotFound (there are none), DataLoss (damaged),
+// Unavailable (I/O error).
 absl::StatusOr<DynamicSymbols> FindDynamicSymbols(const ElfImage& image, const ByteSource& source);
 
 }  // namespace stackray

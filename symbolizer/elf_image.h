@@ -55,7 +55,8 @@ class ElfImage {
 
   // PT_GNU_EH_FRAME's address (the .eh_frame_hdr), which survives stripping of section headers.
   std::optional<uint64_t> eh_frame_header_address() const { return eh_frame_header_address_; }
-  // PT_DYNAMIC's address and size: what the dynamic loader reads, and so is there in every dynamic file.
+  // PT_DYNAMIC's address and size: what the dynamic loader reads, and so is there in every dynamic
+  // file.
   struct Dynamic {
     uint64_t address = 0, size_bytes = 0;
   };

@@ -1,9 +1,10 @@
 // The files that sampled code came from, opened once and kept while anybody can still ask.
 //
 // A file is opened through the process that maps it (/proc/PID/map_files), compared with what the
-// kernel saw (size, mtime), and found again by that identity from then on. Every opening gets a handle
-// that is never used again; two handles may name the same content. A file that is still known also
-// answers for a process that is gone: a gain for programs that live for milliseconds, not a promise.
+// kernel saw (size, mtime), and found again by that identity from then on. Every opening gets a
+// handle that is never used again; two handles may name the same content. A file that is still
+// known also answers for a process that is gone: a gain for programs that live for milliseconds,
+// not a promise.
 //
 // Memory:  a descriptor and about 1 KiB a file, at most `max_files`; files that a batch still holds
 //          (shared_ptr) are kept beyond that.
@@ -36,8 +37,8 @@ struct ExecutableFile {
   ExecutableInfo info;
   UniqueFd fd;                  // Invalid for the vDSO.
   std::vector<uint8_t> memory;  // The vDSO's image.
-  // Over the descriptor or the memory. IsUnchanged() while the file is the one that the kernel saw: it may be overwritten in
-  // place, and then what was read of it before is all that is known of it.
+  // Over the descriptor or the memory. IsUnchanged() while the file is the one that the kernel saw:
+  // it may be overwritten in place, and then what was read of it before is all that is known of it.
   std::unique_ptr<ByteSource> source;
   std::shared_ptr<const void> share;  // Of a copy's room; a copy has no name, so it is deleted.
 };
@@ -65,7 +66,8 @@ class ExecutableFiles {
 
   // Forgets every file that nobody else holds.
   void Wipe();
-  // Forgets those of them that are deleted, so that their space is free again. A system call a file.
+  // Forgets those of them that are deleted, so that their space is free again. A system call a
+  // file.
   void DropDeleted();
   size_t size() const;
   // More files are open than `max_files`: hold no more than an open batch needs.

@@ -1,7 +1,9 @@
-// By what a file is known to have the content that it had: size and time of change. A writer sets the time before the content
-// changes, so a read whose file has the stamp afterwards was of that content.
+// By what a file is known to have the content that it had: size and time of change. A writer sets
+// the time before the content changes, so a read whose file has the stamp afterwards was of that
+// content.
 //
-// Not noticed: two writes of one size within one tick of the file system's clock (4 ms and less), and a time that was set back.
+// Not noticed: two writes of one size within one tick of the file system's clock (4 ms and less),
+// and a time that was set back.
 #ifndef STACKRAY_SYMBOLIZER_FILE_STAMP_H_
 #define STACKRAY_SYMBOLIZER_FILE_STAMP_H_
 

@@ -15,8 +15,9 @@ constexpr size_t kLineOverheadBytes = 48;
 // In a name's key: the number is that of a function of Go's table, not of a symbol's range.
 constexpr size_t kGoFunctions = size_t{1} << 63;
 
-// Go's linker adds the calling convention to the symbol of a function that has two (mangleABIName() in cmd/link's symtab.go,
-// Go 1.17 to 1.26); Go's own table, tracebacks and tools call it without. A hostile file's symbol may be nothing else.
+// Go's linker adds the calling convention to the symbol of a function that has two (mangleABIName()
+// in cmd/link's symtab.go, Go 1.17 to 1.26); Go's own table, tracebacks and tools call it without.
+// A hostile file's symbol may be nothing else.
 void DropGoConvention(std::string& symbol) {
   for (const std::string_view end : {".abi0", ".abiinternal"})
     if (symbol.size() > end.size() && symbol.ends_with(end))

@@ -1,5 +1,5 @@
-// Names of native code: (executable, ELF address) → functions, as the symbol tables have them or, where these know
-// nothing of the address, Go's own table of functions.
+// Names of native code: (executable, ELF address) → functions, as the symbol tables have them or,
+// where these know nothing of the address, Go's own table of functions.
 //
 // Answers are repeatable, never "already sent" (docs/symbols.md). The cache is bounded in bytes and
 // may be wiped between any two calls; that costs CPU only. Half of it is for tables, half for names
@@ -30,8 +30,8 @@ class FrameNames {
   // The function of the code at `elf_address`, one line; empty when no symbol's own range
   // covers it. `handle` names the content of `source` and is never reused for other content.
   // A file that is no ELF or is damaged has no names. A table that was read while the file could
-  // not be is not kept, so a later call asks again. Of a file that was overwritten since (ByteSource::IsUnchanged()) the names
-  // are known that were read before.
+  // not be is not kept, so a later call asks again. Of a file that was overwritten since
+  // (ByteSource::IsUnchanged()) the names are known that were read before.
   std::vector<SourceLine> Resolve(uint64_t handle, const ByteSource& source, uint64_t elf_address);
 
   void Wipe();

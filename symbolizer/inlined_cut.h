@@ -1,5 +1,5 @@
-// Which of very many functions inlined into one another are shown: the innermost, where the time is spent, and some of the
-// outermost. A line that says how many are left out stands between them.
+// Which of very many functions inlined into one another are shown: the innermost, where the time is
+// spent, and some of the outermost. A line that says how many are left out stands between them.
 #ifndef STACKRAY_SYMBOLIZER_INLINED_CUT_H_
 #define STACKRAY_SYMBOLIZER_INLINED_CUT_H_
 

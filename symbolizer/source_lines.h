@@ -1,14 +1,15 @@
-// Inlined functions and source lines of native code, from debug information wherever it is: in the executable, in a
-// separate debug file, and for stripped executables the names of that file's symbol table or of .gnu_debugdata. Go
-// programs have a table of their own, which the runtime uses: it is asked first, and debug information only where it
-// does not know the address (C code in a Go program).
+// Inlined functions and source lines of native code, from debug information wherever it is: in the
+// executable, in a separate debug file, and for stripped executables the names of that file's
+// symbol table or of .gnu_debugdata. Go programs have a table of their own, which the runtime uses:
+// it is asked first, and debug information only where it does not know the address (C code in a Go
+// program).
 //
-// This is the slow half of a native name; frame_names.h is the fast one. A function of (executable, address) as long as
-// the files stay what they are; what is kept here only saves work.
+// This is the slow half of a native name; frame_names.h is the fast one. A function of (executable,
+// address) as long as the files stay what they are; what is kept here only saves work.
 //
 // Input:   files of foreign processes; bounded by dwarf/debug_file.h and symbol_table.h.
-// Memory:  `cache_bytes` of what files say, at most kMaxOpenFiles files open, and the file used last.
-// Threads: one.
+// Memory:  `cache_bytes` of what files say, at most kMaxOpenFiles files open, and the file used
+// last. Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
 #define STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
 
@@ -44,21 +45,24 @@ class SourceLines {
   explicit SourceLines(SourceLinesSettings settings);
   ~SourceLines();
 
-  // Lines of the code at `elf_address` of a file that process `pid` runs, innermost first. The last is the function
-  // that the code belongs to, by its symbol where one is known; it has no name where only the line is known. Empty: nothing
-  // is known beyond what the executable's own symbols say, or a file was overwritten while it was read.
+  // Lines of the code at `elf_address` of a file that process `pid` runs, innermost first. The last
+  // is the function that the code belongs to, by its symbol where one is known; it has no name
+  // where only the line is known. Empty: nothing is known beyond what the executable's own symbols
+  // say, or a file was overwritten while it was read.
   std::vector<SourceLine> Resolve(uint32_t pid, const ExecutableFilePtr& file,
                                   uint64_t elf_address);
 
   // True when Resolve() says nothing of any address of that file. Of the file asked last.
   bool IsBare() const;
-  // True when more may be known of that file later: its debug file is being downloaded, or was overwritten.
+  // True when more may be known of that file later: its debug file is being downloaded, or was
+  // overwritten.
   bool IsPending() const;
   // Why there is no debuginfod though servers are set. OK: there is, or none are.
   const absl::Status& download_status() const { return download_status_; }
 
   void Wipe();
-  // Files that are open keep the bound that they were opened with: they are closed where it becomes less.
+  // Files that are open keep the bound that they were opened with: they are closed where it becomes
+  // less.
   void SetCacheBytes(size_t cache_bytes);
   // Closes executables that are deleted, so that their space is free again.
   void DropDeleted();
@@ -78,8 +82,9 @@ class SourceLines {
   std::list<std::unique_ptr<OpenFile>> files_;     // Used last first.
 };
 
-// `lines` of a frame whose executable calls it `own` (or not at all, when empty): the executable's name of the function
-// stays, so that a function is called the same with and without debug information.
+// `lines` of a frame whose executable calls it `own` (or not at all, when empty): the executable's
+// name of the function stays, so that a function is called the same with and without debug
+// information.
 std::vector<SourceLine> WithOwnName(std::vector<SourceLine> lines,
                                     const std::vector<SourceLine>& own);
 

@@ -43,7 +43,8 @@ class SymbolTable {
   static absl::StatusOr<SymbolTable> Create(const ElfImage& image, const ByteSource& source,
                                             size_t max_symbols = kDefaultMaxSymbols);
 
-  // The range that covers the address, for NameOfRange() and as a key of its name; nullopt: none does.
+  // The range that covers the address, for NameOfRange() and as a key of its name; nullopt: none
+  // does.
   std::optional<size_t> FindRange(uint64_t elf_address) const;
   // nullopt: the name cannot be read.
   std::optional<std::string> NameOfRange(const ByteSource& source, size_t range) const;

@@ -9,9 +9,9 @@
 
 namespace stackray {
 
-// One request to the agent whose state directory this is. Waits at most 5 s for each part of the answer.
-// Errors: NotFound (no agent runs there), PermissionDenied, Unavailable (it does not answer), each with what to do; and
-// what the agent answers.
+// One request to the agent whose state directory this is. Waits at most 5 s for each part of the
+// answer. Errors: NotFound (no agent runs there), PermissionDenied, Unavailable (it does not
+// answer), each with what to do; and what the agent answers.
 ControlAnswer AskAgent(const std::string& state_dir, std::string_view request,
                        const nlohmann::json& arguments = nlohmann::json::object());
 

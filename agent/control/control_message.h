@@ -1,10 +1,12 @@
-// What is asked of a running agent over its Unix socket, and what it answers: one line of JSON each.
+// What is asked of a running agent over its Unix socket, and what it answers: one line of JSON
+// each.
 //
 //   {"stackray":1,"request":"status"}                                 {"ok":true,"result":{…}}
-//   {"stackray":1,"request":"reload","arguments":{}}                  {"ok":false,"code":"PERMISSION_DENIED","error":"…"}
+//   {"stackray":1,"request":"reload","arguments":{}}
+//   {"ok":false,"code":"PERMISSION_DENIED","error":"…"}
 //
-// `stackray` is the protocol's version. A request with another version is refused with both numbers.
-// Input: any bytes. Errors: InvalidArgument with what is wrong.
+// `stackray` is the protocol's version. A request with another version is refused with both
+// numbers. Input: any bytes. Errors: InvalidArgument with what is wrong.
 #ifndef STACKRAY_AGENT_CONTROL_CONTROL_MESSAGE_H_
 #define STACKRAY_AGENT_CONTROL_CONTROL_MESSAGE_H_
 

@@ -61,7 +61,8 @@ void ControlServer::Run() {
     ids.clear();
     for (const auto& [id, client] : clients_) {
       const bool writes = !client.out.empty();
-      // A client that waits is watched for its end alone, so what it sends meanwhile stays in the kernel.
+      // A client that waits is watched for its end alone, so what it sends meanwhile stays in the
+      // kernel.
       const short wanted = writes ? POLLOUT : client.is_waiting ? short{0} : POLLIN;
       ready.push_back({client.socket.get(), wanted, 0});
       ids.push_back(id);

@@ -1,8 +1,9 @@
-// The agent's Unix socket: many clients at once, one line of JSON for each request and each answer (control_message.h).
+// The agent's Unix socket: many clients at once, one line of JSON for each request and each answer
+// (control_message.h).
 //
-// A client has one request under way at a time. One that sends nothing for kReadTime, reads nothing for kWriteTime or sends a
-// line that is too long is closed; a line that is no request is answered with what is wrong. Over kMostClients the oldest idle
-// one goes.
+// A client has one request under way at a time. One that sends nothing for kReadTime, reads nothing
+// for kWriteTime or sends a line that is too long is closed; a line that is no request is answered
+// with what is wrong. Over kMostClients the oldest idle one goes.
 // Threads: one of its own calls `handle`. Replies come from any thread.
 #ifndef STACKRAY_AGENT_CONTROL_CONTROL_SERVER_H_
 #define STACKRAY_AGENT_CONTROL_CONTROL_SERVER_H_
@@ -29,15 +30,15 @@ namespace stackray {
 class ControlServer {
  public:
   using Reply = std::function<void(ControlAnswer)>;
-  // Answers at once or has it answered later, by one call of `reply`. Never waits. A reply after the server's end, or for
-  // a client that went, is dropped.
+  // Answers at once or has it answered later, by one call of `reply`. Never waits. A reply after
+  // the server's end, or for a client that went, is dropped.
   using Handle = std::function<void(ControlRequest, Reply)>;
 
   static constexpr size_t kMostClients = 64;
   static constexpr std::chrono::seconds kReadTime{10}, kWriteTime{10};
 
-  // Makes DIRECTORY/control.sock, in the place of an older one. `directory` is used during the call only.
-  // Errors: Unavailable.
+  // Makes DIRECTORY/control.sock, in the place of an older one. `directory` is used during the call
+  // only. Errors: Unavailable.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(int directory, Handle handle);
   ~ControlServer();  // The file stays; nobody answers there.
 
@@ -51,7 +52,8 @@ class ControlServer {
     bool is_over = false;
     Clock::time_point deadline;
   };
-  // Replies that came and were not sent; outlives the server where somebody still has a reply to give.
+  // Replies that came and were not sent; outlives the server where somebody still has a reply to
+  // give.
   struct Replies {
     absl::Mutex mutex;
     std::vector<std::pair<uint64_t, std::string>> lines ABSL_GUARDED_BY(mutex);

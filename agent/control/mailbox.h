@@ -1,4 +1,5 @@
-// What other threads ask the agent's loop to do. The loop takes it between two turns; a post wakes it.
+// What other threads ask the agent's loop to do. The loop takes it between two turns; a post wakes
+// it.
 //
 // Threads: Post() any; the rest the loop's. Memory: at most kMostLetters wait.
 #ifndef STACKRAY_AGENT_CONTROL_MAILBOX_H_
@@ -25,7 +26,8 @@ class Mailbox {
 
   // False: too many wait.
   bool Post(Letter letter);
-  // Called by Post(), on its thread, while no lock of the mailbox is held. Empty: nobody is to be woken.
+  // Called by Post(), on its thread, while no lock of the mailbox is held. Empty: nobody is to be
+  // woken.
   void SetWaker(std::function<void()> waker);
   // In the order in which they were posted.
   std::vector<Letter> TakeAll();

@@ -1,4 +1,5 @@
-// The agent: sampling, the receivers, the local history and its page, and the numbers of all of them.
+// The agent: sampling, the receivers, the local history and its page, and the numbers of all of
+// them.
 //
 //   Agent agent(settings);
 //   if (absl::Status status = agent.Start(); !status.ok()) …
@@ -44,9 +45,9 @@ class Agent {
   absl::Status Start();
   // Samples until StopRequested(), ReloadPending() or a request to reload.
   void Run();
-  // Replaces what has changed and nothing else: another frequency or target begins a new session, the old one
-  // samples until the new one can; a receiver whose settings changed hands its batches over. Counts go on. On an
-  // error all is as before. Errors: as Start().
+  // Replaces what has changed and nothing else: another frequency or target begins a new session,
+  // the old one samples until the new one can; a receiver whose settings changed hands its batches
+  // over. Counts go on. On an error all is as before. Errors: as Start().
   absl::Status Reload(AgentSettings next);
   // Tells those who asked for it how the reload went.
   void AnswerReloads(const absl::Status& status);

@@ -1,5 +1,5 @@
-// The agent's numbers of one moment. /metrics, the page and `agent --status` are made from this and from
-// nothing else, so they agree wherever they show the same sequence number.
+// The agent's numbers of one moment. /metrics, the page and `agent --status` are made from this and
+// from nothing else, so they agree wherever they show the same sequence number.
 #ifndef STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 #define STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 

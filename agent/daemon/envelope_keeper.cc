@@ -19,7 +19,8 @@ namespace stackray {
 namespace {
 
 constexpr uint64_t kLookIntervalNs = 1'000'000'000;
-// Of BPF code for a frame, where the kernel does not count: between a deep, warm stack (110) and a compiler's (550).
+// Of BPF code for a frame, where the kernel does not count: between a deep, warm stack (110) and a
+// compiler's (550).
 constexpr uint64_t kNsPerFrame = 250;
 constexpr uint64_t kTablesFillBudgetPercent = 90;
 

@@ -1,10 +1,10 @@
-// A sign of life on disk, so that the next agent knows how long nobody sampled when this one does not
-// end in order (SIGKILL, out of memory, a power cut).
+// A sign of life on disk, so that the next agent knows how long nobody sampled when this one does
+// not end in order (SIGKILL, out of memory, a power cut).
 //
 //   STATE_DIR/agent/heartbeat: one line of text, rewritten in place every two seconds.
 //
-// Nobody waits for the disk: after a power cut the line may be half a minute old, and the gap is then said
-// too long, never too short.
+// Nobody waits for the disk: after a power cut the line may be half a minute old, and the gap is
+// then said too long, never too short.
 #ifndef STACKRAY_AGENT_DAEMON_HEARTBEAT_H_
 #define STACKRAY_AGENT_DAEMON_HEARTBEAT_H_
 

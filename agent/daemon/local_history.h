@@ -1,5 +1,5 @@
-// The local history as the agent runs it: opened, fed, replaced when its settings change, and its counts, which
-// go on over all that.
+// The local history as the agent runs it: opened, fed, replaced when its settings change, and its
+// counts, which go on over all that.
 // Threads: one; the page's requests hold the history while they read.
 #ifndef STACKRAY_AGENT_DAEMON_LOCAL_HISTORY_H_
 #define STACKRAY_AGENT_DAEMON_LOCAL_HISTORY_H_
@@ -22,8 +22,9 @@ class LocalHistory {
   // `page` outlives this and shows what there is.
   explicit LocalHistory(HistoryPageSource& page) : page_(page) {}
 
-  // What the settings ask for; nothing happens where that is there already. `now`: what the session had done.
-  // Errors: FailedPrecondition: another process has the directory open; there is no history then.
+  // What the settings ask for; nothing happens where that is there already. `now`: what the session
+  // had done. Errors: FailedPrecondition: another process has the directory open; there is no
+  // history then.
   absl::Status Apply(const AgentSettings& settings, const SessionMark& now);
   void Close();
 

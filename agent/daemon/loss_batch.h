@@ -1,5 +1,5 @@
-// A batch of nothing but markers: samples that one receiver has lost on the way, told to that receiver
-// alone. What others lost is none of its business, and nobody else's batches grow by it.
+// A batch of nothing but markers: samples that one receiver has lost on the way, told to that
+// receiver alone. What others lost is none of its business, and nobody else's batches grow by it.
 #ifndef STACKRAY_AGENT_DAEMON_LOSS_BATCH_H_
 #define STACKRAY_AGENT_DAEMON_LOSS_BATCH_H_
 

@@ -1,5 +1,5 @@
-// A snapshot in the Prometheus text format; docs/operations.md says of each metric what it means and
-// what to do.
+// A snapshot in the Prometheus text format; docs/operations.md says of each metric what it means
+// and what to do.
 #ifndef STACKRAY_AGENT_DAEMON_METRICS_TEXT_H_
 #define STACKRAY_AGENT_DAEMON_METRICS_TEXT_H_
 

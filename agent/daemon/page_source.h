@@ -1,5 +1,5 @@
-// What the agent's web server shows: the page's documents, made from the history's sealed batches where
-// there is one, and numbers from the last snapshot.
+// What the agent's web server shows: the page's documents, made from the history's sealed batches
+// where there is one, and numbers from the last snapshot.
 #ifndef STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 #define STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 

@@ -15,8 +15,8 @@
 namespace stackray {
 namespace {
 
-// What a receiver that has ended contributes to its successor's counts. `recovered` may be below zero, modulo
-// 2^64, until the successor has found what stayed on disk.
+// What a receiver that has ended contributes to its successor's counts. `recovered` may be below
+// zero, modulo 2^64, until the successor has found what stayed on disk.
 void AddBefore(const DeliveryCounts& before, DeliveryCounts* counts) {
   counts->produced += before.produced;
   counts->delivered += before.delivered;
@@ -51,8 +51,9 @@ std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
   return std::move(opened->spool);
 }
 
-// A receiver has another address: what waits on disk for the old one is the new one's, unless that has
-// some of its own already; then it stays until the old address is configured again, or it is too old.
+// A receiver has another address: what waits on disk for the old one is the new one's, unless that
+// has some of its own already; then it stays until the old address is configured again, or it is
+// too old.
 void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
   const std::string endpoint = EndpointOf(plan);
   if (legacy.counts.spooled.items == 0 || plan.spool_directory.empty()) return;
@@ -111,7 +112,8 @@ void Receiver::OnLost(LossReason reason, ItemCount count) {
   losses_[static_cast<size_t>(reason)] += count.items;
 }
 
-// "the receiver does not take a batch: WHY": one kind of line for each receiver and what it begins with.
+// "the receiver does not take a batch: WHY": one kind of line for each receiver and what it begins
+// with.
 void Receiver::OnNote(std::string_view text) const {
   const std::string line = fmt::format("receiver {}: {}", plan_.name, text);
   LogWarning(line, fmt::format("{} {}", plan_.name, text.substr(0, text.find(':'))));

@@ -1,5 +1,5 @@
-// One OTLP receiver of the agent: its queue, and what was lost on the way, told to it in batches of its
-// own.
+// One OTLP receiver of the agent: its queue, and what was lost on the way, told to it in batches of
+// its own.
 #ifndef STACKRAY_AGENT_DAEMON_RECEIVER_H_
 #define STACKRAY_AGENT_DAEMON_RECEIVER_H_
 
@@ -30,8 +30,8 @@ class Receiver {
     std::string spool_directory, endpoint;  // Where the rest of it waits on disk.
   };
 
-  // Never waits for the other side. `span`: what the session had done by now. Where its spool cannot be used it
-  // works in memory alone, and logs why.
+  // Never waits for the other side. `span`: what the session had done by now. Where its spool
+  // cannot be used it works in memory alone, and logs why.
   static std::unique_ptr<Receiver> Start(ReceiverPlan plan, const TakerSpan& span);
   static std::unique_ptr<Receiver> Succeed(ReceiverPlan plan, Legacy legacy);
   // Ends it, the attempt that runs included, and its spool is free for another.
@@ -39,7 +39,8 @@ class Receiver {
 
   void Add(SealedBatchPtr batch) { queue_->Add(Payload::Of(std::move(batch))); }
   // Sends markers for what was lost since the last time. While the receiver takes nothing they
-  // wait as numbers, not in a queue that may be full, by the frequency that held when they were lost.
+  // wait as numbers, not in a queue that may be full, by the frequency that held when they were
+  // lost.
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end);
   // Those of its predecessors included.
   DeliveryCounts Counts() const;

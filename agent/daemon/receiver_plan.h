@@ -1,5 +1,5 @@
-// What the settings say about the receivers, checked and complete: what one is made from, and what a reload
-// compares.
+// What the settings say about the receivers, checked and complete: what one is made from, and what
+// a reload compares.
 #ifndef STACKRAY_AGENT_DAEMON_RECEIVER_PLAN_H_
 #define STACKRAY_AGENT_DAEMON_RECEIVER_PLAN_H_
 
@@ -26,14 +26,15 @@ struct ReceiverPlan {
   friend bool operator==(const ReceiverPlan&, const ReceiverPlan&) = default;
 };
 
-// A name for whoever reads a log or a status: the address, without secrets. Also whose batches a spool holds.
+// A name for whoever reads a log or a status: the address, without secrets. Also whose batches a
+// spool holds.
 std::string EndpointOf(const ReceiverPlan& plan);
 
 // "receiver otlp: a batch about every 15 s by gRPC to http://…", and what waits while it is away.
 std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms);
 
-// Opens nothing but certificate files. Errors: InvalidArgument, naming where it was said (flag, variable,
-// FILE:LINE: key), what is wrong, and what to write instead.
+// Opens nothing but certificate files. Errors: InvalidArgument, naming where it was said (flag,
+// variable, FILE:LINE: key), what is wrong, and what to write instead.
 absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& settings);
 
 }  // namespace stackray

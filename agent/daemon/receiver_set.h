@@ -1,7 +1,7 @@
-// All receivers of the agent, each with a queue and a thread of its own: a slow one holds up nobody.
-// A reload keeps those whose settings stayed the same, untouched; replaces those whose settings changed,
-// and hands them over what waits; and lets those go that are in the settings no longer, once they have
-// delivered what they can.
+// All receivers of the agent, each with a queue and a thread of its own: a slow one holds up
+// nobody. A reload keeps those whose settings stayed the same, untouched; replaces those whose
+// settings changed, and hands them over what waits; and lets those go that are in the settings no
+// longer, once they have delivered what they can.
 #ifndef STACKRAY_AGENT_DAEMON_RECEIVER_SET_H_
 #define STACKRAY_AGENT_DAEMON_RECEIVER_SET_H_
 
@@ -34,8 +34,8 @@ class ReceiverSet {
   bool empty() const { return receivers_.empty() && leaving_.empty(); }
   std::vector<const Receiver*> All() const;  // Also those that are about to go.
 
-  // Delivers what they can within `limit`, all at the same time; the rest stays in the spools, or is lost
-  // and counted.
+  // Delivers what they can within `limit`, all at the same time; the rest stays in the spools, or
+  // is lost and counted.
   void Finish(std::chrono::milliseconds limit);
 
  private:

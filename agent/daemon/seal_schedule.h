@@ -1,6 +1,6 @@
-// When the open batch is sealed. With receivers each interval is up to 10 % longer or shorter, at random, and the first
-// is cut somewhere: agents that were started at the same moment, as a fleet's are, do not send in step.
-// Threads: one.
+// When the open batch is sealed. With receivers each interval is up to 10 % longer or shorter, at
+// random, and the first is cut somewhere: agents that were started at the same moment, as a fleet's
+// are, do not send in step. Threads: one.
 #ifndef STACKRAY_AGENT_DAEMON_SEAL_SCHEDULE_H_
 #define STACKRAY_AGENT_DAEMON_SEAL_SCHEDULE_H_
 

@@ -1,5 +1,5 @@
-// STATE_DIR/agent: what the running agent itself keeps there. Its lock, so that one state directory has one
-// agent; its control socket; its heartbeat.
+// STATE_DIR/agent: what the running agent itself keeps there. Its lock, so that one state directory
+// has one agent; its control socket; its heartbeat.
 #ifndef STACKRAY_AGENT_DAEMON_STATE_DIRECTORY_H_
 #define STACKRAY_AGENT_DAEMON_STATE_DIRECTORY_H_
 
@@ -18,8 +18,8 @@ inline constexpr char kAgentFolder[] = "agent";
 // Threads: one.
 class StateDirectory {
  public:
-  // Errors: FailedPrecondition: another agent uses it, and which one. Any other: it cannot be made or
-  // written; the agent works without it.
+  // Errors: FailedPrecondition: another agent uses it, and which one. Any other: it cannot be made
+  // or written; the agent works without it.
   static absl::StatusOr<std::unique_ptr<StateDirectory>> Open(const std::string& state_dir);
 
   int fd() const { return folder_.directory.get(); }

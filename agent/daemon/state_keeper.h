@@ -1,5 +1,5 @@
-// The running agent's mark on its host: the state directory's lock, the heartbeat in it, and the socket that
-// answers requests. Where the directory cannot be used the agent works without these.
+// The running agent's mark on its host: the state directory's lock, the heartbeat in it, and the
+// socket that answers requests. Where the directory cannot be used the agent works without these.
 // Threads: one; the socket has one of its own.
 #ifndef STACKRAY_AGENT_DAEMON_STATE_KEEPER_H_
 #define STACKRAY_AGENT_DAEMON_STATE_KEEPER_H_
@@ -18,8 +18,8 @@ namespace stackray {
 
 class StateKeeper {
  public:
-  // Says in the log what does not work, and that the agent before did not stop in order. `board` and `mailbox` outlive this.
-  // Errors: FailedPrecondition: another agent uses this directory.
+  // Says in the log what does not work, and that the agent before did not stop in order. `board`
+  // and `mailbox` outlive this. Errors: FailedPrecondition: another agent uses this directory.
   static absl::StatusOr<std::unique_ptr<StateKeeper>> Start(const std::string& state_dir,
                                                             const SnapshotBoard& board,
                                                             Mailbox& mailbox);

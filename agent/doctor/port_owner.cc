@@ -48,7 +48,8 @@ bool Holds(const fs::path& process, const std::string& socket) {
 
 }  // namespace
 
-// Columns: number, local ADDRESS:PORT, remote, state (0A: listening), …, the tenth the socket's inode.
+// Columns: number, local ADDRESS:PORT, remote, state (0A: listening), …, the tenth the socket's
+//          inode.
 uint64_t ListeningSocket(std::string_view text, uint16_t port) {
   constexpr size_t kLocal = 1, kState = 3, kInode = 9;
   for (std::string_view line : Split(text, '\n')) {

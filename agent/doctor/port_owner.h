@@ -8,7 +8,8 @@
 
 namespace stackray::doctor {
 
-// The number of the socket that listens on `port`, in the text of /proc/net/tcp or tcp6; 0: none does.
+// The number of the socket that listens on `port`, in the text of /proc/net/tcp or tcp6; 0: none
+// does.
 uint64_t ListeningSocket(std::string_view text, uint16_t port);
 
 // "nginx (process 12)"; empty: nobody, or it cannot be told.

@@ -139,8 +139,8 @@ bool Envelope::StepUp(BudgetedResource resource, double* expected_cpus) {
   return false;
 }
 
-// Memory: one level, and then a look at what it brought. CPU: as many as the rate of now needs, because what is
-// used is used.
+// Memory: one level, and then a look at what it brought. CPU: as many as the rate of now needs,
+// because what is used is used.
 bool Envelope::GiveUp(BudgetedResource resource, uint64_t now_ns) {
   Times& times = times_[static_cast<size_t>(resource)];
   if (times.given_up_ns != 0 && now_ns < times.given_up_ns + timings_.short_window_ns) return false;

@@ -1,16 +1,19 @@
-// Decides what the agent does without, so that it stays inside its budgets of memory, BPF memory and CPU: takes
-// numbers, says levels, does nothing itself.
+// Decides what the agent does without, so that it stays inside its budgets of memory, BPF memory
+// and CPU: takes numbers, says levels, does nothing itself.
 //
 // What gives way, in this order, each only when it helps against what is short:
 //
-//   1 unwind tables   resident and BPF memory   1/2, 1/4, then 2 MiB: what is evicted is asked for again
+//   1 unwind tables   resident and BPF memory   1/2, 1/4, then 2 MiB: what is evicted is asked for
+//   again
 //   2 frame pointers  CPU                       no stack slices, nothing is loaded ahead
 //   3 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz
-//   4 name caches     resident memory           1/2 (source lines too): less, and all is read again and again
+//   4 name caches     resident memory           1/2 (source lines too): less, and all is read again
+//   and again
 //   5 history         resident memory           1/2, 1/4 of one that is kept in memory
 //
-// It comes back in the opposite order, once there has been room for some time (EnvelopeTimings::calm). Where what
-// came back had to go again soon, the next wait is twice as long.
+// It comes back in the opposite order, once there has been room for some time
+// (EnvelopeTimings::calm). Where what came back had to go again soon, the next wait is twice as
+// long.
 //
 // Threads: one.
 #ifndef STACKRAY_AGENT_ENVELOPE_ENVELOPE_H_
@@ -69,7 +72,8 @@ class Envelope {
 
   const StepLevels& levels() const { return levels_; }
   const EnvelopeBudgets& budgets() const { return budgets_; }
-  // Of the last Decide(): the share of each budget that is used (1: all); 0 without a budget. CPU: over the window.
+  // Of the last Decide(): the share of each budget that is used (1: all); 0 without a budget. CPU:
+  // over the window.
   double used_share(BudgetedResource resource) const;
   // What something was given up for last.
   BudgetedResource reason() const { return reason_; }
@@ -109,7 +113,8 @@ class Envelope {
   bool exhausted_ = false;
 };
 
-// The levels that make sense: the frequency does not go below 1 Hz, and only a history in memory is cut.
+// The levels that make sense: the frequency does not go below 1 Hz, and only a history in memory is
+// cut.
 StepLevels MostLevels(double frequency_hz, bool history_in_memory);
 
 // What a level means.

@@ -1,5 +1,5 @@
-// Why stacks or names of a process are not whole, and what would help: from facts and samples to sentences.
-// Threads: functions without state.
+// Why stacks or names of a process are not whole, and what would help: from facts and samples to
+// sentences. Threads: functions without state.
 #ifndef STACKRAY_AGENT_EXPLAIN_ADVICE_H_
 #define STACKRAY_AGENT_EXPLAIN_ADVICE_H_
 
@@ -17,7 +17,8 @@ struct Advice {
   std::vector<std::string> helps;  // Any one of them.
 };
 
-// Cut stacks first, then the weightiest; what concerns less than one stack or frame in a thousand is left out.
+// Cut stacks first, then the weightiest; what concerns less than one stack or frame in a thousand
+// is left out.
 std::vector<Advice> AdviceFor(const Explanation& explanation);
 
 }  // namespace stackray

@@ -42,7 +42,8 @@ CodeFacts ExamineCode(uint32_t pid, const ExecutableFile& file);
 // Adds packages and distribution.
 void FindPackages(uint32_t pid, std::vector<CodeFacts>* files);
 
-// Of everything that the process maps as code now, each file once; how much executable memory has no file.
+// Of everything that the process maps as code now, each file once; how much executable memory has
+// no file.
 struct MappedCode {
   std::vector<CodeFacts> files;
   uint64_t anonymous_bytes = 0;

@@ -38,7 +38,8 @@ bool IsPackageName(std::string_view name) {
   });
 }
 
-// As one word of a shell's: files of a container may have any name, and the command will be copied into a shell.
+// As one word of a shell's: files of a container may have any name, and the command will be copied
+// into a shell.
 std::string ShellWord(const std::string& path) {
   const bool is_plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string_view("/._-+@,:=%").find(c) != std::string::npos;

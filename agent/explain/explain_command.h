@@ -1,4 +1,5 @@
-// `stackray explain PID`: samples one process for a few seconds and says how its code is unwound and named.
+// `stackray explain PID`: samples one process for a few seconds and says how its code is unwound
+// and named.
 #ifndef STACKRAY_AGENT_EXPLAIN_EXPLAIN_COMMAND_H_
 #define STACKRAY_AGENT_EXPLAIN_EXPLAIN_COMMAND_H_
 

@@ -1,5 +1,5 @@
-// What samples say of each executable: how often its frames were there, had names and lines, and where stacks were cut.
-// Made from sealed batches alone, so it is what a receiver would see.
+// What samples say of each executable: how often its frames were there, had names and lines, and
+// where stacks were cut. Made from sealed batches alone, so it is what a receiver would see.
 // Threads: one.
 #ifndef STACKRAY_AGENT_EXPLAIN_SAMPLED_CODE_H_
 #define STACKRAY_AGENT_EXPLAIN_SAMPLED_CODE_H_
@@ -14,8 +14,8 @@
 
 namespace stackray {
 
-// Of one executable, or of a kind of frames that has none ("kernel", "cpython"). A frame of a stack that stands for n
-// samples counts n times.
+// Of one executable, or of a kind of frames that has none ("kernel", "cpython"). A frame of a stack
+// that stands for n samples counts n times.
 struct SampledCode {
   int64_t frames = 0, named = 0, with_lines = 0;
   int64_t inlined = 0;                         // Functions that were inlined into these frames.

@@ -29,8 +29,9 @@ struct BatchTimes {
 };
 
 // Times of the first profile of the ExportProfilesServiceRequest in [offset, offset + length).
-// Nullopt unless all of it is in the file, its top-level fields are resource_profiles and dictionary alone and fill the
-// range exactly, which a wrong length all but never does, and a profile in it has a time.
+// Nullopt unless all of it is in the file, its top-level fields are resource_profiles and
+// dictionary alone and fill the range exactly, which a wrong length all but never does, and a
+// profile in it has a time.
 std::optional<BatchTimes> ScanBatch(FileWindow& file, uint64_t offset, uint64_t length);
 
 }  // namespace stackray

@@ -19,7 +19,8 @@ class BatchesInMemory {
   const SealedBatchPtr& oldest() const { return batches_.front().batch; }
   int64_t oldest_time_ms() const { return batches_.front().time_ms; }
   void DropOldest();
-  // Drops the oldest until none was stored before `oldest_ms` and there are at most `max_bytes`; counts them.
+  // Drops the oldest until none was stored before `oldest_ms` and there are at most `max_bytes`;
+  // counts them.
   void Trim(int64_t oldest_ms, uint64_t max_bytes, HistoryStatistics* counts);
   // Appends those that overlap [from_ms, to_ms).
   void Find(int64_t from_ms, int64_t to_ms, std::vector<SealedBatchPtr>* found) const;

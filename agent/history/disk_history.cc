@@ -21,7 +21,8 @@ bool Overlaps(const StoredBatch& batch, int64_t from_ms, int64_t to_ms) {
   return batch.start_unix_ns / kNsPerMs < to_ms && batch.end_unix_ns / kNsPerMs >= from_ms;
 }
 
-// Of a segment that an earlier process left: it was stored when its batches ended, or now, if that is to come.
+// Of a segment that an earlier process left: it was stored when its batches ended, or now, if that
+// is to come.
 void StampByItsTimes(SegmentFile& segment, int64_t now_ms) {
   int64_t last_ns = 0;
   for (const StoredBatch& batch : segment.batches()) last_ns = std::max(last_ns, batch.end_unix_ns);
@@ -147,7 +148,8 @@ absl::Status DiskHistory::WriteOldest(const SealedBatch& batch) {
     }
     return stored.status();
   }
-  // In one step, so that a query sees it exactly once; a query may have dropped it for its age meanwhile.
+  // In one step, so that a query sees it exactly once; a query may have dropped it for its age
+  // meanwhile.
   if (waiting_.empty() || waiting_.oldest().get() != &batch) return absl::OkStatus();
   (*segment)->AddToList(*stored);
   (*segment)->Stamp(waiting_.oldest_time_ms());

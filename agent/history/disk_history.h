@@ -40,7 +40,8 @@ class DiskHistory final : public History {
   bool ActiveTakes(uint64_t frame_bytes) const;
   // The segment to write to, a new one where the last takes no more.
   absl::StatusOr<SegmentPtr> PrepareSegment(uint64_t frame_bytes, int64_t start_unix_ns);
-  // Writes what waits in memory, until nothing does or the disk refuses. These expect append_mutex_ to be held.
+  // Writes what waits in memory, until nothing does or the disk refuses. These expect append_mutex_
+  // to be held.
   absl::Status WriteWaiting();
   absl::Status WriteOldest(const SealedBatch& batch);
   bool MakeRoom();

@@ -6,13 +6,15 @@
 // first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
 // and 1/24 of the age.
 //
-// Age is what has passed since a batch was stored, by a clock that does not jump: setting the wall clock neither drops
-// a batch nor keeps it. Of what an earlier process left, the wall clock of the opening says the age, and a time
-// in the future counts as now. Times of queries are the batches' own, by the wall clock that they were taken under.
+// Age is what has passed since a batch was stored, by a clock that does not jump: setting the wall
+// clock neither drops a batch nor keeps it. Of what an earlier process left, the wall clock of the
+// opening says the age, and a time in the future counts as now. Times of queries are the batches'
+// own, by the wall clock that they were taken under.
 //
-// Where the disk takes no more (full, read-only, failing), the newest batches wait in memory, half of memory_bytes at most,
-// and are written in their order once it does. While more than half of that is used, each Append() gives up the
-// oldest segment of a full disk for them: so the newest stays, whatever else fills the disk.
+// Where the disk takes no more (full, read-only, failing), the newest batches wait in memory, half
+// of memory_bytes at most, and are written in their order once it does. While more than half of
+// that is used, each Append() gives up the oldest segment of a full disk for them: so the newest
+// stays, whatever else fills the disk.
 //
 // What survives: after SIGKILL every batch whose Append() returned. After a power cut the last
 // seconds may be missing: Append() never waits for the disk (no fsync); a full segment's write-out
@@ -83,10 +85,11 @@ class History {
   virtual ~History() = default;
 
   // Stores one batch (not null), dropping old ones where the bounds ask for it.
-  // Errors: ResourceExhausted: larger than the bounds. The batch is then counted as failed, the history stays whole, and
-  // the next Append() may succeed.
+  // Errors: ResourceExhausted: larger than the bounds. The batch is then counted as failed, the
+  // history stays whole, and the next Append() may succeed.
   virtual absl::Status Append(const SealedBatchPtr& batch) = 0;
-  // Why the disk did not take the last batch, so that it waits in memory; empty: it did, or all is in memory.
+  // Why the disk did not take the last batch, so that it waits in memory; empty: it did, or all is
+  // in memory.
   virtual std::string failing_with() const { return ""; }
 
   // Visits the bytes of every batch that overlaps [from_ms, to_ms), in the order they were
@@ -97,7 +100,8 @@ class History {
 
   virtual HistoryStatistics statistics() const = 0;
 
-  // In memory: keeps at most so many bytes from now on, never more than the settings say. On disk: nothing.
+  // In memory: keeps at most so many bytes from now on, never more than the settings say. On disk:
+  // nothing.
   virtual void LimitMemory(uint64_t) {}
 };
 

@@ -32,8 +32,8 @@ absl::Status SetCapabilities(CapabilitySet effective, CapabilitySet permitted) {
   return absl::OkStatus();
 }
 
-// A number that the kernel does not know is EINVAL. A process without CAP_SETPCAP keeps its bounding
-// set, which then binds nobody: no_new_privs keeps an exec from gaining anything.
+// A number that the kernel does not know is EINVAL. A process without CAP_SETPCAP keeps its
+// bounding set, which then binds nobody: no_new_privs keeps an exec from gaining anything.
 void DropBounding(CapabilitySet keep) {
   for (int i = 0; i <= kHighestCapability; ++i)
     if ((keep.bits() >> i & 1) == 0) (void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);

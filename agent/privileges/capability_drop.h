@@ -11,9 +11,9 @@ namespace stackray {
 // that the step can be taken back. Errors: Internal (capset refused).
 absl::Status LowerEffective(CapabilitySet keep);
 
-// Leaves the calling thread what it holds of `keep`, effective and permitted, and nothing to inherit,
-// bound or ambient beyond it. no_new_privs is set. Only the calling thread and those that it starts
-// later are changed, so call it before there is a second one.
+// Leaves the calling thread what it holds of `keep`, effective and permitted, and nothing to
+// inherit, bound or ambient beyond it. no_new_privs is set. Only the calling thread and those that
+// it starts later are changed, so call it before there is a second one.
 // Errors: Internal (the kernel refused), FailedPrecondition (there are other threads).
 absl::Status KeepOnly(CapabilitySet keep);
 

@@ -22,7 +22,8 @@ struct SocketPair {
 std::optional<SocketPair> MakeSocketPair();
 
 bool SendBytes(int socket, std::span<const std::byte> bytes, std::initializer_list<int> fds);
-// The descriptors that came along, at most four. nullopt: the end of the connection, or a message of another size.
+// The descriptors that came along, at most four. nullopt: the end of the connection, or a message
+// of another size.
 std::optional<std::vector<UniqueFd>> ReceiveBytes(int socket, std::span<std::byte> bytes);
 
 template <typename T>

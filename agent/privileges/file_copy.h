@@ -1,8 +1,8 @@
 // Reading a file as another user, in a process of its own (helper_process.cc forks it).
 //
-// FUSE without allow_root, and NFS with root squash, refuse root and serve the file's user. Who serves
-// a FUSE file is the user's own program, which may answer late, never, or differently each time: so the
-// bytes are copied once, by a process that may hang, and the agent reads the copy.
+// FUSE without allow_root, and NFS with root squash, refuse root and serve the file's user. Who
+// serves a FUSE file is the user's own program, which may answer late, never, or differently each
+// time: so the bytes are copied once, by a process that may hang, and the agent reads the copy.
 #ifndef STACKRAY_AGENT_PRIVILEGES_FILE_COPY_H_
 #define STACKRAY_AGENT_PRIVILEGES_FILE_COPY_H_
 

@@ -14,9 +14,9 @@
 
 namespace stackray {
 
-// An answer is waited for 2 s. Whose files take longer is left alone for a minute, and everybody for
-// 20 s: a hostile file system cannot hold the agent up for more than a tenth of the time. A user whom
-// a file refused is not asked for again within a second; the answer is then the last one.
+// An answer is waited for 2 s. Whose files take longer is left alone for a minute, and everybody
+// for 20 s: a hostile file system cannot hold the agent up for more than a tenth of the time. A
+// user whom a file refused is not asked for again within a second; the answer is then the last one.
 // Bounds: 256 MiB a copy, 512 MiB of copies at once.
 // Threads: any.
 class HelperClient : public RefusedFiles {

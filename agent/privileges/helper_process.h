@@ -2,8 +2,9 @@
 // forked before the agent has threads and before the agent gives up its privileges, so it has no
 // filter; it keeps the rights to change its user and priorities, and no others.
 //
-// Every file is copied in a child of its own, which may hang for as long as it likes: four a user and
-// 16 in all, others are refused meanwhile. It ends with the agent: with the socket, and by a signal.
+// Every file is copied in a child of its own, which may hang for as long as it likes: four a user
+// and 16 in all, others are refused meanwhile. It ends with the agent: with the socket, and by a
+// signal.
 #ifndef STACKRAY_AGENT_PRIVILEGES_HELPER_PROCESS_H_
 #define STACKRAY_AGENT_PRIVILEGES_HELPER_PROCESS_H_
 
@@ -21,8 +22,8 @@ struct HelperProcess {
   UniqueFd socket;  // For requests. Closing it ends the helper.
 };
 
-// `copy_directory`: where copies of files lie, without a name. Must be called before there are other
-// threads. Errors: ResourceExhausted (no socket, no process).
+// `copy_directory`: where copies of files lie, without a name. Must be called before there are
+// other threads. Errors: ResourceExhausted (no socket, no process).
 absl::StatusOr<HelperProcess> ForkHelper(const std::string& copy_directory);
 
 }  // namespace stackray

@@ -1,6 +1,7 @@
 // Giving up what a run of stackray does not need, in the right order: the helper process is forked,
 // capabilities are dropped, the list of system calls is loaded. Everything after it, loading BPF
-// programs included, happens with what is left; so a reload at run time can do what the start could.
+// programs included, happens with what is left; so a reload at run time can do what the start
+// could.
 #ifndef STACKRAY_AGENT_PRIVILEGES_SANDBOX_H_
 #define STACKRAY_AGENT_PRIVILEGES_SANDBOX_H_
 
@@ -24,8 +25,8 @@ struct SandboxOptions {
   std::string copy_directory;             // Of files that only their user may read.
 };
 
-// Must be called once, before there is a second thread. Where the kernel knows no such filter, or one
-// of its limits stays, the run goes on with less: the returned lines say so.
+// Must be called once, before there is a second thread. Where the kernel knows no such filter, or
+// one of its limits stays, the run goes on with less: the returned lines say so.
 // Errors: Internal, FailedPrecondition (capabilities could not be dropped).
 absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxOptions& options);
 

@@ -35,8 +35,8 @@ int AddRule(void* filter, uint32_t action, const char* name) {
   return seccomp_rule_add(filter, action, number, 0);
 }
 
-// Threads may be started, processes may not. clone3's flags lie in memory, where no filter can look:
-// glibc takes clone where clone3 is ENOSYS.
+// Threads may be started, processes may not. clone3's flags lie in memory, where no filter can
+// look: glibc takes clone where clone3 is ENOSYS.
 int AddThreads(void* filter, CallsOutside outside) {
   const scmp_arg_cmp is_thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
   const int clone = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &is_thread);

@@ -1,5 +1,5 @@
-// Answers the system calls that are not on the list (system_call_filter.h) with ENOSYS, and logs the
-// first of each number.
+// Answers the system calls that are not on the list (system_call_filter.h) with ENOSYS, and logs
+// the first of each number.
 // Threads: one, which no such filter binds.
 #ifndef STACKRAY_AGENT_PRIVILEGES_SYSTEM_CALL_LISTENER_H_
 #define STACKRAY_AGENT_PRIVILEGES_SYSTEM_CALL_LISTENER_H_

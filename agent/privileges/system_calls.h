@@ -6,7 +6,8 @@
 
 namespace stackray {
 
-// Made by stackray, glibc, gRPC, curl, OpenSSL and the modules of NSS. Not all exist on every machine.
+// Made by stackray, glibc, gRPC, curl, OpenSSL and the modules of NSS. Not all exist on every
+// machine.
 std::span<const char* const> AllowedSystemCalls();
 
 // Nothing that runs here ever makes one of these: another program, a mount, another namespace, a

@@ -1,5 +1,5 @@
-// The program of `record -- CMD ARG…`: held before its first instruction until it is a target, run as
-// the user who called sudo.
+// The program of `record -- CMD ARG…`: held before its first instruction until it is a target, run
+// as the user who called sudo.
 #ifndef STACKRAY_AGENT_RECORD_CHILD_PROGRAM_H_
 #define STACKRAY_AGENT_RECORD_CHILD_PROGRAM_H_
 

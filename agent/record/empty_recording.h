@@ -1,4 +1,5 @@
-// Why a recording has no sample, and what to do: for the terminal and for the page, which would be empty otherwise.
+// Why a recording has no sample, and what to do: for the terminal and for the page, which would be
+// empty otherwise.
 // Input:   /proc, which tells of processes as they are when the recording is over.
 // Threads: any.
 #ifndef STACKRAY_AGENT_RECORD_EMPTY_RECORDING_H_

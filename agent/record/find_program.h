@@ -11,8 +11,9 @@ namespace stackray {
 // What a shell answers with when it cannot start a command.
 inline constexpr int kExitCannotExecute = 126, kExitNotFound = 127;
 
-// `name` as execvp() reads it, `path` in the place of $PATH. Errors: NotFound (there is no such file),
-// PermissionDenied (there is one, and nobody may execute it). OK promises nothing: exec has the last word.
+// `name` as execvp() reads it, `path` in the place of $PATH. Errors: NotFound (there is no such
+// file), PermissionDenied (there is one, and nobody may execute it). OK promises nothing: exec has
+// the last word.
 absl::Status FindProgram(const std::string& name, const std::string& path);
 
 // 127 for NotFound, else 126.

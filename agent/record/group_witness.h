@@ -1,8 +1,8 @@
 // Tells a signal that came to this process alone from one for its whole process group.
 //
-// A Ctrl-C of the terminal reaches every process of the group, and so does kill(-PGID). The kernel does not say of the latter
-// whether others got it. So a child that blocks all signals and never takes one stands in the group: what is pending there went
-// to the group.
+// A Ctrl-C of the terminal reaches every process of the group, and so does kill(-PGID). The kernel
+// does not say of the latter whether others got it. So a child that blocks all signals and never
+// takes one stands in the group: what is pending there went to the group.
 //
 // Memory:  one process, a copy of this one that never runs.
 // Threads: made before there is any.

@@ -38,7 +38,8 @@ absl::StatusOr<ResultFile> ResultFile::Create(const OutputFile& output,
   return CreateNew(output, owner);
 }
 
-// A symbolic link that leads nowhere has its file made by the kernel, which refuses others' links in /tmp.
+// A symbolic link that leads nowhere has its file made by the kernel, which refuses others' links
+// in /tmp.
 absl::StatusOr<ResultFile> ResultFile::CreateNew(const OutputFile& output,
                                                  const std::optional<SudoUser>& owner) {
   UniqueFd fd(open(output.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));

@@ -1,15 +1,17 @@
-// A result file of `record` or `convert`. It is opened before the work begins, so that a bad path costs nothing, and
-// a file that is there already keeps its bytes until the new ones are whole:
+// A result file of `record` or `convert`. It is opened before the work begins, so that a bad path
+// costs nothing, and a file that is there already keeps its bytes until the new ones are whole:
 //
 //   nothing there        made at once, empty; taken away again when nothing comes of it
-//   a file               the new bytes go into a file without a name in its folder; Commit() syncs it and puts it
-//                        in the old one's place, with its mode (and its owner, unless the caller gives another)
+//   a file               the new bytes go into a file without a name in its folder; Commit() syncs
+//                        it and puts it in the old one's place, with its mode (and its owner,
+//                        unless the caller gives another)
 //   a symbolic link      stays; what it leads to is one of these
 //   a device, a pipe     written as it is
-//   standard output      written as it is, also under another name (`-o /dev/stdout`, or the file it leads to)
+//   standard output      written as it is, also under another name (`-o /dev/stdout`, or the file
+//   it leads to)
 //
-// Where a file cannot be replaced (a mount point, a folder without write permission), Commit() copies the new bytes
-// into it.
+// Where a file cannot be replaced (a mount point, a folder without write permission), Commit()
+// copies the new bytes into it.
 #ifndef STACKRAY_AGENT_RECORD_OUTPUT_FILE_H_
 #define STACKRAY_AGENT_RECORD_OUTPUT_FILE_H_
 
@@ -42,11 +44,13 @@ class ResultFile {
 
   // Errors: ResourceExhausted (disk full), Unavailable.
   absl::Status Write(std::string_view bytes);
-  // The result is whole. Takes the last word of the file system (a full disk may show only here). Errors: as Write();
-  // a file that was there before is then as it was, unless the text says otherwise.
+  // The result is whole. Takes the last word of the file system (a full disk may show only here).
+  // Errors: as Write(); a file that was there before is then as it was, unless the text says
+  //         otherwise.
   absl::Status Commit();
-  // The result is cut short, but what is written can be read: a new file stays. Where one was there before, that
-  // one stays, and the part goes beside it. Returns what to say of it; empty: there is nothing.
+  // The result is cut short, but what is written can be read: a new file stays. Where one was there
+  // before, that one stays, and the part goes beside it. Returns what to say of it; empty: there is
+  // nothing.
   std::string KeepPart();
 
   // For a writer of its own; Explain() then puts the file's name into what it says.

@@ -1,10 +1,11 @@
 // CMD beside the recording: whose signal it is, and who waits for whom.
 //
-//   the first Ctrl-C, SIGTERM or SIGHUP   is CMD's: it is handed on unless CMD has it already, being in the process group
-//                                         that got it. The recording goes on for a second, so that CMD's end is in it.
+//   the first Ctrl-C, SIGTERM or SIGHUP   is CMD's: it is handed on unless CMD has it already,
+//                                         being in the process group that got it. The recording
+//                                         goes on for a second, so that CMD's end is in it.
 //   a second one                          leaves CMD and says that it still runs.
-//   the recording is over before CMD      its files are written; then CMD is waited for (not after a SIGHUP: whoever
-//                                         waited has gone).
+//   the recording is over before CMD      its files are written; then CMD is waited for (not after
+//                                         a SIGHUP: whoever waited has gone).
 //
 // Threads: one.
 #ifndef STACKRAY_AGENT_RECORD_PROGRAM_WATCH_H_
@@ -24,9 +25,11 @@ class ProgramWatch {
   // `child` outlives this. `name`: of CMD, for messages. Call it before there is any thread.
   ProgramWatch(ChildProgram& child, std::string name);
 
-  // Hands signals on; call it every turn. True: CMD has ended, or the user wants the recording to end.
+  // Hands signals on; call it every turn. True: CMD has ended, or the user wants the recording to
+  // end.
   bool RecordingIsOver(uint64_t now_ns);
-  // Call it when the files are written. CMD's exit code, or 128 and the signal's number that left it.
+  // Call it when the files are written. CMD's exit code, or 128 and the signal's number that left
+  // it.
   int WaitForEnd();
 
  private:

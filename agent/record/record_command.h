@@ -6,8 +6,9 @@
 
 namespace stackray {
 
-// Returns the exit code: CMD's own, 0, or 1 and 2 (failed, wrong use), 126 and 127 where CMD cannot be started. Progress, errors and
-// the paths of the results go to standard error; standard output is for `-o -`.
+// Returns the exit code: CMD's own, 0, or 1 and 2 (failed, wrong use), 126 and 127 where CMD cannot
+// be started. Progress, errors and the paths of the results go to standard error; standard output
+// is for `-o -`.
 int RunRecord(const RecordSettings& settings);
 
 }  // namespace stackray

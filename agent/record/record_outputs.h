@@ -1,9 +1,10 @@
-// Sealed batches in, result files out: streamed formats as the batches come, the others at the end, all
-// from the same bytes.
+// Sealed batches in, result files out: streamed formats as the batches come, the others at the end,
+// all from the same bytes.
 //
 // Memory:  one ProfileView when any format needs it (ViewOptions::max_bytes).
 // Threads: one.
-// Errors:  one file's error costs that file alone; the others are written. Without Finish() no file is touched.
+// Errors:  one file's error costs that file alone; the others are written. Without Finish() no file
+//          is touched.
 #ifndef STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
 #define STACKRAY_AGENT_RECORD_RECORD_OUTPUTS_H_
 
@@ -39,8 +40,8 @@ class RecordOutputs {
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
-  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others. Where there are no
-  // samples of it such a file is empty, or fails and says of which there are.
+  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others.
+  // Where there are no samples of it such a file is empty, or fails and says of which there are.
   enum class MissingType { kIsEmpty, kIsAnError };
   void SetType(SampleOrigin type, MissingType missing) {
     type_ = type;

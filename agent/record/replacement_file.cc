@@ -68,7 +68,8 @@ ReplacementFile::~ReplacementFile() {
   if (!temporary_.empty()) unlinkat(directory_.get(), temporary_.c_str(), 0);
 }
 
-// In the old file's folder, where Commit() can give it a name; else in any place, and Commit() copies.
+// In the old file's folder, where Commit() can give it a name; else in any place, and Commit()
+// copies.
 bool ReplacementFile::OpenTemporary(const std::optional<SudoUser>& owner) {
   const std::string here = OwnFdPath(directory_.get());
   const bool replaceable = directory_.valid() && !IsMountPoint(existing_.get());
@@ -107,7 +108,8 @@ int ReplacementFile::Commit(bool* spoilt) {
   *spoilt = false;
   if (fsync(fd_.get()) != 0 && errno != EINVAL) return errno;
   struct stat old = {}, now = {};
-  // Who has put another file there meanwhile gets the result where the name leads, not where it led.
+  // Who has put another file there meanwhile gets the result where the name leads, not where it
+  // led.
   const bool is_there = directory_.valid() && fstat(existing_.get(), &old) == 0 &&
                         fstatat(directory_.get(), base_.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
   const bool replaceable =

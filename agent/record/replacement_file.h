@@ -17,8 +17,8 @@ std::string PathOfOpenFile(int fd);
 
 class ReplacementFile {
  public:
-  // `existing`: the old file, open for writing; its path is asked of the kernel, so symbolic links are followed once, by
-  // the kernel's rules. nullptr: errno says why there can be none.
+  // `existing`: the old file, open for writing; its path is asked of the kernel, so symbolic links
+  // are followed once, by the kernel's rules. nullptr: errno says why there can be none.
   static std::unique_ptr<ReplacementFile> Create(UniqueFd existing,
                                                  const std::optional<SudoUser>& owner);
   // Takes a temporary name away.
@@ -26,8 +26,9 @@ class ReplacementFile {
 
   int fd() const { return fd_.get(); }  // Where the new bytes go.
 
-  // Syncs the new bytes and puts them in the old file's place. 0, or errno: the old file is as it was.
-  // Where it cannot be replaced the bytes are copied into it; an error then leaves it cut short, and `*spoilt` true.
+  // Syncs the new bytes and puts them in the old file's place. 0, or errno: the old file is as it
+  // was. Where it cannot be replaced the bytes are copied into it; an error then leaves it cut
+  // short, and `*spoilt` true.
   int Commit(bool* spoilt);
   // Gives the new bytes a name of their own beside the old file, NAME.part; empty: it cannot be.
   std::string NameBeside();

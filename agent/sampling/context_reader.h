@@ -1,11 +1,14 @@
-// The context that a process publishes (process_context.h), found in its memory and followed as it changes.
+// The context that a process publishes (process_context.h), found in its memory and followed as it
+// changes.
 //
-// Costs: nothing for what has not run for a second, 2 ms programs among them. Then /proc/PID/maps is read
-//        once (10 to 20 µs for a small process, 0.12 µs a mapping, 512 KiB of text at most) and, while
-//        nothing is found, again after 1, 2, 4 … 256 s; all processes together 256 KiB of text a second
-//        (1 MiB at once), what is over that comes later. A context that was found costs one read of 32 bytes each time.
-// Input: hostile (process_context.h). A process can slow a reader of its memory down (a page behind its own file
-//        system); that holds for every look at a process, its names in interpreters' code among them.
+// Costs: nothing for what has not run for a second, 2 ms programs among them. Then /proc/PID/maps
+//        is read once (10 to 20 µs for a small process, 0.12 µs a mapping, 512 KiB of text at most)
+//        and, while nothing is found, again after 1, 2, 4 … 256 s; all processes together 256 KiB
+//        of text a second (1 MiB at once), what is over that comes later. A context that was found
+//        costs one read of 32 bytes each time.
+// Input: hostile (process_context.h). A process can slow a reader of its memory down (a page behind
+//        its own file system); that holds for every look at a process, its names in interpreters'
+//        code among them.
 // Memory: 8 MiB for all contexts together; one that does not fit is not taken.
 // Threads: one at a time.
 #ifndef STACKRAY_AGENT_SAMPLING_CONTEXT_READER_H_
@@ -48,8 +51,9 @@ struct ContextWatch {
 
 class ContextReader {
  public:
-  // Brings `watch` up to date. `since_ns`: when the image began to run; both times CLOCK_BOOTTIME. A process
-  // that is gone keeps what it has. What stands under the pid by now is told by its start time.
+  // Brings `watch` up to date. `since_ns`: when the image began to run; both times CLOCK_BOOTTIME.
+  // A process that is gone keeps what it has. What stands under the pid by now is told by its start
+  // time.
   void Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_ns, ContextWatch& watch);
 
   uint64_t looks() const { return looks_; }            // At mappings.

@@ -12,7 +12,8 @@
 namespace stackray {
 namespace {
 
-// Where the tracepoint of a switch lies (kernel/sched/core.c, 5.10 to 6.18), and how many frames may be of the tracepoint.
+// Where the tracepoint of a switch lies (kernel/sched/core.c, 5.10 to 6.18), and how many frames
+// may be of the tracepoint.
 constexpr std::string_view kSchedulerFunction = "__schedule";
 constexpr size_t kMostTracingFrames = 8;
 
@@ -35,9 +36,10 @@ MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
   return file.handle << 8 | (index & 0xff);
 }
 
-// A file that could not be opened may be there again: libraries come and go. Each further try costs some system calls, so
-// after the first ones of a batch only ever rarer questions lead to one; and in a process of very many mappings it costs
-// milliseconds, so all that were in vain may take this long.
+// A file that could not be opened may be there again: libraries come and go. Each further try costs
+// some system calls, so after the first ones of a batch only ever rarer questions lead to one; and
+// in a process of very many mappings it costs milliseconds, so all that were in vain may take this
+// long.
 constexpr absl::Duration kMostFailedOpen = absl::Milliseconds(50);
 bool IsWorthATry(uint32_t questions_before) {
   constexpr uint32_t kFirstTries = 16;
@@ -127,7 +129,8 @@ int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_o
   });
 }
 
-// The ELF address of a native frame's instruction in its file; nullopt: not native, or no such file.
+// The ELF address of a native frame's instruction in its file; nullopt: not native, or no such
+// file.
 std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack& stack,
                                                                  uint64_t word) {
   if (word == 0 || !IsNativeKind(FrameWordKind(word))) return std::nullopt;
@@ -139,8 +142,9 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
   return CallerPlace{file, AddressOfFileOffset(file->info, offset).value_or(offset)};
 }
 
-// Code that was made at run time. Its caller's name may tell what it is, or where that has none (a static function of a
-// stripped library) the name of what calls that from the same file; the sample is marked as guessed all the same.
+// Code that was made at run time. Its caller's name may tell what it is, or where that has none (a
+// static function of a stripped library) the name of what calls that from the same file; the sample
+// is marked as guessed all the same.
 int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
                                      BatchBuilder& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);

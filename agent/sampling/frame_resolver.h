@@ -1,14 +1,14 @@
-// From a raw sample's words to locations of the open batch: the need question for every frame, and the
-// resolvers behind it.
+// From a raw sample's words to locations of the open batch: the need question for every frame, and
+// the resolvers behind it.
 //
-// A frame's key is made without any name: executable handle and ELF address, kernel image and address.
-// Only when the open batch does not have the key are names looked up. Files that the open batch
-// names are held until it is sealed (ForgetBatch), and the caller holds each process's files for as
-// long as a sample of it can come, because a process that ended cannot be asked again; everything
-// else here may be wiped at any moment.
+// A frame's key is made without any name: executable handle and ELF address, kernel image and
+// address. Only when the open batch does not have the key are names looked up. Files that the open
+// batch names are held until it is sealed (ForgetBatch), and the caller holds each process's files
+// for as long as a sample of it can come, because a process that ended cannot be asked again;
+// everything else here may be wiped at any moment.
 //
-// Memory:  symbol tables up to `name_cache_bytes`; a reference for each file of the open batch; source lines as
-//          native_lines.h says.
+// Memory:  symbol tables up to `name_cache_bytes`; a reference for each file of the open batch;
+//          source lines as native_lines.h says.
 // Threads: one (the sample loop's), and the one of native_lines.h.
 #ifndef STACKRAY_AGENT_SAMPLING_FRAME_RESOLVER_H_
 #define STACKRAY_AGENT_SAMPLING_FRAME_RESOLVER_H_
@@ -67,11 +67,11 @@ class FrameResolver {
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
   void AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
                           BatchBuilder& batch, std::vector<int32_t>* frames);
-  // The stack of a thread that leaves its CPU without the frames of the tracepoint that it was taken in: from the scheduler outwards. All
-  // of it where the kernel's functions have no names.
+  // The stack of a thread that leaves its CPU without the frames of the tracepoint that it was
+  // taken in: from the scheduler outwards. All of it where the kernel's functions have no names.
   std::span<const uint64_t> FromScheduler(std::span<const uint64_t> addresses);
-  // Files that the process is seen to use for the first time are added to `process_files`, unless that
-  // is nullptr or more files are open than may be.
+  // Files that the process is seen to use for the first time are added to `process_files`, unless
+  // that is nullptr or more files are open than may be.
   // `is_whole`: the walk reached the root.
   void AppendUserFrames(const ProcessId& process, std::span<const uint64_t> words, bool is_whole,
                         std::span<const code_range> ranges,
@@ -81,8 +81,8 @@ class FrameResolver {
   void TakeCode(const ProcessId& process, const CodeMemory& code);
   void AppendMarker(const FrameKey& marker, BatchBuilder& batch, std::vector<int32_t>* frames);
 
-  // Gives the batch the source lines that were looked up meanwhile, within its size; FinishLines() waits for
-  // those that are missing, up to the deadline.
+  // Gives the batch the source lines that were looked up meanwhile, within its size; FinishLines()
+  // waits for those that are missing, up to the deadline.
   void TakeLines(BatchBuilder& batch, size_t limit_bytes);
   void FinishLines(BatchBuilder& batch, size_t limit_bytes);
   // The batch was sealed: nothing needs to be held for it any more.
@@ -175,8 +175,8 @@ class FrameResolver {
   std::vector<RangeFile> range_files_;                 // Of the stack at hand, by range.
   std::vector<StackRuntime> range_runtimes_;           // Its runtimes, by range.
   std::vector<MixedFrame> mixed_;                      // Scratch.
-  // The newest sample, and the one that was the newest when a batch was sealed last: by the next seal
-  // nobody asks about kernel code from before it any more.
+  // The newest sample, and the one that was the newest when a batch was sealed last: by the next
+  // seal nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;
   uint64_t in_scheduler_ = 0;  // The last return address of FromScheduler().
   Counts counts_;

@@ -1,4 +1,5 @@
-// Answers of the line worker: (executable, address) → lines. Repeated texts, which most are, are kept once.
+// Answers of the line worker: (executable, address) → lines. Repeated texts, which most are, are
+// kept once.
 // Memory:  `max_bytes`; when full it is emptied, and when that becomes less than what it has.
 // Threads: one.
 #ifndef STACKRAY_AGENT_SAMPLING_LINE_CACHE_H_

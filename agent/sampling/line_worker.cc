@@ -106,8 +106,8 @@ void LineWorker::Run() {
   }
 }
 
-// Sleeps while more than its share was spent. A share that was not used is saved up to the burst only at the
-// start, so that the first batches of a run have their lines.
+// Sleeps while more than its share was spent. A share that was not used is saved up to the burst
+// only at the start, so that the first batches of a run have their lines.
 void LineWorker::KeepToShare(uint64_t started_ns, uint64_t spent_ns) {
   if (settings_.cpu_share >= 1) return;
   const double elapsed = static_cast<double>(ClockNs(CLOCK_MONOTONIC) - started_ns) * 1e-9;

@@ -1,7 +1,8 @@
 // The thread that looks up inlined functions and source lines, away from the sampling path.
 //
-// Questions wait in a bounded queue. What the thread may spend is bounded too: `cpu_share` of one CPU over time, with
-// `burst_seconds` of it saved up; when that is used up it sleeps, and batches go out with the functions' names alone.
+// Questions wait in a bounded queue. What the thread may spend is bounded too: `cpu_share` of one
+// CPU over time, with `burst_seconds` of it saved up; when that is used up it sleeps, and batches
+// go out with the functions' names alone.
 //
 // Memory:  kMaxQuestions questions, each with its file held open, and what SourceLines keeps.
 // Threads: any one thread asks and takes answers; the worker is this object's own and ends with it.

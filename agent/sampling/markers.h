@@ -18,8 +18,8 @@ constexpr FrameKey MarkerKey(MarkerKind kind, uint64_t detail = 0) {
   return FrameKey::Make(FrameType::kMarker, static_cast<uint64_t>(kind), detail);
 }
 
-// Losses before a batch exists. Delivery has reasons of its own (reporter/export/delivery_counts.h); their
-// details follow from kFirstDeliveryLoss on.
+// Losses before a batch exists. Delivery has reasons of its own
+// (reporter/export/delivery_counts.h); their details follow from kFirstDeliveryLoss on.
 enum class SamplingLoss : uint64_t {
   kRingFull = 0,
   kScratchBusy = 1,
@@ -29,8 +29,8 @@ enum class SamplingLoss : uint64_t {
 };
 inline constexpr uint64_t kFirstDeliveryLoss = 16;
 
-// Why a user stack is not complete, as a marker at its root; nullopt when it is complete or there was
-// none to begin with. `end` is an enum end_reason; profile/stack_end.h decides.
+// Why a user stack is not complete, as a marker at its root; nullopt when it is complete or there
+// was none to begin with. `end` is an enum end_reason; profile/stack_end.h decides.
 std::optional<FrameKey> MarkerForEnd(uint32_t end);
 
 // The end as a word for metrics: "undefined_return_address", "missing_page".
@@ -38,13 +38,15 @@ std::string_view EndName(uint32_t end);
 
 // True for the ends that count as complete.
 bool IsCompleteEnd(uint32_t end);
-// True where the sample has a user stack at all, and one that could be walked: not of a process outside the agent's pid namespace.
+// True where the sample has a user stack at all, and one that could be walked: not of a process
+// outside the agent's pid namespace.
 bool HasUserStack(uint32_t end);
 
 // Why a stack was truncated, as a marker's reason: "file not loaded". `end` is an enum end_reason.
 std::string_view TruncationReason(uint64_t end);
 
-// "[truncated: file not loaded]", "[unknown jit]", "[lost: ring full]", "[outside this pid namespace]".
+// "[truncated: file not loaded]", "[unknown jit]", "[lost: ring full]", "[outside this pid
+// namespace]".
 FrameSymbols MarkerSymbols(const FrameKey& marker);
 
 }  // namespace stackray

@@ -1,8 +1,8 @@
 // Inlined functions and lines of the open batch's native frames: from the cache at once, from the worker later, and
 // not at all after the deadline of the seal (slow names hold no batch up).
 //
-// Memory:  the cache, the worker's, 64 KiB of files without debug information, and some 100 bytes a frame that waits.
-// Threads: one (the sample loop's); the worker's is its own.
+// Memory:  the cache, the worker's, 64 KiB of files without debug information, and some 100 bytes a
+// frame that waits. Threads: one (the sample loop's); the worker's is its own.
 #ifndef STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_
 #define STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_
 
@@ -35,8 +35,8 @@ class NativeLines {
 
   explicit NativeLines(NativeLinesSettings settings);
 
-  // Defines the frame of `address` in `file`, which process `pid` runs, in the batch. `symbols` are its place and its
-  // name by symbol.
+  // Defines the frame of `address` in `file`, which process `pid` runs, in the batch. `symbols` are
+  // its place and its name by symbol.
   int32_t Define(const FrameKey& key, const FrameSymbols& symbols, uint32_t pid,
                  const ExecutableFilePtr& file, BatchBuilder& batch);
   // Gives the batch what has come, within its size.

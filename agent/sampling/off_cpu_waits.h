@@ -1,14 +1,15 @@
 // Waits that are not over: the stacks that threads left their CPUs with, kept until they run again.
 //
-// A wait enters the batches in parts. When it ends, what it waited for is known: blocked until the wakeup, then in the run
-// queue; or preempted. A wait that is open when a batch is sealed gives that batch what it has lasted since the last one, so that a
-// thread that waits for ever is in every batch, and no nanosecond is in two. Names are asked for when a part is made, in
-// the batch that is open then.
+// A wait enters the batches in parts. When it ends, what it waited for is known: blocked until the
+// wakeup, then in the run queue; or preempted. A wait that is open when a batch is sealed gives
+// that batch what it has lasted since the last one, so that a thread that waits for ever is in
+// every batch, and no nanosecond is in two. Names are asked for when a part is made, in the batch
+// that is open then.
 //
-// Input:   records that DecodeRecord() has checked; ends without a begin, begins without an end and threads that wait twice are
-//          normal, because records are lost when the ring is full.
-// Memory:  some 500 bytes a wait, up to the limits. What is beyond them is refused, and the caller counts it.
-// Threads: one (the sample loop's).
+// Input:   records that DecodeRecord() has checked; ends without a begin, begins without an end and
+//          threads that wait twice are normal, because records are lost when the ring is full.
+// Memory:  some 500 bytes a wait, up to the limits. What is beyond them is refused, and the caller
+// counts it. Threads: one (the sample loop's).
 #ifndef STACKRAY_AGENT_SAMPLING_OFF_CPU_WAITS_H_
 #define STACKRAY_AGENT_SAMPLING_OFF_CPU_WAITS_H_
 
@@ -61,7 +62,8 @@ class OffCpuWaits {
   OffCpuWaits() : OffCpuWaits(Limits{}) {}
   explicit OffCpuWaits(const Limits& limits) : limits_(limits) {}
 
-  // A thread has left its CPU. `user`, `ranges`, `end`: of the finished walk. False: there is no room for it.
+  // A thread has left its CPU. `user`, `ranges`, `end`: of the finished walk. False: there is no
+  // room for it.
   bool Begin(const RawSample& sample, std::span<const uint64_t> user,
              std::span<const code_range> ranges, uint32_t end, uint32_t flags);
   // It runs again.

@@ -49,7 +49,8 @@ std::string Valid(std::string_view bytes) {
   return std::string(ValidText(bytes, &buffer));
 }
 
-// AnyValue {1 text, 2 truth value, 3 whole number, 4 decimal}; `*value` stays empty for other kinds.
+// AnyValue {1 text, 2 truth value, 3 whole number, 4 decimal}; `*value` stays empty for other
+// kinds.
 bool ReadValue(std::string_view message, std::optional<AttributeValue>* value) {
   return EachField(message, [value](const WireField& field) {
     if (IsBytes(field, 1)) *value = Valid(field.bytes);

@@ -1,7 +1,8 @@
 // What a process publishes about itself in its own memory: the bytes of a process context.
 //
-// An SDK maps a piece of memory that is named OTEL_CTX (a memfd, or anonymous memory with a name) and begins
-// with a header; the header points at the payload, a protobuf message. It is changed in place.
+// An SDK maps a piece of memory that is named OTEL_CTX (a memfd, or anonymous memory with a name)
+// and begins with a header; the header points at the payload, a protobuf message. It is changed in
+// place.
 //
 // Input:   any bytes: the process writes what it likes, and while it is read.
 // Facts:   opentelemetry-specification, oteps/profiles/4719-process-ctx.md of August 2026; messages
@@ -41,18 +42,18 @@ struct ProcessContext {
   std::vector<std::pair<std::string, AttributeValue>> attributes;  // The others, in their order.
 };
 
-// Mappings in `text` (of /proc/PID/maps) with a context's name: where they begin is appended. Any name can
-// be forged or repeated, so the header decides. Looks at whole lines only and returns how many bytes they
-// are: the rest of the text belongs before the next piece.
+// Mappings in `text` (of /proc/PID/maps) with a context's name: where they begin is appended. Any
+// name can be forged or repeated, so the header decides. Looks at whole lines only and returns how
+// many bytes they are: the rest of the text belongs before the next piece.
 size_t FindContextMappings(std::string_view text, std::vector<uint64_t>* addresses);
 
 // nullopt: no header, or one of another version than 2.
 std::optional<ContextHeader> ParseContextHeader(std::span<const uint8_t> bytes);
 
-// The payload's resource; what else it holds is not for a batch. Taken are texts, truth values, whole
-// numbers and decimals; lists and bytes are left out, as are keys over 256 bytes, attributes beyond 64, and the command line and
-// environment variables, which go into no batch. Of equal keys the first counts.
-// Errors: DataLoss (not such a message).
+// The payload's resource; what else it holds is not for a batch. Taken are texts, truth values,
+// whole numbers and decimals; lists and bytes are left out, as are keys over 256 bytes, attributes
+// beyond 64, and the command line and environment variables, which go into no batch. Of equal keys
+// the first counts. Errors: DataLoss (not such a message).
 absl::StatusOr<ProcessContext> ParseContextPayload(std::string_view bytes);
 
 }  // namespace stackray

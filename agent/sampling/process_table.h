@@ -1,16 +1,16 @@
 // Who the processes of this host are, as the kernel's events tell it, in the order of the ring.
 //
-// An exec brings its executable's path and its cgroup along and a forked child has what its parent has,
-// so that a process that is gone before anybody could look is still named. /proc is asked for what no
-// event has told (events were lost, no task iterator), and once a program for the two variables of its
-// environment that name a service; what a process publishes in its memory stands above both
-// (context_reader.h). With each process go the files that its code came from: a
+// An exec brings its executable's path and its cgroup along and a forked child has what its parent
+// has, so that a process that is gone before anybody could look is still named. /proc is asked for
+// what no event has told (events were lost, no task iterator), and once a program for the two
+// variables of its environment that name a service; what a process publishes in its memory stands
+// above both (context_reader.h). With each process go the files that its code came from: a
 // sample may be taken out of the ring long after its process ended.
 //
-// Lifetime: docs/lifetimes.md. An entry goes one second (of the records' time) after the exit or the
-//           exec that ended it, and after the last sample that came later.
-// Memory:   at most `max_processes` entries of about 300 bytes, the least recently used first to go; a
-//           program's paths and a cgroup's names once for all processes that share them.
+// Lifetime: docs/lifetimes.md. An entry goes one second (of the records' time) after the exit or
+//           the exec that ended it, and after the last sample that came later.
+// Memory:   at most `max_processes` entries of about 300 bytes, the least recently used first to
+//           go; a program's paths and a cgroup's names once for all processes that share them.
 // Threads:  one at a time (the sample loop's).
 #ifndef STACKRAY_AGENT_SAMPLING_PROCESS_TABLE_H_
 #define STACKRAY_AGENT_SAMPLING_PROCESS_TABLE_H_
@@ -52,13 +52,13 @@ class ProcessTable {
   // As EndList() without a list: asks /proc for each.
   void EndGone();
 
-  // What is known of the process. `command` is what its sample says: a name can change without an exec.
-  // Valid until the next call.
+  // What is known of the process. `command` is what its sample says: a name can change without an
+  // exec. Valid until the next call.
   const ProcessInfo& Describe(const ProcessId& id, std::string_view command,
                               int64_t wall_offset_ns);
 
-  // Where the files of a described process are held; nullptr: it is not in the table. Valid until the
-  // next call of anything else.
+  // Where the files of a described process are held; nullptr: it is not in the table. Valid until
+  // the next call of anything else.
   std::vector<ExecutableFilePtr>* FilesOf(const ProcessId& id);
 
   size_t size() const { return entries_.size(); }

@@ -1,6 +1,7 @@
 // Records on their way from the ring to the sample loop, in their order.
 //
-// Threads: one adds at a time, one takes. Memory: max_bytes, and what one read of the ring adds beyond that.
+// Threads: one adds at a time, one takes. Memory: max_bytes, and what one read of the ring adds
+//          beyond that.
 #ifndef STACKRAY_AGENT_SAMPLING_RECORD_QUEUE_H_
 #define STACKRAY_AGENT_SAMPLING_RECORD_QUEUE_H_
 

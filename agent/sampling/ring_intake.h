@@ -1,5 +1,6 @@
-// What is done with a record before it waits for the sample loop: the walks that BPF could not end are finished here,
-// with the stack that the ring brought for them, and that stack is kept no longer.
+// What is done with a record before it waits for the sample loop: the walks that BPF could not end
+// are finished here, with the stack that the ring brought for them, and that stack is kept no
+// longer.
 //
 // Threads: one at a time. Memory: StackPieces' and SampleWalk's.
 #ifndef STACKRAY_AGENT_SAMPLING_RING_INTAKE_H_
@@ -29,8 +30,8 @@ class RingIntake {
   // `walk` outlives this.
   explicit RingIntake(SampleWalk& walk) : walk_(walk) {}
 
-  // Calls `take` for a record of the ring, damaged ones included, but not for pieces of stacks. Returns the bytes of slices
-  // that it held, to be given back.
+  // Calls `take` for a record of the ring, damaged ones included, but not for pieces of stacks.
+  // Returns the bytes of slices that it held, to be given back.
   uint64_t Add(std::span<const uint8_t> bytes, const Take& take);
 
  private:

@@ -1,7 +1,9 @@
-// The thread that empties the ring of samples whenever the kernel asks for it. The ring has room for seconds of samples, but
-// for a few large stacks only (rustc's have 600 KB), and the sample loop may be busy for a tenth of a second: it reads the
-// symbols of programs that begin. The thread has priority over what is measured (thread_priority.h): on a host with a dozen
-// busy programs for each CPU the ring would else be full before its turn came. For that reason the loop leaves the reading to it.
+// The thread that empties the ring of samples whenever the kernel asks for it. The ring has room
+// for seconds of samples, but for a few large stacks only (rustc's have 600 KB), and the sample
+// loop may be busy for a tenth of a second: it reads the symbols of programs that begin. The thread
+// has priority over what is measured (thread_priority.h): on a host with a dozen busy programs for
+// each CPU the ring would else be full before its turn came. For that reason the loop leaves the
+// reading to it.
 //
 // Threads: the loop's calls Take(); the reader's own ends with this object.
 #ifndef STACKRAY_AGENT_SAMPLING_RING_READER_H_
@@ -29,12 +31,13 @@ class RingReader {
   RingReader(const RingReader&) = delete;
 
   void Start();
-  // Waits up to `timeout_ms` until the kernel has asked for a reading, reads what is in the ring, as far as there is room, and calls
-  // `take` for all that has come. Returns how many.
+  // Waits up to `timeout_ms` until the kernel has asked for a reading, reads what is in the ring,
+  // as far as there is room, and calls `take` for all that has come. Returns how many.
   int Take(int timeout_ms, const RingIntake::Take& take);
   // Ends the wait of Take(), or of its next call. Threads: any.
   void WakeTaker() { queue_.Wake(); }
-  // Reads what is in the ring, as far as there is room: walks that BPF could not end are finished now. Threads: any.
+  // Reads what is in the ring, as far as there is room: walks that BPF could not end are finished
+  // now. Threads: any.
   void ReadNow();
 
  private:

@@ -1,4 +1,5 @@
-// Unwinding with what runtimes know: of a file that is loaded, of the code in it that they jump to, and of the code that they make.
+// Unwinding with what runtimes know: of a file that is loaded, of the code in it that they jump to,
+// and of the code that they make.
 #ifndef STACKRAY_AGENT_SAMPLING_RUNTIME_TABLES_H_
 #define STACKRAY_AGENT_SAMPLING_RUNTIME_TABLES_H_
 

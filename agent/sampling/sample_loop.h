@@ -1,7 +1,7 @@
 // The loop that owns the open batch: record → stack → need questions → batch → sealed batch.
 //
-// The ring and the queue of its reader (ring_reader.h) are before it: they hold several seconds of samples, so this loop may
-// take its time for a large symbol table.
+// The ring and the queue of its reader (ring_reader.h) are before it: they hold several seconds of
+// samples, so this loop may take its time for a large symbol table.
 //
 // Threads: one. `on_sealed` is called on it and must not block for long.
 #ifndef STACKRAY_AGENT_SAMPLING_SAMPLE_LOOP_H_
@@ -62,17 +62,19 @@ class SampleLoop {
   void Take(const TakenRecord& taken);
   // Samples that never became a record: they travel as a marker of the host.
   void AddLost(uint64_t detail, uint64_t samples);
-  // All processes that there are, told by Take() between these two: after lost events. Without a list
-  // EndGoneProcesses() asks /proc.
+  // All processes that there are, told by Take() between these two: after lost events. Without a
+  // list EndGoneProcesses() asks /proc.
   void BeginProcessList() { processes_.BeginList(); }
   void EndProcessList() { processes_.EndList(); }
   void EndGoneProcesses() { processes_.EndGone(); }
   // Gives the open batch the source lines that were looked up meanwhile.
   void TakeLines() { resolver_.TakeLines(batch_, max_batch_bytes_); }
-  // Puts the waits that are open into the open batch, up to `until_ns` (CLOCK_BOOTTIME). All records that are older than that should have
-  // been taken: a wait whose end is still to come counts as open.
+  // Puts the waits that are open into the open batch, up to `until_ns` (CLOCK_BOOTTIME). All
+  // records that are older than that should have been taken: a wait whose end is still to come
+  // counts as open.
   void ShipWaits(uint64_t until_ns);
-  // Ends of waits were lost: forgets those that `waits_since` does not confirm (Sampler::WaitsSince()).
+  // Ends of waits were lost: forgets those that `waits_since` does not confirm
+  // (Sampler::WaitsSince()).
   void CheckWaits(const std::function<std::optional<uint64_t>(uint32_t tid)>& waits_since) {
     waits_.Check(waits_since);
   }
@@ -80,12 +82,12 @@ class SampleLoop {
   // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
   void Seal();
 
-  // Batches are sealed at this size from now on, where it is smaller than the settings' one; 0: at that
-  // one again.
+  // Batches are sealed at this size from now on, where it is smaller than the settings' one; 0: at
+  // that one again.
   void LimitBatchBytes(size_t bytes);
 
-  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. The first of them begins a
-  // batch of its own, because a batch has one period. Several changes may be under way.
+  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. The first of them
+  // begins a batch of its own, because a batch has one period. Several changes may be under way.
   void ChangeFrequency(double frequency_hz, uint64_t from_ns);
 
   // Drops every cache, as a test does between any two records.

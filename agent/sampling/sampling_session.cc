@@ -111,8 +111,8 @@ SamplingSession::~SamplingSession() {
   reader_.reset();
 }
 
-// All processes have the one that this one has. Code on a stack of its own that calls it (Go's) cannot be walked on in user
-// space, so its rows should be there from the start.
+// All processes have the one that this one has. Code on a stack of its own that calls it (Go's)
+// cannot be walked on in user space, so its rows should be there from the start.
 void SamplingSession::LoadVdso() {
   const uint32_t own = OwnPidInProc();
   const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(own);
@@ -156,9 +156,10 @@ void SamplingSession::LookForLostEvents(const counters& now) {
   ListProcesses();
 }
 
-// The table writer. A damaged record of the ring is nobody's loss here: the page is asked for again. A walk asks for the first page
-// that it misses; the sample that came with it is finished right away, which loads the others, before the next tick asks for
-// one of them. The reader of the ring may wait for this thread's lock, so this one has its priority.
+// The table writer. A damaged record of the ring is nobody's loss here: the page is asked for
+// again. A walk asks for the first page that it misses; the sample that came with it is finished
+// right away, which loads the others, before the next tick asks for one of them. The reader of the
+// ring may wait for this thread's lock, so this one has its priority.
 void SamplingSession::AnswerMisses() {
   PreferThisThread();
   int timeout_ms = kNoTimeout;
@@ -289,8 +290,8 @@ SessionCounts SamplingSession::Counts() {
   SessionCounts counts;
   counts.kernel = sampler_->Counters();
   counts.loop = loop_->counts();
-  // A tick on another CPU counts itself as produced first and as lost later, and its row of counters
-  // is copied in between: whatever is known to be taken or lost was produced.
+  // A tick on another CPU counts itself as produced first and as lost later, and its row of
+  // counters is copied in between: whatever is known to be taken or lost was produced.
   // Parts of waits are produced here.
   const uint64_t settled = counts.loop.samples + counts.lost();
   counts.produced =

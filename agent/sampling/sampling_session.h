@@ -74,8 +74,8 @@ struct SessionLimits {
   uint64_t unwind_table_bytes = 0;
   size_t symbol_cache_bytes = 0;
   double frequency_hz = 0;
-  // Code whose table is not loaded is walked by frame pointers instead of by a slice of the stack, and no table is
-  // loaded ahead.
+  // Code whose table is not loaded is walked by frame pointers instead of by a slice of the stack,
+  // and no table is loaded ahead.
   bool frame_pointers = false;
 
   friend bool operator==(const SessionLimits&, const SessionLimits&) = default;
@@ -94,7 +94,8 @@ class SamplingSession {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   absl::Status Start();
-  // Waits up to `timeout_ms` for samples and takes those that are there, some thousand at most. Follows CPUs once a second.
+  // Waits up to `timeout_ms` for samples and takes those that are there, some thousand at most.
+  // Follows CPUs once a second.
   void Turn(int timeout_ms);
   // Ends the wait of Turn(), or of its next call. Threads: any.
   void WakeTurn() { reader_->WakeTaker(); }
@@ -103,8 +104,8 @@ class SamplingSession {
   // Stops the clocks, takes what is left in the ring, seals. Nothing is in flight then.
   void Stop();
 
-  // Takes effect at once; less memory is reached within a second or so. Batches stay right: each has one
-  // rate. Errors: as Sampler::SetFrequency; the rate may then be the old one on some CPUs.
+  // Takes effect at once; less memory is reached within a second or so. Batches stay right: each
+  // has one rate. Errors: as Sampler::SetFrequency; the rate may then be the old one on some CPUs.
   absl::Status Limit(const SessionLimits& limits);
   const SessionLimits& limits() const { return limits_; }
   const SessionSettings& settings() const { return settings_; }

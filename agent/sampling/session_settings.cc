@@ -9,9 +9,9 @@
 namespace stackray {
 namespace {
 
-// A power of two with room for about 4 s of samples of 2 KiB from every CPU, and a quarter of a second in which each has a
-// slice of the stack, within 4 … 32 MiB. The least is what some large stacks need that are sent along at the first
-// touches of a program (rustc's have 620 KB).
+// A power of two with room for about 4 s of samples of 2 KiB from every CPU, and a quarter of a
+// second in which each has a slice of the stack, within 4 … 32 MiB. The least is what some large
+// stacks need that are sent along at the first touches of a program (rustc's have 620 KB).
 uint32_t RingBytes(uint32_t frequency_hz, uint64_t raw_budget_bytes) {
   constexpr uint64_t kSampleBytes = 2048, kSeconds = 4, kSliceBytes = 64 << 10;
   const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));

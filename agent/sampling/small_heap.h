@@ -4,9 +4,9 @@
 
 namespace stackray {
 
-// Before the process's first thread. Each thread that allocates would get an arena of its own and keep what it freed; and
-// blocks of 128 KiB and more would be kept as soon as one of their size was freed (mallopt(3): the threshold grows by itself
-// until it is set).
+// Before the process's first thread. Each thread that allocates would get an arena of its own and
+// keep what it freed; and blocks of 128 KiB and more would be kept as soon as one of their size was
+// freed (mallopt(3): the threshold grows by itself until it is set).
 void KeepHeapSmall();
 
 }  // namespace stackray

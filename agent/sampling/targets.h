@@ -15,8 +15,8 @@ namespace stackray {
 // Errors: NotFound (no such process, cgroup or container; the text says which and how to find one).
 absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler);
 
-// True when every target process of kPids has ended, with `inherit` their descendants too; false for other kinds.
-// From the session's start on.
+// True when every target process of kPids has ended, with `inherit` their descendants too; false
+// for other kinds. From the session's start on.
 bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler);
 
 // "all processes of this host", "process 12 and its descendants", ... for titles and messages.

@@ -20,8 +20,8 @@
 namespace stackray {
 namespace {
 
-// What OpenTelemetry asks of a program that cannot read its attributes: leave all of them out, and say
-// so (specification 1.44, Resource SDK).
+// What OpenTelemetry asks of a program that cannot read its attributes: leave all of them out, and
+// say so (specification 1.44, Resource SDK).
 bool WarnOfBadAttributes(const GivenSetting& given, std::vector<std::string>& warnings) {
   SettingValues scratch;
   if (given.row->receiver_field != nullptr || given.row->apply(scratch, given.texts)) return false;

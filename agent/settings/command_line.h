@@ -2,8 +2,8 @@
 //
 //   stackray VERB [FLAGS] [FILES] [-- CMD ARG…]
 //
-// Strength: command line > STACKRAY_… variable > OTEL_… variable > file (--config, STACKRAY_CONFIG) >
-// default; $STATE_DIRECTORY stands between the file
+// Strength: command line > STACKRAY_… variable > OTEL_… variable > file (--config, STACKRAY_CONFIG)
+// > default; $STATE_DIRECTORY stands between the file
 // and the default. A target is one thing: the strongest source that names one replaces the others'
 // targets. An empty variable is an unset one. Calling it again with the same argv re-reads the file
 // (SIGHUP).
@@ -48,8 +48,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
                                              const Environment& environment);
 
-// The log's format for a command line that ParseCommandLine() refuses, as far as it can be told: by the flag, the
-// variable, or a line `log-format: json` of the file.
+// The log's format for a command line that ParseCommandLine() refuses, as far as it can be told: by
+// the flag, the variable, or a line `log-format: json` of the file.
 LogFormat EarlyLogFormat(int argc, const char* const* argv, const Environment& environment);
 
 // From an `environ` array; of names given twice the first holds, as in getenv().

@@ -43,7 +43,8 @@ std::vector<std::string_view> FlagsOf(Verb verb) {
   return keys;
 }
 
-// A receiver has no flag of its own name: several stand in the file's list, one is described by its endpoint.
+// A receiver has no flag of its own name: several stand in the file's list, one is described by its
+// endpoint.
 std::string ReceiverHint(Verb verb, std::string_view key) {
   constexpr std::string_view kWords[] = {"receiver", "receivers"};
   if (NearestWord(key, kWords).empty()) return "";

@@ -21,8 +21,8 @@ inline constexpr uint64_t kMiB = 1024 * 1024;
 
 enum class TargetKind { kWholeHost, kPids, kCgroup, kContainer, kCommandName, kProgram };
 
-// How native code gets its names: not at all, from symbol tables, or also inlined functions and source lines
-// from debug information.
+// How native code gets its names: not at all, from symbol tables, or also inlined functions and
+// source lines from debug information.
 enum class SymbolPolicy { kOff, kSymtab, kFull };
 
 // What is sampled. Exactly one kind; only its own fields are set.
@@ -88,8 +88,8 @@ struct SudoUser {
   std::string name;
 };
 
-// Whether a run gives up the capabilities that it does not need and is bound to a list of system calls
-// (agent/privileges/). kStrict: a call outside the list ends it, for tests.
+// Whether a run gives up the capabilities that it does not need and is bound to a list of system
+// calls (agent/privileges/). kStrict: a call outside the list ends it, for tests.
 enum class SandboxMode { kOn, kStrict, kOff };
 
 struct RecordSettings {
@@ -101,8 +101,8 @@ struct RecordSettings {
   SandboxMode sandbox = SandboxMode::kOn;
 };
 
-// One receiver as the user wrote it, for the exporter to check: an empty string means "not said", so
-// that the default holds. A value that an OTEL_EXPORTER_OTLP_… variable gave stands here in that
+// One receiver as the user wrote it, for the exporter to check: an empty string means "not said",
+// so that the default holds. A value that an OTEL_EXPORTER_OTLP_… variable gave stands here in that
 // variable's syntax.
 struct ReceiverStrings {
   std::string name = "otlp";  // Of the metrics' label and the spool's folder: [A-Za-z0-9._-]{1,64}.
@@ -127,7 +127,8 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-// Who may read the page: who knows the token in the address that the agent prints, or everybody on this host.
+// Who may read the page: who knows the token in the address that the agent prints, or everybody on
+// this host.
 enum class PageReaders { kToken, kOpen };
 
 // One setting as it finally holds, for `agent --check-config`, `agent --status` and `doctor`.
@@ -157,7 +158,8 @@ struct AgentSettings {
   uint64_t spool_bytes = 512 * kMiB;  // Of each receiver, on disk; 0: none.
   int64_t spool_age_ms = 6LL * 3600 * 1000;
   int64_t flush_timeout_ms = 5000;
-  // What the agent may use of this host; 0: no bound. Before it would use more it does without (agent/envelope/).
+  // What the agent may use of this host; 0: no bound. Before it would use more it does without
+  // (agent/envelope/).
   uint64_t memory_budget_bytes = 256 * kMiB;      // Resident.
   uint64_t bpf_memory_budget_bytes = 128 * kMiB;  // Of all BPF maps.
   double cpu_budget_percent = 50;                 // Of one CPU, BPF programs included.

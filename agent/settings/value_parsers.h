@@ -32,10 +32,12 @@ std::optional<double> ParsePercent(std::string_view text);
 // "PID[,PID…]": at most 4096, each from 1 to 2^22. Ascending and unique afterwards.
 std::optional<std::vector<uint32_t>> ParsePids(std::string_view text);
 
-// The http and https URLs among words with spaces between them, at most 8; other words are left out.
+// The http and https URLs among words with spaces between them, at most 8; other words are left
+// out.
 std::vector<std::string> HttpUrls(std::string_view text);
 
-// "PORT" (of 127.0.0.1), "HOST:PORT" or "[HOST]:PORT" where HOST is any numeric address, or localhost.
+// "PORT" (of 127.0.0.1), "HOST:PORT" or "[HOST]:PORT" where HOST is any numeric address, or
+// localhost.
 std::optional<ListenAddress> ParseListenAddress(std::string_view text);
 
 // Likewise, but with a HOST.
@@ -47,11 +49,12 @@ bool IsLoopback(const ListenAddress& address);
 // 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "history" is taken.
 bool IsReceiverName(std::string_view text);
 
-// The format that a file's ending asks for; "-" is folded, and so are /dev/stdout, /dev/stderr, /dev/fd/N and
-// /dev/null.
+// The format that a file's ending asks for; "-" is folded, and so are /dev/stdout, /dev/stderr,
+// /dev/fd/N and /dev/null.
 std::optional<OutputFormat> OutputFormatOf(std::string_view path);
 
-// What is wrong with an output that has no format: it is a directory, or which ending it has. Asks the file system.
+// What is wrong with an output that has no format: it is a directory, or which ending it has. Asks
+// the file system.
 std::string WhyNoOutput(const std::string& path);
 
 // ".html .pb.gz .folded .otlp .json .speedscope.json", for messages.

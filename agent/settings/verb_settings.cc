@@ -72,7 +72,8 @@ std::vector<std::string> ServiceNameFrom(const SettingValues& values,
   return words;
 }
 
-// Nothing is asked of anybody but by this setting: DEBUGINFOD_URLS alone, which other tools need, does not do it.
+// Nothing is asked of anybody but by this setting: DEBUGINFOD_URLS alone, which other tools need,
+// does not do it.
 void ChooseDebuginfod(const Environment& environment, const std::string& directory,
                       SamplingSettings& sampling, std::vector<std::string>& warnings) {
   if (sampling.debuginfod == "off") return;

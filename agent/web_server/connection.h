@@ -47,8 +47,8 @@ class Connection {
   // The socket is ready, whatever for.
   void OnReady(Clock::time_point now);
 
-  // The next request's head, while kReading; nullopt: it is not whole yet. One that grows too long is
-  // given as it is. Stays valid until Answer().
+  // The next request's head, while kReading; nullopt: it is not whole yet. One that grows too long
+  // is given as it is. Stays valid until Answer().
   std::optional<std::string_view> Head() const;
   // The head is understood, and another thread makes the answer.
   void Wait(Clock::time_point now);

@@ -3,8 +3,9 @@
 //
 // Input:   anybody who can connect. A head has 16 KiB and 5 s; bodies are not read and end the
 //          connection; an answer that makes no progress for 10 s is cut.
-// Memory:  at most 256 connections, each with a head of its own; bodies are shared. One more connection
-//          takes the place of the one that has been idle or slow for longest, so nobody is locked out.
+// Memory:  at most 256 connections, each with a head of its own; bodies are shared. One more
+//          connection takes the place of the one that has been idle or slow for longest, so nobody
+//          is locked out.
 // Threads: "stackray-http", and "stackray-page" where there is a slow handler.
 #ifndef STACKRAY_AGENT_WEB_SERVER_HTTP_SERVER_H_
 #define STACKRAY_AGENT_WEB_SERVER_HTTP_SERVER_H_
@@ -27,8 +28,8 @@
 namespace stackray {
 
 struct HttpHandlers {
-  // On the server's thread, for each request that is understood; must be quick. nullopt: the slow handler is
-  // to be asked. An exception becomes a 500.
+  // On the server's thread, for each request that is understood; must be quick. nullopt: the slow
+  // handler is to be asked. An exception becomes a 500.
   std::function<std::optional<WebAnswer>(const RequestHead&)> quick;
   // On the second thread, one at a time; may be empty.
   SlowAnswers::Make slow;
@@ -46,8 +47,8 @@ class HttpServer {
                                                            HttpHandlers handlers);
   ~HttpServer();  // As Stop().
 
-  // Closes all connections, and returns when the threads have ended: the slow handler's must be told to. May be
-  // called twice.
+  // Closes all connections, and returns when the threads have ended: the slow handler's must be
+  // told to. May be called twice.
   void Stop();
 
  private:

@@ -1,4 +1,5 @@
-// A listening TCP socket: on the loopback interface, on the first free port of a range; or where a user says.
+// A listening TCP socket: on the loopback interface, on the first free port of a range; or where a
+// user says.
 #ifndef STACKRAY_AGENT_WEB_SERVER_LOOPBACK_LISTENER_H_
 #define STACKRAY_AGENT_WEB_SERVER_LOOPBACK_LISTENER_H_
 
@@ -23,8 +24,8 @@ bool IsLoopbackHost(const std::string& host);
 absl::StatusOr<LoopbackListener> ListenOnLoopback(const std::string& host, uint16_t first_port,
                                                   uint16_t ports_to_try);
 
-// Any numeric address of this host, or localhost, and this very port; 0: any. Errors: InvalidArgument (`host`
-// is no address), Unavailable.
+// Any numeric address of this host, or localhost, and this very port; 0: any. Errors:
+// InvalidArgument (`host` is no address), Unavailable.
 absl::StatusOr<LoopbackListener> ListenOnAny(const std::string& host, uint16_t port);
 
 }  // namespace stackray

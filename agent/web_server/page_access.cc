@@ -44,7 +44,8 @@ PageAccess::Grant PageAccess::Check(const RequestHead& head) const {
   return bearer ? Grant::kGranted : Grant::kNone;
 }
 
-// Strict: no other site's page can use it. Other ports of this host do get it: cookies know no ports.
+// Strict: no other site's page can use it. Other ports of this host do get it: cookies know no
+//         ports.
 std::string PageAccess::Cookie() const {
   return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict", cookie_name_, token(),
                      kCookieSeconds);

@@ -1,7 +1,7 @@
 // Who may read the page: who knows its token, or everybody who reaches it.
 //
-// The token comes in the printed address (/?token=…), then in the cookie that the first answer sets, or, from
-// a program, as `Authorization: Bearer TOKEN`.
+// The token comes in the printed address (/?token=…), then in the cookie that the first answer
+// sets, or, from a program, as `Authorization: Bearer TOKEN`.
 // Input: heads from anybody. Comparing takes as long for a wrong token as for a right one.
 // Threads: Set() from any, the rest too.
 #ifndef STACKRAY_AGENT_WEB_SERVER_PAGE_ACCESS_H_

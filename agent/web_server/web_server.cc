@@ -187,8 +187,9 @@ class WebServer::Impl {
   const std::string host_;
   const uint16_t port_;
   const bool metrics_only_;
-  // Asked by other hosts, under names that nobody can know here. The page's cookie is bound to the name under which it
-  // was set, so a name that an attacker makes resolve to this address comes without it.
+  // Asked by other hosts, under names that nobody can know here. The page's cookie is bound to the
+  // name under which it was set, so a name that an attacker makes resolve to this address comes
+  // without it.
   const bool any_host_name_;
   const std::function<int64_t()> now_ms_;
   PageDataSource& source_;

@@ -7,14 +7,16 @@
 // The page and /api show what every program of the host does, so they want a token (page_access.h).
 // /metrics and /healthz hold no profile and want none.
 //
-// Where the settings say so it serves /metrics and /healthz alone, and then on any address and for any Host: a
-// Prometheus server elsewhere may ask for numbers, and there is nothing else to be had.
+// Where the settings say so it serves /metrics and /healthz alone, and then on any address and for
+// any Host: a Prometheus server elsewhere may ask for numbers, and there is nothing else to be had.
 //
-// On the loopback interface Host must be a loopback name with a port (else 403: DNS rebinding). Methods are GET and HEAD
-// (else 405), nothing is readable by other origins, and the page runs only its own scripts.
-// Input:   anybody who reaches the port may connect; limits: http_server.h. Byte ranges are ignored; one profile is
-//          made at a time, the same one only once.
-// Threads: http_server.h's. Memory: the page twice (plain and gzip), and at most 4 profiles (gzip) for a second each.
+// On the loopback interface Host must be a loopback name with a port (else 403: DNS rebinding).
+// Methods are GET and HEAD (else 405), nothing is readable by other origins, and the page runs only
+// its own scripts.
+// Input:   anybody who reaches the port may connect; limits: http_server.h. Byte ranges are
+//          ignored; one profile is made at a time, the same one only once.
+// Threads: http_server.h's. Memory: the page twice (plain and gzip), and at most 4 profiles (gzip)
+//          for a second each.
 #ifndef STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 #define STACKRAY_AGENT_WEB_SERVER_WEB_SERVER_H_
 

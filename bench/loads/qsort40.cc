@@ -1,5 +1,5 @@
-// A load of stacks about 40 frames deep that all go through the C library's qsort, which has no frame
-// pointers; nor has this program.
+// A load of stacks about 40 frames deep that all go through the C library's qsort, which has no
+// frame pointers; nor has this program.
 //   qsort40 SECONDS
 #include <chrono>
 #include <cstdio>

@@ -10,8 +10,9 @@
 #define UNWIND_REGISTERS 16
 #define UNWIND_FP 6
 #define UNWIND_SP 7
-/* The red zone: what a leaf keeps below rsp (System V ABI for AMD64, section 3.2.2). A rule may look there also behind a pop, because
- * compilers leave a register's place in the table when they have taken it from there. */
+/* The red zone: what a leaf keeps below rsp (System V ABI for AMD64, section 3.2.2). A rule may
+ * look there also behind a pop, because compilers leave a register's place in the table when they
+ * have taken it from there. */
 #define RED_ZONE_BYTES 128
 #define RETURN_SLOT_BYTES 8 /* from where a return address lies to the caller's stack pointer */
 #define UNWIND_KEPT 3 /* rbx: what a rule may say beside them, */

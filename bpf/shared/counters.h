@@ -9,7 +9,8 @@
 enum counter {
 	COUNT_TICKS = 0,       /* ticks of the CPU clock seen, idle ones excluded */
 	COUNT_FILTERED,        /* not a target */
-	COUNT_PRODUCED,        /* samples of perf events that were to be delivered: ring_full and scratch_busy included */
+	/* samples of perf events that were to be delivered: ring_full and scratch_busy included */
+	COUNT_PRODUCED,
 	COUNT_RING_FULL,       /* lost: no room in the ring of samples */
 	COUNT_SCRATCH_BUSY,    /* lost: all scratch slots of this CPU in use */
 	COUNT_USER_FRAMES,
@@ -26,8 +27,10 @@ enum counter {
 	COUNT_RUNTIME_CUT,     /* a chain of frames that could not be read to its end */
 	COUNT_WAITS,           /* switches away from a target thread, which begin a wait */
 	COUNT_WAIT_STACKS,     /* waits whose stack was wanted */
-	COUNT_WAIT_LOST,       /* their stack did not reach the ring: each is also produced, and ring_full or scratch_busy */
-	COUNT_WAIT_END_LOST,   /* no room in the ring for the end of a wait: each is also produced, and ring_full */
+	/* their stack did not reach the ring: each is also produced, and ring_full or scratch_busy */
+	COUNT_WAIT_LOST,
+	/* no room in the ring for the end of a wait: each is also produced, and ring_full */
+	COUNT_WAIT_END_LOST,
 	COUNT_WAIT_NO_ENTRY,   /* waits of a thread that has no room in "waiting_threads" */
 	COUNT_WAIT_CUT,        /* their walk took as long as it may */
 	COUNT_COUNTERS = 32,
@@ -68,8 +71,9 @@ struct control {
 	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */
 	u64 file_generation; /* +1 by user space when a file has entered or left the row store */
 	u64 wakeup_bytes;    /* samples waiting in the ring before the reader is woken */
-	/* For tests alone: while there is an order in "stop_orders", the next sample of user code takes it and sends
-	 * its process this signal, so that a debugger finds the thread at the very instruction that was sampled. */
+	/* For tests alone: while there is an order in "stop_orders", the next sample of user code takes it
+	 * and sends its process this signal, so that a debugger finds the thread at the very instruction
+	 * that was sampled. */
 	u32 stop_signal;     /* 0: off */
 	u32 off_cpu_rate;    /* stacks of waits that a CPU takes a second; 0: none */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the kernel side knows of one executable that holds a Perl interpreter, and what the words of its frames say.
- * User space finds the layout out (interpreters/perl/); `…_at` counts as in bpf/shared/python.h, all others are
- * offsets inside of Perl's structures, in bytes, or numbers of its own. */
+/* What the kernel side knows of one executable that holds a Perl interpreter, and what the words of
+ * its frames say. User space finds the layout out (interpreters/perl/); `…_at` counts as in
+ * bpf/shared/python.h, all others are offsets inside of Perl's structures, in bytes, or numbers of
+ * its own. */
 #ifndef STACKRAY_BPF_SHARED_PERL_H
 #define STACKRAY_BPF_SHARED_PERL_H
 
@@ -52,12 +53,14 @@ struct perl_layout {
 #define PERL_NAME_BYTES 192    /* sent of a shared key */
 #define PERL_FILE_BYTES 320
 
-/* A frame's two words (FRAME_RUNTIME). What names it is a glob or, of a sub without one, the sub itself; or what kind of code it
- * is. Their addresses are multiples of 8 below 2^48 (arm64's; x86-64's are below 2^47).
+/* A frame's two words (FRAME_RUNTIME). What names it is a glob or, of a sub without one, the sub
+ * itself; or what kind of code it is. Their addresses are multiples of 8 below 2^48 (arm64's;
+ * x86-64's are below 2^47).
  *   first:  bits 0-43 the owner / 8 · 44-59 the file's name, low 16 bits
- *   second: bits 0-27 the line (0: not known) · 28-33 perl_text_check() of the file's name · 34 bit 44 of the owner / 8 ·
- *           35 that of the file's name · 36-63 the file's name, bits 16-43
- * The file's name: 0 none, 1 the text of an eval, else its address / 8 (without threads that of a shared key). */
+ *   second: bits 0-27 the line (0: not known) · 28-33 perl_text_check() of the file's name · 34 bit
+ *           44 of the owner / 8 · 35 that of the file's name · 36-63 the file's name, bits 16-43
+ * The file's name: 0 none, 1 the text of an eval, else its address / 8 (without threads that of a
+ * shared key). */
 enum perl_code_kind { /* in the owner's place, as numbers */
 	PERL_UNKNOWN_SUB = 1,
 	PERL_MAIN_PROGRAM = 2,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the kernel side knows of one executable that holds a CPython interpreter. User space finds it out
- * (interpreters/python/) and hands it over as a struct runtime_layout (bpf/shared/runtime.h).
+/* What the kernel side knows of one executable that holds a CPython interpreter. User space finds
+ * it out (interpreters/python/) and hands it over as a struct runtime_layout
+ * (bpf/shared/runtime.h).
  *
- * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to it
- * (code_range.start - code_range.file_offset), so that they are the same in every process. All others are
- * offsets inside CPython's structures, in bytes. */
+ * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to
+ * it (code_range.start - code_range.file_offset), so that they are the same in every process. All
+ * others are offsets inside CPython's structures, in bytes. */
 #ifndef STACKRAY_BPF_SHARED_PYTHON_H
 #define STACKRAY_BPF_SHARED_PYTHON_H
 
@@ -63,8 +64,9 @@ enum python_check {
 #define PYTHON_NAME_BYTES 192 /* of the objects that name a code object: text and its head */
 #define PYTHON_FILE_BYTES 320
 
-/* A number that changes when a code object's memory becomes another code object: its line, name, file and
- * line table. Computed in BPF, when the frame is seen, and in user space, when it is named. */
+/* A number that changes when a code object's memory becomes another code object: its line, name,
+ * file and line table. Computed in BPF, when the frame is seen, and in user space, when it is
+ * named. */
 static inline __attribute__((always_inline)) u32 python_code_check(u32 line, u64 a, u64 b, u64 c, u64 d)
 {
 	u64 mixed = line;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* The records that BPF writes into its rings and user space decodes.
  *
- * Every record starts with struct record_header. Records are variable-length: `size_bytes` counts the
- * whole record, and every array's length is in the fixed part. The reader (kernel/raw_sample.h)
- * trusts none of it. All times are CLOCK_BOOTTIME nanoseconds. All process and thread ids are those that
- * the agent's /proc has; what it has none for keeps the host's, with PID_OUTSIDE (bpf/pid_namespace.h). */
+ * Every record starts with struct record_header. Records are variable-length: `size_bytes` counts
+ * the whole record, and every array's length is in the fixed part. The reader (kernel/raw_sample.h)
+ * trusts none of it. All times are CLOCK_BOOTTIME nanoseconds. All process and thread ids are those
+ * that the agent's /proc has; what it has none for keeps the host's, with PID_OUTSIDE
+ * (bpf/pid_namespace.h). */
 #ifndef STACKRAY_BPF_SHARED_RECORDS_H
 #define STACKRAY_BPF_SHARED_RECORDS_H
 
@@ -16,13 +17,16 @@
 
 #define COMMAND_BYTES 16          /* the kernel's TASK_COMM_LEN */
 #define SAMPLE_MAX_NATIVE_FRAMES 2080 /* where no runtime has frames among them */
-#define SAMPLE_MAX_USER_WORDS 5120 /* 900 frames of a runtime (2 words each), each with 3 native ones */
+/* 900 frames of a runtime (2 words each), each with 3 native ones */
+#define SAMPLE_MAX_USER_WORDS 5120
 #define SAMPLE_MAX_KERNEL_FRAMES 127
-#define SAMPLE_MAX_RANGES 192     /* mappings one stack may touch; also the cap of a miss's extra ranges */
+/* mappings one stack may touch; also the cap of a miss's extra ranges */
+#define SAMPLE_MAX_RANGES 192
 #define RAW_STACK_MAX_BYTES 65536
 #define MAX_PROBED_RETURNS 64     /* of a thread: the kernel's own bound (MAX_URETPROBE_DEPTH) */
 
-#define PID_OUTSIDE 0x80000000u    /* in a pid: the agent is in a pid namespace, and this process outside of it */
+/* in a pid: the agent is in a pid namespace, and this process outside of it */
+#define PID_OUTSIDE 0x80000000u
 
 enum record_type {
 	RECORD_SAMPLE = 1,
@@ -67,10 +71,12 @@ struct file_key {
 };
 static_assert(sizeof(struct file_key) == 16, "also the key of the BPF hash \"files\"");
 
-/* One mapping a sample's frames lie in, read from the VMA while sampling. A frame names its range by
- * index, so a record can be understood after the mapping, the process and the file are gone. */
+/* One mapping a sample's frames lie in, read from the VMA while sampling. A frame names its range
+ * by index, so a record can be understood after the mapping, the process and the file are gone. */
 struct code_range {
-	struct file_key file;   /* zero unless RANGE_FILE; of RANGE_ANON: the file whose text it is presumed to be, with no verdict yet */
+	/* zero unless RANGE_FILE; of RANGE_ANON: the file whose text it is presumed to be, with no verdict
+	 * yet */
+	struct file_key file;
 	u64 file_size_bytes;    /* guard against a reused inode number; zero like the file */
 	s64 file_mtime_s;       /* the same, seconds since 1970 */
 	u64 start, end;         /* user addresses */
@@ -82,8 +88,8 @@ struct code_range {
 };
 static_assert(sizeof(struct code_range) == 64, "no hidden padding");
 
-/* Key and value of the BPF hash "moved_texts": executable memory of no file that was compared with the file whose text it was presumed
- * to be. Written by user space only. */
+/* Key and value of the BPF hash "moved_texts": executable memory of no file that was compared with
+ * the file whose text it was presumed to be. Written by user space only. */
 #define MAX_MOVED_TEXTS 512
 struct moved_key {
 	struct process_key process;
@@ -100,27 +106,32 @@ static_assert(sizeof(struct moved_key) == 24 && sizeof(struct moved_text) == 24,
 /* User frames are a run of 64-bit words, leaf first. The first word of a frame:
  *   bits 60-63 enum frame_kind · 48-59 index into the record's ranges · 0-47 offset.
  * offset = pc - range.start + range.file_offset. Runtimes' frames take more words:
- *   FRAME_RUNTIME: bits 0-47 address of the code (CPython: the code object), bits 48-59 as the runtime likes;
- *     a second word: bits 0-31 the instruction (CPython: its signed byte offset), bits 32-63 a check of the code's
- *     content at that moment (CPython: python_code_check()), which tells it from what follows at its address. */
+ *   FRAME_RUNTIME: bits 0-47 address of the code (CPython: the code object), bits 48-59 as the
+ *     runtime likes; a second word: bits 0-31 the instruction (CPython: its signed byte offset),
+ *     bits 32-63 a check of the code's content at that moment (CPython: python_code_check()), which
+ *     tells it from what follows at its address. */
 enum frame_kind {
 	FRAME_RETURN = 0, /* offset is a return address: the call is in the byte before it */
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
 	FRAME_NO_RANGE = 2, /* bits 0-47 are a bare pc that lies in no known mapping */
 	FRAME_RUNTIME = 3,
-	/* No frame: closes a run that has no place yet; offset: enum run_place, or a marker; range: one of the runtime's file. */
+	/* No frame: closes a run that has no place yet; offset: enum run_place, or a marker; range: one of
+	 * the runtime's file. */
 	FRAME_RUN_END = 4,
-	FRAME_OF_RUNTIME = 8, /* flag of 0 and 1: the native frame that runs the frames before it, of its range's runtime */
+	/* flag of 0 and 1: the native frame that runs the frames before it, of its range's runtime */
+	FRAME_OF_RUNTIME = 8,
 };
-/* Offset of FRAME_RUN_END: to whom the frames before it belong. Anything else is the address of a marker on the C
- * stack that the native walk did not reach. */
+/* Offset of FRAME_RUN_END: to whom the frames before it belong. Anything else is the address of a
+ * marker on the C stack that the native walk did not reach. */
 enum run_place {
 	RUN_OF_MANY_LOOPS = 0, /* each frame has a native frame of the runtime's loop */
 	RUN_OF_ONE_LOOP = 1,   /* all have one and the same */
 	RUN_OF_MAIN_LOOP = 2,  /* the same, and it is the main program's; nothing, if that does not run */
 	RUN_OF_CALLBACK = 3,   /* the same; nothing, while the C code that calls it is between two calls */
-	RUN_OF_NEXT_LOOP = 4,  /* one and the same: their own, or that of the next run, whichever there are enough of */
-	RUN_OF_NO_LOOP = 5,    /* no loop of the runtime runs them: functions that were compiled to native code */
+	/* one and the same: their own, or that of the next run, whichever there are enough of */
+	RUN_OF_NEXT_LOOP = 4,
+	/* no loop of the runtime runs them: functions that were compiled to native code */
+	RUN_OF_NO_LOOP = 5,
 	RUN_PLACES = 6,
 };
 #define FRAME_KIND_SHIFT 60
@@ -132,10 +143,13 @@ enum sample_flags {
 	SAMPLE_IN_KERNEL = 1, /* the tick hit kernel mode */
 	SAMPLE_HAS_RAW = 2,   /* `resume` and raw stack bytes are there: user space finishes the walk */
 	SAMPLE_KERNEL_CUT = 4, /* the kernel stack was longer than SAMPLE_MAX_KERNEL_FRAMES */
-	SAMPLE_GUESSED = 8,   /* at least one frame was found by frame pointers or instructions where no rules exist */
+	/* at least one frame was found by frame pointers or instructions where no rules exist */
+	SAMPLE_GUESSED = 8,
 	SAMPLE_UNSURE_MAPPING = 16, /* a mapping was being changed at that moment */
-	SAMPLE_OLDER_RANGES = 32, /* with SAMPLE_HAS_RAW: writable code that is new may be missing among the ranges */
-	SAMPLE_PREEMPTED = 64, /* ORIGIN_OFF_CPU: the thread could have run on: it was preempted, or gave its turn away */
+	/* with SAMPLE_HAS_RAW: writable code that is new may be missing among the ranges */
+	SAMPLE_OLDER_RANGES = 32,
+	/* ORIGIN_OFF_CPU: the thread could have run on: it was preempted, or gave its turn away */
+	SAMPLE_PREEMPTED = 64,
 };
 
 /* What made a sample; the numbers are those of SampleOrigin (profile/sample_types.h). */
@@ -145,8 +159,8 @@ enum sample_origin {
 	ORIGIN_PAGE_FAULTS = 2, /* the page-fault counter has counted one period */
 	ORIGIN_COUNT = 3,
 };
-/* Which perf event a tick came from: the low four bits of its opening sample_period, the only mark that every kernel shows to the
- * program. */
+/* Which perf event a tick came from: the low four bits of its opening sample_period, the only mark
+ * that every kernel shows to the program. */
 #define EVENT_SLOT_MASK 15
 #define EVENT_SLOT_CPU_CLOCK 0
 #define EVENT_SLOT_PAGE_FAULTS 1
@@ -177,13 +191,15 @@ struct sample_record {
 };
 /* A return address that a return probe has replaced on the stack by the kernel's trampoline. */
 struct probed_return {
-	u64 at;      /* where it was: on x86-64 its place, on arm64 the stack pointer at the function's entry */
+	/* where it was: on x86-64 its place, on arm64 the stack pointer at the function's entry */
+	u64 at;
 	u64 address; /* what it was */
 };
 static_assert(sizeof(struct sample_record) == 16 + 16 + 16 + 32 + 16 + sizeof(struct unwind_registers), "no hidden padding");
 
-/* RECORD_WAIT_END: the thread whose stack was taken at `out_ns` runs again since header.time_ns. `tid` and `out_ns` name the sample
- * (its header's time). A wait of a thread that was not preempted has two parts: blocked until `woken_ns`, then in the run queue. */
+/* RECORD_WAIT_END: the thread whose stack was taken at `out_ns` runs again since header.time_ns.
+ * `tid` and `out_ns` name the sample (its header's time). A wait of a thread that was not preempted
+ * has two parts: blocked until `woken_ns`, then in the run queue. */
 struct wait_end_record {
 	struct record_header header;
 	struct process_key process;
@@ -205,8 +221,8 @@ enum process_flags {
 	PROCESS_SAME_CGROUP = 4, /* RECORD_FORK: in its parent's cgroup; no names follow */
 };
 
-/* RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED. A fork carries no executable
- * (it has its parent's), a move carries cgroups only, and an exit no names at all. */
+/* RECORD_EXEC, RECORD_FORK, RECORD_EXIT, RECORD_EXISTING, RECORD_MOVED. A fork carries no
+ * executable (it has its parent's), a move carries cgroups only, and an exit no names at all. */
 struct process_record {
 	struct record_header header;
 	struct process_key process;
@@ -230,8 +246,9 @@ struct miss_record {
 };
 static_assert(sizeof(struct miss_record) == 104, "no hidden padding");
 
-/* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled for the first
- * time. The object may be freed and its memory be another's by the time user space looks. */
+/* RECORD_CODE: the memory that a runtime's code is named from, as it was when the code was sampled
+ * for the first time. The object may be freed and its memory be another's by the time user space
+ * looks. */
 #define CODE_MAX_PIECES 24
 #define CODE_PIECE_MAX_BYTES 1024
 struct code_piece {
@@ -251,11 +268,14 @@ struct code_record {
 };
 static_assert(sizeof(struct code_record) == 440, "no hidden padding");
 
-/* RECORD_STACK: a piece of the stack above the stack slice of the sample with this time and thread, which comes next from
- * this CPU. Pieces follow one another without a gap, upwards. Pages that could not be read are zeros. */
-#define STACK_PIECE_BYTES 32768 /* a constant, because room in the ring is reserved so: at most 32 KiB go to waste */
+/* RECORD_STACK: a piece of the stack above the stack slice of the sample with this time and thread,
+ * which comes next from this CPU. Pieces follow one another without a gap, upwards. Pages that
+ * could not be read are zeros. */
+/* a constant, because room in the ring is reserved so: at most 32 KiB go to waste */
+#define STACK_PIECE_BYTES 32768
 #define STACK_MAX_PIECES 40
-#define STACK_MAX_BYTES (RAW_STACK_MAX_BYTES + STACK_MAX_PIECES * STACK_PIECE_BYTES) /* more is no stack, or one too deep */
+/* more is no stack, or one too deep */
+#define STACK_MAX_BYTES (RAW_STACK_MAX_BYTES + STACK_MAX_PIECES * STACK_PIECE_BYTES)
 struct stack_record {
 	struct record_header header;
 	struct process_key process;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the kernel side knows of one executable that holds a Ruby interpreter (CRuby). User space finds it out
- * (interpreters/ruby/) and hands it over inside struct runtime_layout.
+/* What the kernel side knows of one executable that holds a Ruby interpreter (CRuby). User space
+ * finds it out (interpreters/ruby/) and hands it over inside struct runtime_layout.
  *
- * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to it
- * (code_range.start - code_range.file_offset), so that they are the same in every process. All others are
- * offsets inside Ruby's structures, in bytes. Names follow interpreters/ruby/ruby_layouts.h. */
+ * `…_at` are distances from where the file's byte 0 would lie if its text mapping reached down to
+ * it (code_range.start - code_range.file_offset), so that they are the same in every process. All
+ * others are offsets inside Ruby's structures, in bytes. Names follow
+ * interpreters/ruby/ruby_layouts.h. */
 #ifndef STACKRAY_BPF_SHARED_RUBY_H
 #define STACKRAY_BPF_SHARED_RUBY_H
 
@@ -25,7 +26,8 @@ struct ruby_layout {
 	s64 context_offset;
 	u64 vm_at;        /* variable: rb_vm_t *; 0: not known */
 	u32 context_kind; /* enum ruby_context_kind */
-	u32 vm_objspace, gc_flags, gc_mask; /* a byte in the object space, its bit while collecting; mask 0: not known */
+	/* a byte in the object space, its bit while collecting; mask 0: not known */
+	u32 vm_objspace, gc_flags, gc_mask;
 	u32 ec_vm_stack;  /* then its size in words, then the innermost frame */
 	u32 ec_thread, thread_ec;
 	u32 thread_native; /* 0: thread_id lies in the thread itself */
@@ -50,7 +52,8 @@ struct ruby_layout {
 	u32 singleton_flag;
 	u32 table_start, table_bound, table_entries;
 	u32 string_heap_flag, string_length, string_embedded, string_pointer;
-	u32 string_length_shift; /* of an embedded text's length, in the flags; 64 and more: it is at string_length */
+	/* of an embedded text's length, in the flags; 64 and more: it is at string_length */
+	u32 string_length_shift;
 	u32 array_embedded_flag, array_embedded, array_pointer;
 	u32 last_operator_id, id_shift;
 };
@@ -73,18 +76,21 @@ enum ruby_class_names {
 /* Read and sent of a list of lines at once: whole entries of 8 and of 12 bytes. */
 #define RUBY_LINES_BYTES 1008
 #define RUBY_LINE_PIECES 3 /* sent of one list */
-/* The index of where each line begins (interpreters/ruby/line_index.h): for this many words, then a block for each of so many. */
+/* The index of where each line begins (interpreters/ruby/line_index.h): for this many words, then a
+ * block for each of so many. */
 #define RUBY_INDEX_FIRST_WORDS 54
 #define RUBY_INDEX_FIRST_BYTES 48
 #define RUBY_INDEX_BLOCK_WORDS 512
 #define RUBY_INDEX_BLOCK_BYTES 80
 
-/* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^48 (arm64's; x86-64's are below 2^47), so
- * 45 bits say one.
+/* A frame's two words (FRAME_RUNTIME). Heap addresses of Ruby's are multiples of 8 below 2^48
+ * (arm64's; x86-64's are below 2^47), so 45 bits say one.
  *   first:  bits 0-43 the instruction sequence / 8, bits 44-59 the method entry / 8, low 16 bits
- *   second: bits 0-16 check of both, bits 17-33 the instruction: words from the first one, bit 34 bit 44 of the instruction
- *           sequence / 8, bit 35 that of the method entry / 8, bits 36-63 the method entry / 8, bits 16-43
- * No instruction sequence: a C function, and the instruction's bits belong to the check. Neither: the collector. */
+ *   second: bits 0-16 check of both, bits 17-33 the instruction: words from the first one, bit 34
+ *           bit 44 of the instruction sequence / 8, bit 35 that of the method entry / 8, bits 36-63
+ *           the method entry / 8, bits 16-43
+ * No instruction sequence: a C function, and the instruction's bits belong to the check. Neither:
+ * the collector. */
 #define RUBY_ADDRESS_BITS 44
 #define RUBY_ADDRESS_MASK ((1ULL << RUBY_ADDRESS_BITS) - 1)
 #define RUBY_CHECK_BITS 17
@@ -123,14 +129,15 @@ static inline __attribute__((always_inline)) u64 ruby_code_check(u64 first, u64 
 	return first & RUBY_ADDRESS_MASK ? second & ~instruction : second;
 }
 
-/* An id of a name without @, $ or a capital: of a class's variables those that no program can set. */
+/* An id of a name without @, $ or a capital: of a class's variables those that no program can
+ * set. */
 static inline __attribute__((always_inline)) int ruby_is_hidden_name(u64 id, u32 last_operator_id)
 {
 	return id > last_operator_id && !(id & 0xe);
 }
 
-/* Numbers that change when an object's memory becomes another object. Computed in BPF, when the frame is seen, and in user
- * space, when it is named. */
+/* Numbers that change when an object's memory becomes another object. Computed in BPF, when the
+ * frame is seen, and in user space, when it is named. */
 static inline __attribute__((always_inline)) u64 ruby_mix(u64 mixed, u64 word)
 {
 	mixed = (mixed ^ word) * 0x9e3779b97f4a7c15ULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What the kernel side knows of one executable that holds an interpreter: one entry of the BPF array
- * "runtime_files", which struct file_entry.runtime names. User space finds it out (interpreters/) and writes it
- * before the file's own entry. */
+/* What the kernel side knows of one executable that holds an interpreter: one entry of the BPF
+ * array "runtime_files", which struct file_entry.runtime names. User space finds it out
+ * (interpreters/) and writes it before the file's own entry. */
 #ifndef STACKRAY_BPF_SHARED_RUNTIME_H
 #define STACKRAY_BPF_SHARED_RUNTIME_H
 
@@ -23,8 +23,8 @@ enum runtime_kind {
 	RUNTIME_LUA = 5,
 };
 
-/* Where code that the runtime makes itself is called from, as far as it has no tables (bpf/made_code.h): offsets in the
- * runtime's file. bytes 0: no more of them. */
+/* Where code that the runtime makes itself is called from, as far as it has no tables
+ * (bpf/made_code.h): offsets in the runtime's file. bytes 0: no more of them. */
 #define MADE_CODE_CALLERS 4
 struct made_code_callers {
 	u64 begin[MADE_CODE_CALLERS];

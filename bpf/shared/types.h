@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Fixed-width integers under one spelling for BPF, C and C++.
  *
- * The kernel's own headers spell them __u64, <stdint.h> spells them uint64_t; structs that cross the
- * border are written with these names and included by both sides. */
+ * The kernel's own headers spell them __u64, <stdint.h> spells them uint64_t; structs that cross
+ * the border are written with these names and included by both sides. */
 #ifndef STACKRAY_BPF_SHARED_TYPES_H
 #define STACKRAY_BPF_SHARED_TYPES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* The value of the BPF hash "waiting_threads". BPF writes (bpf/off_cpu.h); user space looks whether a wait is still open. */
+/* The value of the BPF hash "waiting_threads". BPF writes (bpf/off_cpu.h); user space looks whether
+ * a wait is still open. */
 #ifndef STACKRAY_BPF_SHARED_WAITS_H
 #define STACKRAY_BPF_SHARED_WAITS_H
 

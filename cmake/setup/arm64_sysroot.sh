@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes a folder with the arm64 libraries that stackray is built from, for cross compiling.
 #   cmake/setup/arm64_sysroot.sh [FOLDER]     build-arm64-sysroot beside this tree by default
-# The packages are those of the machine's own Debian release and mirror: the -dev packages of packages.txt's set
-# "build", and what they need. They are unpacked into the folder, never installed, and apt's state stays in it: arm64's
-# -dev packages would replace the machine's own. A folder that is complete is left as it is; no root is needed.
+# The packages are those of the machine's own Debian release and mirror: the -dev packages of
+# packages.txt's set "build", and what they need. They are unpacked into the folder, never
+# installed, and apt's state stays in it: arm64's -dev packages would replace the machine's own. A
+# folder that is complete is left as it is; no root is needed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here/../../build-arm64-sysroot}

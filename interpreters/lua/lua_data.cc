@@ -10,7 +10,8 @@
 namespace stackray {
 namespace {
 
-// lobject.h, lstate.h and ltm.h of Lua 5.4.4; the fields named here lie where they lie from 5.4.3 to 5.4.8 on x86-64.
+// lobject.h, lstate.h and ltm.h of Lua 5.4.4; the fields named here lie where they lie from 5.4.3
+// to 5.4.8 on x86-64.
 constexpr uint32_t kFirstRelease =
     3;  // Before it nCcalls counted in another way, at another place.
 constexpr lua_layout kLayout54 = {

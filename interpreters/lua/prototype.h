@@ -1,7 +1,9 @@
-// What names a frame of Lua's: a function's prototype, with its chunk's name and the lines of its instructions.
+// What names a frame of Lua's: a function's prototype, with its chunk's name and the lines of its
+// instructions.
 //
-// A function is a value and has no name; the name that Lua's tracebacks sometimes have is that of the variable it was called by. So it is named
-// as those do without one: "function <file:line>", "main chunk".
+// A function is a value and has no name; the name that Lua's tracebacks sometimes have is that of
+// the variable it was called by. So it is named as those do without one: "function <file:line>",
+// "main chunk".
 // Input:   the memory of a process that writes meanwhile: nothing is trusted, everything bounded.
 // Threads: functions without state; a LuaPrototype is immutable.
 #ifndef STACKRAY_INTERPRETERS_LUA_PROTOTYPE_H_
@@ -50,7 +52,8 @@ class LuaPrototype : public RuntimeCode {
   const LuaLines lines_;
 };
 
-// As Lua shows a chunk's name (luaO_chunkid): "@file" and "=text" without their first sign, of other text its first line.
+// As Lua shows a chunk's name (luaO_chunkid): "@file" and "=text" without their first sign, of
+// other text its first line.
 std::string LuaChunkName(const std::string& source);
 
 // Errors: as RuntimeData::ReadCode.

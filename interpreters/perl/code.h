@@ -1,7 +1,9 @@
-// What a frame of Perl runs: what names all frames of a sub, or of another kind of code, in one file.
+// What a frame of Perl runs: what names all frames of a sub, or of another kind of code, in one
+// file.
 //
-// Names: `Package::sub`, `Package::__ANON__`, and as Carp says them `eval {...}` and `eval '...'`; `require FILE`, `do FILE`,
-// `sort {...}`, `(?{...})` of a regular expression, `defer {...}`; `{main}` for the program outside of all subs.
+// Names: `Package::sub`, `Package::__ANON__`, and as Carp says them `eval {...}` and `eval '...'`;
+// `require FILE`, `do FILE`, `sort {...}`, `(?{...})` of a regular expression, `defer {...}`;
+// `{main}` for the program outside of all subs.
 #ifndef STACKRAY_INTERPRETERS_PERL_CODE_H_
 #define STACKRAY_INTERPRETERS_PERL_CODE_H_
 

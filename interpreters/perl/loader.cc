@@ -49,8 +49,8 @@ PerlVersion ParseVersion(std::string_view text) {
   return version;
 }
 
-// Several texts look like a version (messages about older ones do not end there); they would have to agree, and the newest
-// one is perl's own.
+// Several texts look like a version (messages about older ones do not end there); they would have
+// to agree, and the newest one is perl's own.
 PerlVersion FindVersion(const RuntimeFile& file) {
   PerlVersion newest;
   file.VisitConstants([&](std::string_view text) {

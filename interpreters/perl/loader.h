@@ -1,7 +1,7 @@
 // Recognises executables and libraries that hold a Perl interpreter, whatever they are called.
 //
-// By: the function `Perl_runops_standard`, and the variable `PL_thr_key` or, in builds without threads, `PL_curstackinfo`. The
-// version: from the text of $^V, "v5.36.0".
+// By: the function `Perl_runops_standard`, and the variable `PL_thr_key` or, in builds without
+// threads, `PL_curstackinfo`. The version: from the text of $^V, "v5.36.0".
 #ifndef STACKRAY_INTERPRETERS_PERL_LOADER_H_
 #define STACKRAY_INTERPRETERS_PERL_LOADER_H_
 

@@ -1,5 +1,5 @@
-// Where the fields of Perl's structures lie, by version and by whether the build has threads: rows made by
-// tools/layout_tables.py from the headers of the versions named in perl_layouts.cc.
+// Where the fields of Perl's structures lie, by version and by whether the build has threads: rows
+// made by tools/layout_tables.py from the headers of the versions named in perl_layouts.cc.
 #ifndef STACKRAY_INTERPRETERS_PERL_PERL_LAYOUTS_H_
 #define STACKRAY_INTERPRETERS_PERL_PERL_LAYOUTS_H_
 
@@ -7,8 +7,8 @@
 
 namespace stackray {
 
-// Offsets in bytes, flags as masks, and Perl's own numbers. Names as in tools/layout_probe.c. Without threads the interpreter's
-// fields are variables and have no offset.
+// Offsets in bytes, flags as masks, and Perl's own numbers. Names as in tools/layout_probe.c.
+// Without threads the interpreter's fields are variables and have no offset.
 struct PerlFields {
   uint32_t interpreter_stack_info, interpreter_cop, interpreter_op, interpreter_stack_pointer;
   uint32_t stack_info_contexts, stack_info_previous, stack_info_index;

@@ -21,8 +21,9 @@ absl::Status Failure(const ProcessMemory& memory) {
                          : absl::DataLossError("no function any more");
 }
 
-// Is this a text of that hash? zend_inline_hash_func (Zend/zend_string.h, 7.3 to 8.6) is DJB's times 33; the highest bit
-// says that there is one. A byte is a C char, which has a sign on x86-64 and none on arm64.
+// Is this a text of that hash? zend_inline_hash_func (Zend/zend_string.h, 7.3 to 8.6) is DJB's
+// times 33; the highest bit says that there is one. A byte is a C char, which has a sign on x86-64
+// and none on arm64.
 bool HasHash(std::span<const uint8_t> text, uint64_t expected) {
   uint64_t with_sign = 5381, without = 5381;
   for (const uint8_t byte : text) {

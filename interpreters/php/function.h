@@ -1,8 +1,8 @@
 // A function of a PHP process: what names all its frames.
 //
-// Names: `function`, `Class::method`, `{closure}` and `Class::{closure}` (from 8.4 on as PHP itself names it,
-// `{closure:Class::method():12}`); code outside of functions is `{main}` where nothing called it, else
-// `include FILE` or `eval`.
+// Names: `function`, `Class::method`, `{closure}` and `Class::{closure}` (from 8.4 on as PHP itself
+// names it, `{closure:Class::method():12}`); code outside of functions is `{main}` where nothing
+// called it, else `include FILE` or `eval`.
 #ifndef STACKRAY_INTERPRETERS_PHP_FUNCTION_H_
 #define STACKRAY_INTERPRETERS_PHP_FUNCTION_H_
 
@@ -19,8 +19,8 @@ namespace stackray {
 
 inline constexpr uint64_t kMaxPhpStringBytes = 4096;  // What is longer is cut.
 
-// A zend_string's text up to its first NUL byte (behind it anonymous classes keep where they were declared). nullopt: it
-// cannot be read, or is none.
+// A zend_string's text up to its first NUL byte (behind it anonymous classes keep where they were
+// declared). nullopt: it cannot be read, or is none.
 std::optional<std::string> ReadPhpString(ProcessMemory& memory, const PhpFields& fields,
                                          uint64_t address);
 

@@ -25,7 +25,8 @@ struct Step {
 // One function, followed along its branches.
 class Stub {
  public:
-  // `is_called`: it returns, with `end_height` the CFA's height then; else it jumps on, at that height.
+  // `is_called`: it returns, with `end_height` the CFA's height then; else it jumps on, at that
+  // height.
   Stub(std::span<const uint8_t> page, uint32_t begin, bool is_called, int64_t end_height)
       : page_(page), begin_(begin), is_called_(is_called), end_height_(end_height) {}
 
@@ -95,7 +96,8 @@ class Stub {
   bool is_sound_ = true;
 };
 
-// How the function that may begin here begins: `sub $imm8, %rsp` is a called one's, `sub $imm32, %rsp` the way out of a trace.
+// How the function that may begin here begins: `sub $imm8, %rsp` is a called one's, `sub $imm32,
+// %rsp` the way out of a trace.
 std::optional<bool> IsCalled(std::span<const uint8_t> code) {
   if (code.size() < 4 || code[0] != 0x48 || code[2] != 0xec) return std::nullopt;
   if (code[1] == 0x83) return true;

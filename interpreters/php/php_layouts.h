@@ -1,5 +1,6 @@
-// Where the fields of PHP's structures lie, by version: rows made by tools/layout_tables.py from the headers of
-// the versions named in php_layouts.cc. Thread-safe builds have the same fields at the same places.
+// Where the fields of PHP's structures lie, by version: rows made by tools/layout_tables.py from
+// the headers of the versions named in php_layouts.cc. Thread-safe builds have the same fields at
+// the same places.
 #ifndef STACKRAY_INTERPRETERS_PHP_PHP_LAYOUTS_H_
 #define STACKRAY_INTERPRETERS_PHP_PHP_LAYOUTS_H_
 

@@ -1,4 +1,5 @@
-// What CPython says of its own layout from 3.13 on: struct _Py_DebugOffsets, the first thing in _PyRuntime.
+// What CPython says of its own layout from 3.13 on: struct _Py_DebugOffsets, the first thing in
+// _PyRuntime.
 //
 // It is a constant of the executable, so it is read from the file. Its own layout differs between
 // minor versions; the positions of its fields come from the headers of each (tools/layout_probe.c).
@@ -24,8 +25,8 @@ struct PythonBuild {
 // nullopt: these bytes are not the start of a struct _Py_DebugOffsets.
 std::optional<PythonBuild> DebugOffsetsBuild(std::span<const uint8_t> bytes);
 
-// Replaces in `fields` what the process says itself. False: this minor version's positions are not known,
-// or a value makes no sense.
+// Replaces in `fields` what the process says itself. False: this minor version's positions are not
+// known, or a value makes no sense.
 bool ApplyDebugOffsets(std::span<const uint8_t> bytes, uint32_t minor, PythonFields* fields);
 
 }  // namespace stackray

@@ -51,8 +51,8 @@ class Varints {
   size_t at_;
 };
 
-// First byte of an entry: bit 7 set, bits 3-6 the kind, bits 0-2 units - 1. The following bytes of the
-// entry have bit 7 clear.
+// First byte of an entry: bit 7 set, bits 3-6 the kind, bits 0-2 units - 1. The following bytes of
+// the entry have bit 7 clear.
 enum LocationKind { kOneLine0 = 10, kOneLine2 = 12, kNoColumns = 13, kLong = 14, kNone = 15 };
 
 int64_t LocationsLine(std::span<const uint8_t> table, int64_t line, int64_t offset) {

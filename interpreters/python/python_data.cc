@@ -14,7 +14,8 @@ constexpr uint32_t kFirstCodeUnitMinor = 10;  // f_lasti counts instructions of 
 constexpr uint32_t kFirstCframeMinor = 11, kFirstEntryFrameMinor = 12,
                    kFirstWithoutCframeMinor = 13;
 constexpr uint32_t kFirstJitMinor = 13;
-// FRAME_OWNED_BY_CSTACK of 3.12 and 3.13, FRAME_OWNED_BY_INTERPRETER of 3.14: what is below owns code.
+// FRAME_OWNED_BY_CSTACK of 3.12 and 3.13, FRAME_OWNED_BY_INTERPRETER of 3.14: what is below owns
+// code.
 constexpr uint32_t kFirstOwnerWithoutCode = 3;
 
 uint32_t ChainOf(uint32_t minor) {

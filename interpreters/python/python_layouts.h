@@ -1,6 +1,6 @@
-// Where the fields of CPython's structures lie, by version: rows made by tools/layout_tables.py from the
-// headers of the versions named in python_layouts.cc, and on from 3.13 what the process's own
-// _Py_DebugOffsets says.
+// Where the fields of CPython's structures lie, by version: rows made by tools/layout_tables.py
+// from the headers of the versions named in python_layouts.cc, and on from 3.13 what the process's
+// own _Py_DebugOffsets says.
 #ifndef STACKRAY_INTERPRETERS_PYTHON_PYTHON_LAYOUTS_H_
 #define STACKRAY_INTERPRETERS_PYTHON_PYTHON_LAYOUTS_H_
 

@@ -18,8 +18,8 @@ namespace stackray {
 
 inline constexpr uint64_t kMaxTextCharacters = 4096;  // What is longer is cut.
 
-// A str as UTF-8, from its one, two or four bytes a character. Lone surrogates become U+FFFD. nullopt: it
-// cannot be read, or is no compact str (names of code always are).
+// A str as UTF-8, from its one, two or four bytes a character. Lone surrogates become U+FFFD.
+// nullopt: it cannot be read, or is no compact str (names of code always are).
 std::optional<std::string> ReadPythonText(ProcessMemory& memory, const PythonFields& fields,
                                           uint64_t address);
 

@@ -47,13 +47,15 @@ std::optional<ContextAccess> ReadContextAccess(std::span<const uint8_t> bytes, u
   for (size_t at = 0; at < kLookedForContext && at + 16 <= code.size(); ++at) {
     if (code.IsAt(at, {0x64, 0x48, 0x8b, 0x04, 0x25}))  // mov %fs:disp32, %rax
       return ContextAccess{.kind = RUBY_CONTEXT_STATIC, .offset = code.Number(at + 5)};
-    // mov $imm32, %rax; mov %fs:(%rax), %rax: the slot's distance, put there by the linker of a program.
+    // mov $imm32, %rax; mov %fs:(%rax), %rax: the slot's distance, put there by the linker of a
+    // program.
     if (code.IsAt(at, {0x48, 0xc7, 0xc0}) && code.IsAt(at + kLongBytes, {0x64, 0x48, 0x8b, 0x00}))
       return ContextAccess{.kind = RUBY_CONTEXT_STATIC, .offset = code.Number(at + 3)};
     if (code.IsAt(at, {0x48, 0x8d, 0x3d})) {  // lea disp32(%rip), %rdi
       const size_t end = at + kLongBytes;
       ContextAccess access{.kind = RUBY_CONTEXT_MODULE, .address = code.Target(end)};
-      // The general model (a prefix before it) asks for the variable, the local one for its module's block.
+      // The general model (a prefix before it) asks for the variable, the local one for its
+      // module's block.
       const bool is_local = at == 0 || code.Byte(at - 1) != 0x66;
       if (is_local && code.Byte(end) == 0xe8 && code.IsAt(end + 5, kFieldRax32))
         access.offset = code.Number(end + 8);

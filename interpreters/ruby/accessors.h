@@ -1,8 +1,10 @@
-// Where Ruby keeps what it does not export: read from the machine code of small exported functions that use it.
+// Where Ruby keeps what it does not export: read from the machine code of small exported functions
+// that use it.
 //
-// Encodings: Intel's manual, volume 2, and the x86-64 psABI's section on thread-local storage; arm64's: interpreters/arm64_trace.h.
-// Input:   bytes of a foreign file, so nothing in them is trusted; a wrong answer costs that file's Ruby frames.
-// Threads: functions without state.
+// Encodings: Intel's manual, volume 2, and the x86-64 psABI's section on thread-local storage;
+//            arm64's: interpreters/arm64_trace.h.
+// Input:   bytes of a foreign file, so nothing in them is trusted; a wrong answer costs that file's
+// Ruby frames. Threads: functions without state.
 #ifndef STACKRAY_INTERPRETERS_RUBY_ACCESSORS_H_
 #define STACKRAY_INTERPRETERS_RUBY_ACCESSORS_H_
 
@@ -34,8 +36,8 @@ struct CollectorAccess {
 std::optional<CollectorAccess> ReadCollectorAccess(std::span<const uint8_t> code,
                                                    uint64_t function);
 
-// The variable that rb_sym_all_symbols() hands to rb_st_foreach(): the table of symbols, inside of the structure that
-// also has all names by number.
+// The variable that rb_sym_all_symbols() hands to rb_st_foreach(): the table of symbols, inside of
+// the structure that also has all names by number.
 std::optional<uint64_t> ReadSymbolsAccess(std::span<const uint8_t> code, uint64_t function);
 
 // These three for arm64's code.

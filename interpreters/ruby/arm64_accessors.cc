@@ -32,7 +32,8 @@ std::optional<ContextAccess> ReadArm64ContextAccess(const ReadCodeAt& read, uint
     }
   }
   if (trace.loads.empty() || !trace.loads.front().address.is(Base::kConstant)) return std::nullopt;
-  // A variable for all threads; where what it holds is read at once, and is no structure, it holds the variable's address.
+  // A variable for all threads; where what it holds is read at once, and is no structure, it holds
+  // the variable's address.
   const bool is_indirect = trace.loads.size() > 1 && trace.loads[1].address.is(Base::kLoaded) &&
                            trace.loads[1].address.load == 0 && trace.loads[1].address.number == 0;
   return ContextAccess{.kind = RUBY_CONTEXT_GLOBAL,

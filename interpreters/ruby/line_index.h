@@ -1,9 +1,10 @@
 // Which line each instruction of a Ruby instruction sequence belongs to.
 //
-// An instruction sequence has a list of lines, each for a run of instructions. Where the runs begin is said by a
-// position in each entry (2.5) or by a bit vector (2.6 on: "succinct" index, iseq.c of 2.7, 3.1 and 3.3): the first 54 positions
-// have a count of 7 bits each, nine to a word; then blocks of 512 bits, each with the count of the bits before it (rank), the counts of
-// its 64-bit words (9 bits each, the first one's left out) and the bits.
+// An instruction sequence has a list of lines, each for a run of instructions. Where the runs begin
+// is said by a position in each entry (2.5) or by a bit vector (2.6 on: "succinct" index, iseq.c of
+// 2.7, 3.1 and 3.3): the first 54 positions have a count of 7 bits each, nine to a word; then
+// blocks of 512 bits, each with the count of the bits before it (rank), the counts of its 64-bit
+// words (9 bits each, the first one's left out) and the bits.
 // Input:   bytes from a process; a number that makes no sense is line 0.
 #ifndef STACKRAY_INTERPRETERS_RUBY_LINE_INDEX_H_
 #define STACKRAY_INTERPRETERS_RUBY_LINE_INDEX_H_

@@ -1,7 +1,9 @@
-// Recognises executables and libraries that hold a Ruby interpreter (CRuby), whatever they are called.
+// Recognises executables and libraries that hold a Ruby interpreter (CRuby), whatever they are
+// called.
 //
-// By: `ruby_api_version`, three numbers that every CRuby exports and that say its version. Where its variables are: symbols where it has
-// them, else the machine code of exported functions (accessors.h).
+// By: `ruby_api_version`, three numbers that every CRuby exports and that say its version. Where
+// its variables are: symbols where it has them, else the machine code of exported functions
+// (accessors.h).
 #ifndef STACKRAY_INTERPRETERS_RUBY_LOADER_H_
 #define STACKRAY_INTERPRETERS_RUBY_LOADER_H_
 

@@ -1,8 +1,9 @@
-// Which code of a file is Ruby's evaluation loop, without symbols: Debian's libruby has none for it from 3.2 on.
+// Which code of a file is Ruby's evaluation loop, without symbols: Debian's libruby has none for it
+// from 3.2 on.
 //
-// The loop (vm_exec_core) is one function with an entry for each instruction, and the table of their addresses is
-// in the file: a row of many pointers that lead into the same function. What enters it (vm_exec) is the larger function that calls it;
-// the other one only asks for the table.
+// The loop (vm_exec_core) is one function with an entry for each instruction, and the table of
+// their addresses is in the file: a row of many pointers that lead into the same function. What
+// enters it (vm_exec) is the larger function that calls it; the other one only asks for the table.
 // Input:   a foreign file, so nothing in it is trusted.
 // Threads: functions without state.
 #ifndef STACKRAY_INTERPRETERS_RUBY_LOOP_CODE_H_

@@ -1,4 +1,5 @@
-// What names a frame of Ruby's: an instruction sequence with its method, a C function, or the collector.
+// What names a frame of Ruby's: an instruction sequence with its method, a C function, or the
+// collector.
 #ifndef STACKRAY_INTERPRETERS_RUBY_RUBY_CODE_H_
 #define STACKRAY_INTERPRETERS_RUBY_RUBY_CODE_H_
 

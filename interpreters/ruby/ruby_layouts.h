@@ -1,5 +1,5 @@
-// Where the fields of Ruby's structures lie, by version: rows made by tools/layout_tables.py from the headers of the
-// versions named in ruby_layouts.cc.
+// Where the fields of Ruby's structures lie, by version: rows made by tools/layout_tables.py from
+// the headers of the versions named in ruby_layouts.cc.
 #ifndef STACKRAY_INTERPRETERS_RUBY_RUBY_LAYOUTS_H_
 #define STACKRAY_INTERPRETERS_RUBY_RUBY_LAYOUTS_H_
 
@@ -25,7 +25,8 @@ struct RubyFields {
   uint32_t method_defined_class, method_definition, method_called_id, method_owner;
   uint32_t definition_type_mask, definition_body, definition_original_id;
   uint32_t class_ext, class_ext_is_pointer;
-  // A class's name: a field (3.3 on), the first of its values (3.2), or in the table of its variables.
+  // A class's name: a field (3.3 on), the first of its values (3.2), or in the table of its
+  // variables.
   uint32_t ext_path, ext_variables, ext_attached, ext_values;
   uint32_t singleton_flag;
   uint32_t table_start, table_bound, table_entries;

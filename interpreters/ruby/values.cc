@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kTypeMask = 0x1f, kInternalMask = 0xf01f, kInternalType = 0x1a;
 constexpr uint32_t kEmbeddedLengthMask = 0x1f;
-// Names by number (symbol.c of 2.7, 3.1 and 3.3, ID_ENTRY_UNIT and ID_ENTRY_SIZE): an array of arrays, each with the text and
-// the symbol of 512 names.
+// Names by number (symbol.c of 2.7, 3.1 and 3.3, ID_ENTRY_UNIT and ID_ENTRY_SIZE): an array of
+// arrays, each with the text and the symbol of 512 names.
 constexpr uint64_t kNamesInOneArray = 512, kItemsOfName = 2;
 constexpr uint64_t kLeastObject = 4096;
 constexpr uint64_t kMostItems = uint64_t{1} << 32;

@@ -1,6 +1,6 @@
 // Ruby's strings, arrays, names by number and class names in a process's memory.
-// Input:   the memory of a process that writes meanwhile: nothing is trusted, everything bounded; nullopt where it makes no sense.
-// Threads: one at a time.
+// Input:   the memory of a process that writes meanwhile: nothing is trusted, everything bounded;
+// nullopt where it makes no sense. Threads: one at a time.
 #ifndef STACKRAY_INTERPRETERS_RUBY_VALUES_H_
 #define STACKRAY_INTERPRETERS_RUBY_VALUES_H_
 
@@ -16,7 +16,8 @@ namespace stackray {
 
 inline constexpr uint64_t kMaxRubyTextBytes = 4096;  // Longer ones are cut.
 
-// The low bits of an object's flags: its type, and of an internal object what it is (enum imemo_type).
+// The low bits of an object's flags: its type, and of an internal object what it is (enum
+// imemo_type).
 enum class RubyType : uint32_t {
   kClass = 0x02,
   kModule = 0x03,
@@ -30,7 +31,8 @@ enum class RubyType : uint32_t {
 
 class RubyValues {
  public:
-  // All outlive this. `names_by_number`: address of the variable with the array of names; 0: not known.
+  // All outlive this. `names_by_number`: address of the variable with the array of names; 0: not
+  // known.
   RubyValues(ProcessMemory& memory, const RubyFields& fields, uint64_t names_by_number)
       : memory_(memory), fields_(fields), names_by_number_(names_by_number) {}
 
@@ -42,7 +44,8 @@ class RubyValues {
   std::optional<std::string> Name(uint64_t id);
   // "Foo::Bar", without a name nullopt.
   std::optional<std::string> ClassName(uint64_t klass);
-  // "Foo::Bar#name"; "Foo::Bar.name" for a method of Foo::Bar itself; without a name of the class only the method's.
+  // "Foo::Bar#name"; "Foo::Bar.name" for a method of Foo::Bar itself; without a name of the class
+  // only the method's.
   std::string QualifiedName(uint64_t owner, const std::string& method);
 
  private:

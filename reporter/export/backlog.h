@@ -34,8 +34,8 @@ class Backlog {
 
   // Produced and in flight from now on; `recovered`: an earlier process left it.
   void Enter(const OutgoingPayload& item, bool recovered = false);
-  // Puts an entered batch at the end. One that is on disk keeps no copy in memory unless it is next;
-  // one that is not makes room in memory, or is lost where there is none.
+  // Puts an entered batch at the end. One that is on disk keeps no copy in memory unless it is
+  // next; one that is not makes room in memory, or is lost where there is none.
   void Push(OutgoingPayload item, Aftermath& aftermath);
   // Drops the oldest on disk until `bytes` (of blocks) more fit; false where they never will.
   bool MakeRoomOnDisk(uint64_t bytes, Aftermath& aftermath);

@@ -1,4 +1,5 @@
-// What became of every item that was meant for one receiver: of every sample, where the signal is profiles.
+// What became of every item that was meant for one receiver: of every sample, where the signal is
+// profiles.
 #ifndef STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
 #define STACKRAY_REPORTER_EXPORT_DELIVERY_COUNTS_H_
 

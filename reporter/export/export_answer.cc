@@ -82,8 +82,8 @@ void ExportQueue::PutBackOrGiveUp(OutgoingPayload item, Aftermath& aftermath) {
   backlog_.PutBack(std::move(item));
 }
 
-// A batch of several units may be stored in part, so it counts as taken and is over. A single one is
-// not stored, and waits.
+// A batch of several units may be stored in part, so it counts as taken and is over. A single one
+// is not stored, and waits.
 void ExportQueue::OverLimit(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath) {
   const SendResult& result = outcome.result;
   const bool one_unit = outcome.units == 1;

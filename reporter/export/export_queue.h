@@ -1,7 +1,7 @@
-// The payloads of one signal on their way to one receiver, which are called batches here: bounded in
-// bytes, sent in order by a thread of its own, resent as the same bytes until the receiver has them,
-// and every item accounted for. Each signal has a queue of its own, so that a receiver that refuses
-// one does not hold up another.
+// The payloads of one signal on their way to one receiver, which are called batches here: bounded
+// in bytes, sent in order by a thread of its own, resent as the same bytes until the receiver has
+// them, and every item accounted for. Each signal has a queue of its own, so that a receiver that
+// refuses one does not hold up another.
 //
 //   auto queue = ExportQueue::Start(MakeTransport(settings), {}, hooks, std::move(spool));
 //   queue->Add(Payload::Of(batch));     // Never waits for the receiver.
@@ -10,9 +10,9 @@
 //   queue->Stop();                      // and what cannot stays in the spool, or counts as lost.
 //
 // With a spool each batch is written to disk by Add(), before it is sent, and its file is removed
-// when the receiver has answered; in memory are then the batch that is being sent and the one behind
-// it. Without one, and while the disk is full or broken, batches wait in memory. When a bound is
-// reached the oldest go. docs/delivery.md has the promises and what each answer leads to.
+// when the receiver has answered; in memory are then the batch that is being sent and the one
+// behind it. Without one, and while the disk is full or broken, batches wait in memory. When a
+// bound is reached the oldest go. docs/delivery.md has the promises and what each answer leads to.
 #ifndef STACKRAY_REPORTER_EXPORT_EXPORT_QUEUE_H_
 #define STACKRAY_REPORTER_EXPORT_EXPORT_QUEUE_H_
 
@@ -43,8 +43,8 @@ struct ExportQueueSettings {
   std::chrono::milliseconds max_retry_time{6 * 3'600'000};  // Of one batch, from its first attempt.
   bool probe = false;  // Ask the receiver at once whether it answers, and tell on_note.
   RetryTimings retry;
-  // After an answer that holds until somebody changes something: credentials are refused, or nothing
-  // takes the signal there.
+  // After an answer that holds until somebody changes something: credentials are refused, or
+  // nothing takes the signal there.
   RetryTimings slow_retry{
       .first = std::chrono::seconds(30), .factor = 2, .longest = std::chrono::minutes(5)};
   uint64_t jitter_seed = 0;
@@ -69,15 +69,15 @@ struct ExportHooks {
 // waits for the file system where there is a spool, but not for its disk (no sync).
 class ExportQueue {
  public:
-  // `spool`: null for memory alone. What an earlier process left in it is sent first; what of that is
-  // damaged or too old counts as lost, and is told to on_lost.
+  // `spool`: null for memory alone. What an earlier process left in it is sent first; what of that
+  // is damaged or too old counts as lost, and is told to on_lost.
   static std::unique_ptr<ExportQueue> Start(std::unique_ptr<Transport> transport,
                                             ExportQueueSettings settings, ExportHooks hooks,
                                             std::unique_ptr<Spool> spool = nullptr);
   ~ExportQueue();  // As Stop(); closes the spool.
 
-  // Takes a batch; one without bytes is ignored. Once it returns, and there is a spool that works, the batch
-  // outlives this process. After Stop() it counts as lost.
+  // Takes a batch; one without bytes is ignored. Once it returns, and there is a spool that works,
+  // the batch outlives this process. After Stop() it counts as lost.
   void Add(Payload payload);
   // Waits until nothing is in flight, at most `limit`; true when so. A backoff is cut short, once;
   // a wait that the receiver asked for is not.
@@ -86,11 +86,11 @@ class ExportQueue {
   // process; what cannot be written there counts as lost. Returns when the thread is gone.
   void Stop();
   // As Stop(), and closes the spool, for another queue to go on (settings that were changed at run
-  // time). Returns what waits in memory alone, oldest first, for that one's Add(). What waits in the
-  // spool is found by the queue that opens it next. Neither is in Counts() any more, as if it had
-  // never come here, so that the sum of both queues' counts is exact: `produced` is less by it, and
-  // `recovered`, which the next queue raises by what it finds, less by what stays on disk (modulo
-  // 2^64). `spooled` alone still says how much that is.
+  // time). Returns what waits in memory alone, oldest first, for that one's Add(). What waits in
+  // the spool is found by the queue that opens it next. Neither is in Counts() any more, as if it
+  // had never come here, so that the sum of both queues' counts is exact: `produced` is less by it,
+  // and `recovered`, which the next queue raises by what it finds, less by what stays on disk
+  // (modulo 2^64). `spooled` alone still says how much that is.
   std::vector<Payload> TakeUnsent();
   // All numbers of the same moment.
   DeliveryCounts Counts() const;

@@ -1,5 +1,5 @@
-// What is sent to a receiver: the bytes of one OTLP request, whatever the signal, and what accounting
-// must know of them. Queue, spool and transports know nothing else of what they carry.
+// What is sent to a receiver: the bytes of one OTLP request, whatever the signal, and what
+// accounting must know of them. Queue, spool and transports know nothing else of what they carry.
 #ifndef STACKRAY_REPORTER_EXPORT_PAYLOAD_H_
 #define STACKRAY_REPORTER_EXPORT_PAYLOAD_H_
 

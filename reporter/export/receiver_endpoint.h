@@ -21,8 +21,8 @@ struct ReceiverEndpoint {
   uint16_t port = 0;
   // Of profiles. Starts with '/', with the query where there is one. gRPC does not use it.
   std::string http_path;
-  // What the paths of all signals stand behind: empty or a path without '/' at its end. Nothing: the
-  // address is that of profiles alone.
+  // What the paths of all signals stand behind: empty or a path without '/' at its end. Nothing:
+  // the address is that of profiles alone.
   std::optional<std::string> http_base;
 
   std::string Authority() const;  // host:port

@@ -8,8 +8,8 @@
 
 namespace stackray {
 
-// "grpc://host:4317", "https://host/path headers=0123456789abcdef". Protocol, address and path; and,
-// as a hash, the query and those headers that do not look like credentials (a tenant's name is
+// "grpc://host:4317", "https://host/path headers=0123456789abcdef". Protocol, address and path;
+// and, as a hash, the query and those headers that do not look like credentials (a tenant's name is
 // another receiver, a new password is not). One printable line without secrets. For
 // SpoolSettings::receiver.
 std::string ReceiverIdentity(const ReceiverSettings& settings);

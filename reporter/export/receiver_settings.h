@@ -47,8 +47,8 @@ struct ReceiverOverrides {
   std::optional<std::string> protocol, headers, compression, timeout;  // In the variables' syntax.
   std::optional<std::string> ca_certificate_file, client_certificate_file, client_key_file;
   std::optional<bool> insecure;
-  // How messages call what is set above, by its flag: {"--endpoint", "stackray.yaml:3: endpoint"}; the flag
-  // itself where it is not in here.
+  // How messages call what is set above, by its flag: {"--endpoint", "stackray.yaml:3: endpoint"};
+  // the flag itself where it is not in here.
   std::map<std::string, std::string> names;
 };
 

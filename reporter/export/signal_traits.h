@@ -26,7 +26,8 @@ struct SignalTraits {
 
   // Two or more complete payloads that together say the same; empty where that cannot be done.
   std::function<std::vector<Payload>(const Payload&)> halve;
-  // The like, of at most a few dozen parts, cut between units; of so many units each, or a multiple.
+  // The like, of at most a few dozen parts, cut between units; of so many units each, or a
+  // multiple.
   std::function<std::vector<Payload>(const Payload&, size_t units_each)> split_by_unit;
   // 0: nobody knows.
   std::function<size_t(const Payload&)> count_units;

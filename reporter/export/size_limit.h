@@ -2,8 +2,8 @@
 //
 // A limit that the receiver names is kept as it is. One that it does not name is approached from
 // both sides: half of what was refused, or the largest that was taken since. It is forgotten when
-// something at least as large as was refused gets through, and an unnamed one after an hour, so that
-// a receiver that grew is not fed crumbs for ever.
+// something at least as large as was refused gets through, and an unnamed one after an hour, so
+// that a receiver that grew is not fed crumbs for ever.
 #ifndef STACKRAY_REPORTER_EXPORT_SIZE_LIMIT_H_
 #define STACKRAY_REPORTER_EXPORT_SIZE_LIMIT_H_
 

@@ -1,5 +1,5 @@
-// A sealed batch read where it lies: nothing is copied and no message objects are made. Pages, files and summaries all
-// start here, so that what a user sees locally is what a backend gets.
+// A sealed batch read where it lies: nothing is copied and no message objects are made. Pages,
+// files and summaries all start here, so that what a user sees locally is what a backend gets.
 //
 // Input:   any bytes. Open() looks at all of them and at every index once; what follows reads only
 //          what was found good.
@@ -88,8 +88,8 @@ class BatchWalk {
   void ReadFrame(uint32_t frame, WalkedFrame* out) const;
   void ReadStack(uint32_t stack, std::vector<uint32_t>* frames) const;  // Leaf first.
 
-  // Every resource in order, each before its profiles, and these before their samples. What is handed over is lent for the
-  // call.
+  // Every resource in order, each before its profiles, and these before their samples. What is
+  // handed over is lent for the call.
   void Visit(absl::FunctionRef<void(const WalkedResource&)> resource,
              absl::FunctionRef<void(const WalkedProfile&)> profile,
              absl::FunctionRef<void(const WalkedSample&)> sample) const;

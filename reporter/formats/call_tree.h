@@ -31,7 +31,8 @@ struct CallFrame {
 
 class CallTree {
  public:
-  // Of all types together, as rows; each row is of its thread's type. `view` must outlive this, unchanged.
+  // Of all types together, as rows; each row is of its thread's type. `view` must outlive this,
+  // unchanged.
   explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows(), true) {}
   // Of one type, whatever was waited for.
   CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type), false) {}

@@ -1,5 +1,6 @@
-// Folded stacks: one line a stack, `process;frame;…;frame COUNT`, root first. COUNT is in the unit of the type that is
-// written, but nanoseconds are written as whole microseconds, which is what flame graph scripts expect of waiting time.
+// Folded stacks: one line a stack, `process;frame;…;frame COUNT`, root first. COUNT is in the unit
+// of the type that is written, but nanoseconds are written as whole microseconds, which is what
+// flame graph scripts expect of waiting time.
 //
 // Kernel frames end in `_[k]`, inlined ones in `_[i]`; a frame without a name is
 // `[FILE+0xADDRESS]`. Lines are sorted as bytes (`LC_ALL=C sort`), each stack stands once, the last
@@ -15,7 +16,8 @@
 
 namespace stackray {
 
-// `type`: its number in the view. Errors: the sink's. Memory: the tree, not the lines, which may be much longer together.
+// `type`: its number in the view. Errors: the sink's. Memory: the tree, not the lines, which may be
+// much longer together.
 absl::Status WriteFolded(const ProfileView& view, uint32_t type, TextSink sink);
 
 // All of it in one string; of the default type where none is given.

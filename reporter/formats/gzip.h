@@ -14,7 +14,8 @@ namespace stackray {
 // Errors: ResourceExhausted when zlib has no memory.
 absl::StatusOr<std::string> GzipCompress(std::string_view bytes, int level = 6);
 
-// GzipCompress() for bytes that come in parts. Threads: one thread owns it. Errors: as above, Internal.
+// GzipCompress() for bytes that come in parts. Threads: one thread owns it. Errors: as above,
+// Internal.
 class GzipStream {
  public:
   static absl::StatusOr<GzipStream> Create(int level);

@@ -48,7 +48,8 @@ struct PageSource {
   int64_t start_ms = 0, bucket_ms = 0;
 };
 
-// One type's part of the document: which rows are its own. While there is one type, all are, and nothing is kept.
+// One type's part of the document: which rows are its own. While there is one type, all are, and
+// nothing is kept.
 struct PageSection {
   uint32_t type = 0;
   size_t rows = 0;

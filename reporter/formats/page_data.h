@@ -23,8 +23,8 @@ struct PageOptions {
 // none.
 std::string PageData(const ProfileView& view, const PageOptions& options);
 
-// PageData() of an answer's contents (after Finish()), handed over in parts: it is never whole in memory.
-// Errors: the sink's.
+// PageData() of an answer's contents (after Finish()), handed over in parts: it is never whole in
+// memory. Errors: the sink's.
 absl::Status WritePageData(const PageProfile& profile, const PageOptions& options, TextSink sink);
 
 }  // namespace stackray

@@ -5,17 +5,17 @@
 //   profile.Finish();
 //   WritePageData(profile, page_options, sink);
 //
-// Differs from ProfileView in that it keeps no addresses, lines and labels, so that code that reads the same
-// is the same, and in what it does when it is full: it gives up time resolution, then the threads and
-// the stacks with the fewest samples. Those stacks end early, in a frame `[cut: rarer stacks]` below
-// the last frame that is kept; such threads become one of pid 0 and no name with their command. No
-// sample is left out.
+// Differs from ProfileView in that it keeps no addresses, lines and labels, so that code that reads
+// the same is the same, and in what it does when it is full: it gives up time resolution, then the
+// threads and the stacks with the fewest samples. Those stacks end early, in a frame `[cut: rarer
+// stacks]` below the last frame that is kept; such threads become one of pid 0 and no name with
+// their command. No sample is left out.
 //
 // Input:   batches of any origin; counts and times of any value are clamped. Of names longer than
 //          kLongestText bytes the rest is left out.
-// Memory:  max_bytes, and up to as much again for a moment when it shrinks or a table grows; plus 60
-//          bytes for each frame and stack of the batch that is being added. It does not depend on
-//          the number of batches.
+// Memory:  max_bytes, and up to as much again for a moment when it shrinks or a table grows; plus
+//          60 bytes for each frame and stack of the batch that is being added. It does not depend
+//          on the number of batches.
 // Threads: one thread owns it. Errors: none. Equal batches in equal order give equal contents.
 #ifndef STACKRAY_REPORTER_FORMATS_PAGE_PROFILE_H_
 #define STACKRAY_REPORTER_FORMATS_PAGE_PROFILE_H_
@@ -60,8 +60,8 @@ class PageProfile : public SampleSums {
   int64_t bucket_start_ms() const { return rows_.start_ms(); }
   int64_t bucket_ms() const { return rows_.width_ms(); }
   int64_t bucket_count() const { return rows_.bucket_count(); }
-  // Of the default type, with the others' in it; `processes` is not counted. On-CPU samples are plain ones here, not
-  // scaled to one period.
+  // Of the default type, with the others' in it; `processes` is not counted. On-CPU samples are
+  // plain ones here, not scaled to one period.
   ProfileSummary summary() const;
   int shrinks() const { return shrinks_; }  // How often it was full.
   size_t bytes() const { return tables_.bytes() + frames_.bytes() + rows_.bytes(); }

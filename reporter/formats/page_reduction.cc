@@ -12,8 +12,9 @@ namespace {
 constexpr size_t kThreadsByShare = 2048;       // 1024 threads at the first try.
 constexpr size_t kLastShareWithCommands = 64;  // Then even commands are too many.
 
-// Which of many things are kept: those with the largest totals, of equal ones those that came first.
-// So a node's parent, which has no smaller total and a smaller number, is kept whenever the node is.
+// Which of many things are kept: those with the largest totals, of equal ones those that came
+// first. So a node's parent, which has no smaller total and a smaller number, is kept whenever the
+// node is.
 class Keeper {
  public:
   Keeper(const std::vector<uint32_t>& totals, size_t most) {
@@ -44,8 +45,8 @@ uint32_t AddTotals(uint32_t a, int64_t b) {
 
 using FrameTable = InternTable<CallFrame>;
 
-// How much a row counts for when it is decided what is kept: its samples. All rows of another type together count as much
-// as all on-CPU samples.
+// How much a row counts for when it is decided what is kept: its samples. All rows of another type
+// together count as much as all on-CPU samples.
 class RowWeights {
  public:
   RowWeights(const SumTables& tables, const PageRows& rows) : tables_(tables) {

@@ -1,8 +1,10 @@
-// Batches of different sampling periods in one sum: a sample of 40 ms stands for four of 10 ms. Counts are in samples of
-// the shortest period met so far; when a shorter one comes, what was added before is scaled up.
+// Batches of different sampling periods in one sum: a sample of 40 ms stands for four of 10 ms.
+// Counts are in samples of the shortest period met so far; when a shorter one comes, what was added
+// before is scaled up.
 //
-// Periods that are not multiples of each other (99 Hz, then 20 Hz) are weighted by the nearest whole number. Input: a
-// batch's word, so any number; beyond kMostWeight it is not believed, and the batch counts as it is.
+// Periods that are not multiples of each other (99 Hz, then 20 Hz) are weighted by the nearest
+// whole number. Input: a batch's word, so any number; beyond kMostWeight it is not believed, and
+// the batch counts as it is.
 #ifndef STACKRAY_REPORTER_FORMATS_PERIOD_WEIGHT_H_
 #define STACKRAY_REPORTER_FORMATS_PERIOD_WEIGHT_H_
 

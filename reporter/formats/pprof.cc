@@ -60,7 +60,8 @@ struct MappingFacts {
   bool all_named = true, all_filenames = true, all_lines = true, any_inlined = false;
 };
 
-// The executables of all processes that have samples, by path; of one whose executable is not known its command.
+// The executables of all processes that have samples, by path; of one whose executable is not known
+// its command.
 class Programs {
  public:
   Programs(const ProfileView& view, const std::vector<ViewRow>& rows) {
@@ -224,7 +225,8 @@ class PprofWriter {
       if (entry != main) AddMapping(entry->first, entry->second);
   }
 
-  // A mapping that no location is in. Marked as if it had all names, so that nobody looks for such a file.
+  // A mapping that no location is in. Marked as if it had all names, so that nobody looks for such
+  // a file.
   void AddTitle(std::string_view title) {
     std::string mapping;
     wire::AppendNumber(mapping_fields::kId, view_.mappings().size(), &mapping);
@@ -264,7 +266,8 @@ class PprofWriter {
     for (uint32_t line = item.first_line; line != 0; line = view_.lines()[line].next) {
       AddLine(view_.lines()[line], &location);
     }
-    // pprof shows a location without name and mapping as nothing at all, and one without a name by its address.
+    // pprof shows a location without name and mapping as nothing at all, and one without a name by
+    // its address.
     if (item.first_line == 0 && (item.mapping == 0 || item.function_start))
       AddNamelessLine(item, &location);
     wire::AppendBytes(profile_fields::kLocation, location, &out_);

@@ -1,17 +1,17 @@
-// What a recording amounts to, counted from its batches alone: the same figures for record, explain and
-// the page.
+// What a recording amounts to, counted from its batches alone: the same figures for record, explain
+// and the page.
 //
-// Everything is counted in events, type by type: of on-CPU samples an event is a sample, of waiting time a part of a wait.
-// A sample whose only frame is a marker of lost samples counts as
+// Everything is counted in events, type by type: of on-CPU samples an event is a sample, of waiting
+// time a part of a wait. A sample whose only frame is a marker of lost samples counts as
 // lost and nothing else. A stack has a user part when any frame is not the kernel's; whether that
-// part is complete its markers say (profile/marker.h). With a marker of unknown code alone it reaches
-// its start, but through code that nothing describes: such stacks are counted apart.
+// part is complete its markers say (profile/marker.h). With a marker of unknown code alone it
+// reaches its start, but through code that nothing describes: such stacks are counted apart.
 //
-// A frame is named when its innermost function has a name of its own. A name in brackets stands for one
-// that is missing (`[inode 12+0x34]`, `[kernel+0x…]`), and so does a marker in a frame's place
+// A frame is named when its innermost function has a name of its own. A name in brackets stands for
+// one that is missing (`[inode 12+0x34]`, `[kernel+0x…]`), and so does a marker in a frame's place
 // (`[unknown jit]`): such frames are unnamed. Markers of what is cut or lost are no frames.
-// The user part of a process outside the recorder's pid namespace, whose files could not be opened, is
-// counted apart, with its frames.
+// The user part of a process outside the recorder's pid namespace, whose files could not be opened,
+// is counted apart, with its frames.
 #ifndef STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 #define STACKRAY_REPORTER_FORMATS_PROFILE_SUMMARY_H_
 
@@ -114,14 +114,14 @@ class SummaryCounter {
 
 // For the terminal: lines without colours, each ending in a newline, e.g.
 //   1,234 samples of 12 processes in 10.0 s at 99 Hz, none lost
-//   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit]); 39 samples have none
-//   frames: 20,100 of 20,300 named (99.0 %); user 99.3 %, kernel 97.8 %
+//   user stacks: 1,180 of 1,195 complete (98.7 %), 12 more through code of no file ([unknown jit]);
+//   39 samples have none frames: 20,100 of 20,300 named (99.0 %); user 99.3 %, kernel 97.8 %
 //   off_cpu: 812 events, 12.345 s in all, none lost
 // and UnnamedSentence(), where there is one.
 std::string FormatSummary(const ProfileSummary& summary);
 
-// What the frames without a name are and what would name them, in one sentence; empty where they are
-// few: "Unnamed: 71.0 % of the frames are code made at run time (JIT), …".
+// What the frames without a name are and what would name them, in one sentence; empty where they
+// are few: "Unnamed: 71.0 % of the frames are code made at run time (JIT), …".
 std::string UnnamedSentence(const ProfileSummary& summary);
 
 }  // namespace stackray

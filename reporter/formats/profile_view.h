@@ -6,9 +6,10 @@
 //
 // Strings, locations, call-tree nodes, processes and threads are kept once, by content.
 //
-// Input:   batches of any origin: strings of any bytes become valid UTF-8 (sample_sums.h has the rest).
-// Memory:  about ViewOptions::max_bytes. Beyond it only stacks that are already known are told apart; the rest is
-//          counted under the frame `[truncated: view full]` of no process.
+// Input:   batches of any origin: strings of any bytes become valid UTF-8 (sample_sums.h has the
+//          rest).
+// Memory:  about ViewOptions::max_bytes. Beyond it only stacks that are already known are told
+//          apart; the rest is counted under the frame `[truncated: view full]` of no process.
 // Threads: one thread adds; then any may read.
 // Errors:  none.
 #ifndef STACKRAY_REPORTER_FORMATS_PROFILE_VIEW_H_

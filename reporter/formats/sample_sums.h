@@ -1,9 +1,9 @@
-// What batches add up to, whatever is kept of their stacks: the one place where a batch's types, periods, values, times,
-// processes, threads, links and attributes become rows.
+// What batches add up to, whatever is kept of their stacks: the one place where a batch's types,
+// periods, values, times, processes, threads, links and attributes become rows.
 //
-// ProfileView keeps every stack with its places, for files; PageProfile keeps names in bounded memory, for the live page.
-// Both say where a stack goes and where a row goes; all else of a batch is read here. A row is of one sample type, so
-// values of different units are never added.
+// ProfileView keeps every stack with its places, for files; PageProfile keeps names in bounded
+// memory, for the live page. Both say where a stack goes and where a row goes; all else of a batch
+// is read here. A row is of one sample type, so values of different units are never added.
 //
 // Input:   batches of any origin; values and times of any value are clamped.
 // Threads: one thread adds; then any may read. Errors: none.
@@ -24,7 +24,8 @@
 
 namespace stackray {
 
-// The records below hold string ids where nothing else is said. All are plain content: two equal ones are the same one.
+// The records below hold string ids where nothing else is said. All are plain content: two equal
+// ones are the same one.
 
 struct ViewNode {  // One frame below one caller. A parent's id is smaller than its children's.
   uint32_t parent = 0, frame = kNoId;  // ProfileView: a location.
@@ -96,7 +97,8 @@ struct TypeSums {
 class SampleSums {
  public:
   static constexpr uint32_t kRoot = 0;  // Node above all stacks; its frame means nothing.
-  // On-CPU samples, there even when no batch has any. Others follow in the order in which they came.
+  // On-CPU samples, there even when no batch has any. Others follow in the order in which they
+  // came.
   static constexpr uint32_t kCpuType = 0;
   static constexpr size_t kMaxTypes = 64;  // Samples of later ones are left out.
 
@@ -143,7 +145,8 @@ class SampleSums {
     std::string_view command;
   };
 
-  // The numbers that nodes have from here on; those of the batch that is being added are asked for again.
+  // The numbers that nodes have from here on; those of the batch that is being added are asked for
+  // again.
   void ForgetBatch();
   uint32_t InternText(std::string_view text, bool may_add);
 

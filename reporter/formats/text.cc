@@ -51,8 +51,8 @@ bool IsControl(std::string_view character) {
   return character.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9;  // Isolates.
 }
 
-// The text without what cannot be shown. `instead` tells what stands for the first character of the rest; empty: the
-// character itself.
+// The text without what cannot be shown. `instead` tells what stands for the first character of the
+// rest; empty: the character itself.
 template <typename Instead>
 std::string Printed(std::string_view text, const Instead& instead) {
   std::string printed;

@@ -25,15 +25,16 @@ std::string_view PathBaseName(std::string_view path);
 // Appends `text` as a JSON string with its quotes.
 void AppendJsonString(std::string_view text, std::string* out);
 
-// One element of a folded line: `;` becomes `:`, every line break and tab a space, other control characters
-// U+FFFD. Line breaks are LF, VT, FF, CR, NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR, so that every reader
-// sees the same lines.
+// One element of a folded line: `;` becomes `:`, every line break and tab a space, other control
+// characters U+FFFD. Line breaks are LF, VT, FF, CR, NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR,
+// so that every reader sees the same lines.
 std::string FoldedElement(std::string_view text);
 
-// For a terminal: what could drive it becomes U+FFFD: control characters (C0, DEL, C1) and those that
-// turn the direction of writing.
+// For a terminal: what could drive it becomes U+FFFD: control characters (C0, DEL, C1) and those
+// that turn the direction of writing.
 std::string PrintableText(std::string_view text);
-// PrintableText() of each line. Lines after the first are indented, so that a line break in a name makes no line of its own.
+// PrintableText() of each line. Lines after the first are indented, so that a line break in a name
+// makes no line of its own.
 std::string PrintableLines(std::string_view text);
 
 // For element content and quoted attributes: & < > " ' become references.
@@ -61,8 +62,9 @@ std::string Concat(const Parts&... parts) {
   return text;
 }
 
-// The name shown for code without one: "[FILE·fn_START]" where it is known where its function begins, so that all of a function
-// has one name, else "[FILE+0xADDRESS]". FILE is the base name of `path`.
+// The name shown for code without one: "[FILE·fn_START]" where it is known where its function
+// begins, so that all of a function has one name, else "[FILE+0xADDRESS]". FILE is the base name of
+// `path`.
 std::string AddressName(std::string_view path, uint64_t address,
                         std::optional<uint64_t> function_start);
 

@@ -27,7 +27,8 @@ enum class NoName : uint8_t {
 };
 inline constexpr size_t kNoNameKinds = 6;
 
-// `type`: a frame's; `name`: of its innermost function, empty where it has none; `marker`: what it is instead of a frame.
+// `type`: a frame's; `name`: of its innermost function, empty where it has none; `marker`: what it
+// is instead of a frame.
 NoName WhyUnnamed(std::string_view type, std::string_view name, MarkerKind marker);
 
 class UnnamedSums {

@@ -30,8 +30,8 @@ absl::StatusOr<SpoolDirectory> OpenSpoolDirectory(const std::string& root,
 // An existing folder in `root`, locked; nothing is made. Errors: as above.
 absl::StatusOr<SpoolDirectory> LockSpoolFolder(int root, const std::string& folder);
 
-// All names in it, sorted, but ".", ".." and our own two files; at most `max_names`, and whether that
-// was all.
+// All names in it, sorted, but ".", ".." and our own two files; at most `max_names`, and whether
+// that was all.
 struct ListedNames {
   std::vector<std::string> names;
   bool all = true;

@@ -1,5 +1,5 @@
-// Spools of receivers that are configured no longer, or otherwise. Their batches wait for their receiver to come
-// back into the settings, but not for ever.
+// Spools of receivers that are configured no longer, or otherwise. Their batches wait for their
+// receiver to come back into the settings, but not for ever.
 #ifndef STACKRAY_REPORTER_SPOOL_SPOOL_SWEEP_H_
 #define STACKRAY_REPORTER_SPOOL_SPOOL_SWEEP_H_
 

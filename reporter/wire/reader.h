@@ -1,6 +1,7 @@
-// Protobuf's wire format by hand, the reading half: every field of a message, every number of a field.
-// Input:   any bytes; nothing is read outside them. Layout: the encoding page of the protobuf documentation.
-// Threads: pure functions; a WireReader has one owner.
+// Protobuf's wire format by hand, the reading half: every field of a message, every number of a
+// field.
+// Input:   any bytes; nothing is read outside them. Layout: the encoding page of the protobuf
+// documentation. Threads: pure functions; a WireReader has one owner.
 #ifndef STACKRAY_REPORTER_WIRE_READER_H_
 #define STACKRAY_REPORTER_WIRE_READER_H_
 
@@ -72,7 +73,8 @@ class WireReader {
   std::string_view rest_;
 };
 
-// f(field) for each field of a message until it says false. False: it did, or the bytes are damaged.
+// f(field) for each field of a message until it says false. False: it did, or the bytes are
+// damaged.
 template <typename F>
 bool EachField(std::string_view message, F&& f) {
   WireReader reader(message);

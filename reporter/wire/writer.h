@@ -1,6 +1,6 @@
-// Protobuf's wire format by hand, the writing half: the length of a field before it exists, and its bytes.
-// Numbers of 0 and empty packed lists are left out, as proto3 wants; messages and strings are
-// written even when empty where the caller says so. Layout: the encoding page of the protobuf
+// Protobuf's wire format by hand, the writing half: the length of a field before it exists, and its
+// bytes. Numbers of 0 and empty packed lists are left out, as proto3 wants; messages and strings
+// are written even when empty where the caller says so. Layout: the encoding page of the protobuf
 // documentation.
 #ifndef STACKRAY_REPORTER_WIRE_WRITER_H_
 #define STACKRAY_REPORTER_WIRE_WRITER_H_

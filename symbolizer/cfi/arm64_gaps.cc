@@ -53,7 +53,8 @@ class GapFiller {
                          OffsetOf(std::min(end, stubs.begin + kFirstStubBytes)), kPushed);
   }
 
-  // A handler "returns" to the first instruction, and rules are looked up one byte before: the rule begins there.
+  // A handler "returns" to the first instruction, and rules are looked up one byte before: the rule
+  // begins there.
   void FillSignalReturn(const Gap& gap) {
     const uint32_t first = (gap.begin + kInstructionBytes - 1) / kInstructionBytes;
     for (uint32_t at = first * kInstructionBytes; at + 8 <= gap.end; at += kInstructionBytes)

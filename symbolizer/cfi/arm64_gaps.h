@@ -1,10 +1,10 @@
 // What arm64 code without unwind rules is known to do, from its instructions or its place:
-//   - The kernel's way out of a signal handler, in the vDSO: mov x8, #139; svc #0. It has no rules on purpose
-//     (bpf/shared/arch_arm64.h), and unwinders are to know it by these instructions.
-//   - The vDSO's other functions, whose rules the kernel's build throws away too (arch/arm64/kernel/vdso/vdso.lds.S):
-//     cfi/arm64_scan.h follows their instructions.
-//   - Stubs of the .plt, which linkers write without rules: they leave x29, x30 and sp alone. The first one, which asks
-//     the loader for a function's address, pushes x16 and x30.
+//   - The kernel's way out of a signal handler, in the vDSO: mov x8, #139; svc #0. It has no rules
+//     on purpose (bpf/shared/arch_arm64.h), and unwinders are to know it by these instructions.
+//   - The vDSO's other functions, whose rules the kernel's build throws away too
+//     (arch/arm64/kernel/vdso/vdso.lds.S): cfi/arm64_scan.h follows their instructions.
+//   - Stubs of the .plt, which linkers write without rules: they leave x29, x30 and sp alone. The
+//     first one, which asks the loader for a function's address, pushes x16 and x30.
 // Input:   a foreign file's text; every read is checked.
 // Cost:    one read of a page's text where the page has a gap of two instructions or more.
 #ifndef STACKRAY_SYMBOLIZER_CFI_ARM64_GAPS_H_
@@ -35,12 +35,13 @@ struct TextPiece {
   uint64_t address = 0, file_offset = 0;
 };
 
-// Addresses at which functions begin, from .dynsym: of a small file without any call frame information (the vDSO). Empty
-// otherwise. Errors: as ByteSource::Read.
+// Addresses at which functions begin, from .dynsym: of a small file without any call frame
+// information (the vDSO). Empty otherwise. Errors: as ByteSource::Read.
 absl::StatusOr<std::vector<uint64_t>> FindArm64Functions(const ByteSource& source,
                                                          const ElfImage& elf);
 
-// Gives rules to such code where `rows` has none. Errors: Unavailable, OutOfRange (the file cannot be read any more).
+// Gives rules to such code where `rows` has none. Errors: Unavailable, OutOfRange (the file cannot
+// be read any more).
 absl::Status FillArm64Gaps(const ByteSource& source, const TextPiece& piece,
                            const std::optional<Arm64Stubs>& stubs,
                            std::span<const uint64_t> functions, PageRows* rows);

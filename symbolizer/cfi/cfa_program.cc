@@ -150,7 +150,8 @@ void CfaProgram::ExecuteExtended(uint8_t opcode) {
   }
 }
 
-// From here on the return address is signed, or is not any more. Who reads one drops the signature's bits always.
+// From here on the return address is signed, or is not any more. Who reads one drops the
+// signature's bits always.
 bool CfaProgram::IsReturnAddressSigning(uint8_t opcode) const {
   return context_->machine->is_arm64() &&
          (opcode == kAarch64NegateRaState || opcode == kAarch64NegateRaStateWithPc);

@@ -28,16 +28,16 @@ uint64_t CodeBytes(const ElfImage& elf) {
   return sum;
 }
 
-// The dynamic loader, or a static-PIE with a loader of its own: starts by itself, at any address. Its
-// _dl_runtime_resolve, which binds a function at its first call, keeps its frame in rbx while
+// The dynamic loader, or a static-PIE with a loader of its own: starts by itself, at any address.
+// Its _dl_runtime_resolve, which binds a function at its first call, keeps its frame in rbx while
 // ordinary functions below it have rbx saved.
 bool IsLoader(const ElfImage& elf) {
   return elf.file_type() == ET_DYN && elf.entry() != 0 && elf.FindSection(".interp") == nullptr &&
          CodeBytes(elf) <= kMaxLoaderBytes;
 }
 
-// Some linkers put everything that is only read into the segment with the code: where sections say which part is code, they
-// are believed.
+// Some linkers put everything that is only read into the segment with the code: where sections say
+// which part is code, they are believed.
 template <typename Code>
 std::vector<Code> Instructions(const ElfImage& elf, const std::vector<Code>& segments,
                                uint64_t file_end) {

@@ -1,14 +1,15 @@
 // Unwind rows of one ELF file, made page by page from its call frame information.
 //
 // A page is 16 KiB of the file (by file offset, so that it is the same in every process); its rows
-// are encoded as bpf/shared/unwind_table.h says for the file's machine. Of Go's code its own table is asked first
-// (go_frames.h). Where .eh_frame has no entry, .debug_frame may have one, and then .sframe (sframe.h); where none has, x86-64's
-// instructions are looked at (instruction_look.h). An address belongs to the entry that begins last
-// at or below it, as in the runtime unwinders; where entries overlap the later one holds. Input: a
-// foreign file that may change while it is read. Nothing in it is trusted, and each page
-//          costs bounded work (about 10 ms at worst, 5 µs as compilers write them).
-// Memory:  below 100 KiB a file (33 more with .sframe), taken at the first page (memory_bytes() tells). A file without a
-// usable
+// are encoded as bpf/shared/unwind_table.h says for the file's machine. Of Go's code its own table
+// is asked first (go_frames.h). Where .eh_frame has no entry, .debug_frame may have one, and then
+// .sframe (sframe.h); where none has, x86-64's instructions are looked at (instruction_look.h). An
+// address belongs to the entry that begins last at or below it, as in the runtime unwinders; where
+// entries overlap the later one holds. Input: a foreign file that may change while it is read.
+//          Nothing in it is trusted, and each page costs bounded work (about 10 ms at worst, 5 µs
+//          as compilers write them).
+// Memory:  below 100 KiB a file (33 more with .sframe), taken at the first page (memory_bytes()
+// tells). A file without a usable
 //          .eh_frame_hdr costs 8 bytes more for each entry, at most 16 MiB, and time for one pass
 //          over .eh_frame at the first page; a compressed .debug_frame its size, at most 32 MiB.
 // Threads: one at a time.
@@ -45,8 +46,8 @@ class UnwindTables {
   UnwindTables& operator=(UnwindTables&&) noexcept;
   ~UnwindTables();
 
-  // A Go program: its rules may lead to another stack, which no sample's slice has. So a walk that misses a page of
-  // the runtime's is not finished by user space.
+  // A Go program: its rules may lead to another stack, which no sample's slice has. So a walk that
+  // misses a page of the runtime's is not finished by user space.
   bool changes_stacks() const;
 
   PageRange pages() const;
@@ -57,8 +58,9 @@ class UnwindTables {
   // and OutOfRange (the file cannot be read any more). A later call may succeed.
   absl::StatusOr<std::vector<uint8_t>> BuildPage(uint32_t page);
 
-  // Builds a page that nobody has asked for yet. Empty: what its tables leave open is less than 1 KiB, and only a look at the
-  // instructions around would fill it, which costs as much as a hundred pages.
+  // Builds a page that nobody has asked for yet. Empty: what its tables leave open is less than 1
+  // KiB, and only a look at the instructions around would fill it, which costs as much as a hundred
+  // pages.
   absl::StatusOr<std::vector<uint8_t>> BuildPageIfCheap(uint32_t page);
 
   size_t memory_bytes() const;

@@ -17,7 +17,8 @@ constexpr uint32_t kLengthIs64Bit = 0xffffffff;
 constexpr uint64_t kDebugFrameCommonId32 = 0xffffffff;
 constexpr uint64_t kDebugFrameCommonId64 = ~uint64_t{0};
 
-// The code that an entry is of. Nearly all say it in two words of 4 bytes, so these go by a shorter way.
+// The code that an entry is of. Nearly all say it in two words of 4 bytes, so these go by a shorter
+// way.
 bool ReadCodeRange(ByteCursor& cursor, uint8_t encoding, uint64_t field_address,
                    FrameEntry* entry) {
   if (encoding == kUsualEncoding && cursor.remaining_bytes() >= 2 * sizeof(int32_t)) {
@@ -134,7 +135,8 @@ const CommonEntry* FrameEntries::FindCommon(uint64_t position, int64_t* budget) 
   return &commons_[last_common_];
 }
 
-// On arm64 hand-written functions may say that theirs is another register than x30 (glibc's rawmemchr: x15).
+// On arm64 hand-written functions may say that theirs is another register than x30 (glibc's
+// rawmemchr: x15).
 bool FrameEntries::SetReturnRegister(uint64_t number, CfaContext* context) const {
   if (number == region_.machine->return_register) return true;
   if (!region_.machine->is_arm64() || number >= kRegisterX29) return false;

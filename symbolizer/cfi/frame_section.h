@@ -41,8 +41,8 @@ struct FrameSection {
   std::optional<HeaderTableLocation> table;  // nullopt: absent or contradicts itself; scan instead.
 };
 
-// The .debug_frame of a file whose FindFrameSection() is another section: code that was built without .eh_frame
-// beside code that has it. nullopt: none.
+// The .debug_frame of a file whose FindFrameSection() is another section: code that was built
+// without .eh_frame beside code that has it. nullopt: none.
 std::optional<FrameSection> FindDebugFrame(const ByteSource& source, const ElfImage& elf);
 
 // nullopt: no call frame information.

@@ -21,7 +21,8 @@ constexpr uint64_t kNeighbours = 160;  // Around systemstack all of asm_amd64.s,
 constexpr int32_t kMaxDepth = 1 << 30;
 constexpr uint8_t kReturnOfVfork = 12;
 
-// A function's record (runtime2.go, _func): offsets of 4-byte fields, and of the two bytes behind them.
+// A function's record (runtime2.go, _func): offsets of 4-byte fields, and of the two bytes behind
+// them.
 constexpr uint64_t kNameField = 4, kStackField = 16;
 uint64_t KindField(GoVersion version) { return version == GoVersion::kGo118 ? 36 : 40; }
 constexpr uint8_t kWritesSp = 2, kAssembler = 4;  // internal/abi: FuncFlagSPWrite, FuncFlagAsm.
@@ -148,9 +149,9 @@ std::vector<uint8_t> GoFrames::ReadText(const Function& function, const Piece& p
   return text;
 }
 
-// Bytes into the function from which on rbp lies right below the return address, wherever there is a frame. Compiled
-// functions push it first (from Go 1.21 on), or make their whole frame and then store it. Of assembler the
-// instructions say whether. ~0: never.
+// Bytes into the function from which on rbp lies right below the return address, wherever there is
+// a frame. Compiled functions push it first (from Go 1.21 on), or make their whole frame and then
+// store it. Of assembler the instructions say whether. ~0: never.
 uint64_t GoFrames::SavedFrom(const Function& function, const std::vector<GoDepth>& depths,
                              const std::vector<uint8_t>& text) const {
   const auto frame = std::ranges::find_if(depths, [](const GoDepth& row) { return row.bytes > 0; });
@@ -227,7 +228,8 @@ u16 GoFrames::CodeOfDepth(int32_t depth, bool saves_fp, RuleEncoder* encoder) co
                    : CodeOfX86Depth(depth, saves_fp, encoder);
 }
 
-// Does its frame look as compiled functions' frames do? Assembler may make one that says nothing of its return address.
+// Does its frame look as compiled functions' frames do? Assembler may make one that says nothing of
+// its return address.
 bool GoFrames::HasKnownFrame(const Function& function, const std::vector<GoDepth>& depths,
                              const std::vector<uint8_t>& text) const {
   if (!is_arm64_ || (function.flags & kAssembler) == 0) return true;

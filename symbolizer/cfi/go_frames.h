@@ -1,10 +1,11 @@
-// Unwind rows of a Go program, from its table of functions (pclntab): how far the stack pointer is from the return
-// address, instruction by instruction. Stripped programs have it too, and unlike Go's .debug_frame it lets us say where
-// rbp was saved: in every function with a frame right below the return address. Where the runtime goes over to
-// another stack, go_switch.h says what holds. x86-64 and arm64, Go 1.18 to 1.26.
+// Unwind rows of a Go program, from its table of functions (pclntab): how far the stack pointer is
+// from the return address, instruction by instruction. Stripped programs have it too, and unlike
+// Go's .debug_frame it lets us say where rbp was saved: in every function with a frame right below
+// the return address. Where the runtime goes over to another stack, go_switch.h says what holds.
+// x86-64 and arm64, Go 1.18 to 1.26.
 //
-// Sources: runtime/symtab.go, internal/abi/symtab.go (funcID, funcFlag), cmd/internal/obj/x86/obj6.go and
-// cmd/internal/obj/arm64/obj7.go (prologues).
+// Sources: runtime/symtab.go, internal/abi/symtab.go (funcID, funcFlag),
+// cmd/internal/obj/x86/obj6.go and cmd/internal/obj/arm64/obj7.go (prologues).
 // Input:   a foreign file, so nothing in it is trusted; a page costs bounded work.
 // Memory:  some 20 KiB of windows.
 // Threads: one at a time.
@@ -30,7 +31,8 @@ namespace stackray::cfi {
 
 class GoFrames {
  public:
-  // nullptr: no Go program, or one of another machine or version. `source` outlives the result, `image` is not kept.
+  // nullptr: no Go program, or one of another machine or version. `source` outlives the result,
+  // `image` is not kept.
   static std::unique_ptr<GoFrames> Create(const ElfImage& image, const ByteSource& source);
 
   // Part of a page that is one segment's.
@@ -39,12 +41,14 @@ class GoFrames {
     uint64_t file_offset = 0;     // Of `begin`.
     uint32_t page_offset = 0;     // Of `begin`.
   };
-  // Puts the rows of the piece's functions into `rows`, which has none from there on. Functions that the table gives no
-  // stack sizes have none. Errors: Unavailable, OutOfRange (the file cannot be read any more).
+  // Puts the rows of the piece's functions into `rows`, which has none from there on. Functions
+  // that the table gives no stack sizes have none. Errors: Unavailable, OutOfRange (the file cannot
+  // be read any more).
   absl::Status AppendRows(const Piece& piece, RuleEncoder* encoder, PageRows* rows);
 
-  // Was the program built with the race detector, whose C code is called with the caller's stack pointer in r12? Reads all names at
-  // the first call, so it is asked where there is C code. False where they cannot be read.
+  // Was the program built with the race detector, whose C code is called with the caller's stack
+  // pointer in r12? Reads all names at the first call, so it is asked where there is C code. False
+  // where they cannot be read.
   bool HasRaceDetector();
 
   size_t memory_bytes() const;

@@ -1,4 +1,5 @@
-// What finding Go's overrides (go_switch.h) has in common on x86-64 and arm64: the function, its depths, and what was found.
+// What finding Go's overrides (go_switch.h) has in common on x86-64 and arm64: the function, its
+// depths, and what was found.
 #ifndef STACKRAY_SYMBOLIZER_CFI_GO_OVERRIDE_FINDER_H_
 #define STACKRAY_SYMBOLIZER_CFI_GO_OVERRIDE_FINDER_H_
 
@@ -27,7 +28,8 @@ class GoOverrideFinder {
   void Rule(uint64_t begin, uint64_t end, const unwind_rule& rule) {
     if (begin < end) found_.push_back({.begin = begin, .end = end, .rule = rule});
   }
-  // Calls visit(begin, end, depth) for what lies at `from` or behind. A forged table's depths may lie behind the function.
+  // Calls visit(begin, end, depth) for what lies at `from` or behind. A forged table's depths may
+  // lie behind the function.
   template <typename Visit>
   void ForDepths(uint64_t from, Visit visit) const {
     for (size_t i = 0; i < function_.depths.size(); ++i) {

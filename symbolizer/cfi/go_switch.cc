@@ -112,7 +112,8 @@ std::vector<const Step*> SpWrites(const std::vector<Step>& steps) {
   return writes;
 }
 
-// How a thread finds its g: mov %fs:N, or of a register that has N, or has it from a slot of the file.
+// How a thread finds its g: mov %fs:N, or of a register that has N, or has it from a slot of the
+// file.
 bool ReadThreadPlace(const std::vector<Step>& steps, uint64_t address, GoRuntime* runtime) {
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!steps[i].move || !steps[i].move->is_thread || !steps[i].move->is_memory) continue;
@@ -272,7 +273,8 @@ class Finder : private GoOverrideFinder {
     if (SetThread(&rule)) Rule(begin, writes_[1]->end, rule);
   }
 
-  // Keeps the goroutine and its stack's depth (or the stack pointer) above rsp; till then the stack pointer is in rdx.
+  // Keeps the goroutine and its stack's depth (or the stack pointer) above rsp; till then the stack
+  // pointer is in rdx.
   void CallsC() {
     if (writes_.size() < 3) return;
     std::array<int32_t, 2> kept = {};
@@ -323,8 +325,9 @@ class Finder : private GoOverrideFinder {
     Rule(loaded_at, size(), rule);
   }
 
-  // Calls C without cgo's care: rsp is in r12 meanwhile, and its own frame, if there is one, is not on the new stack. From Go 1.21 on
-  // those without NOFRAME have a frame record, and are left by that.
+  // Calls C without cgo's care: rsp is in r12 meanwhile, and its own frame, if there is one, is not
+  // on the new stack. From Go 1.21 on those without NOFRAME have a frame record, and are left by
+  // that.
   void CallsDetector() {
     if (writes_.size() < 2) return;
     const auto copy = std::ranges::find_if(steps_, [](const Step& step) {

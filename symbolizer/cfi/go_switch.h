@@ -1,6 +1,7 @@
-// Rules for the few functions of Go's runtime that leave one stack for another, from their instructions: which of them
-// write rsp, and where the runtime keeps what it needs to come back. Offsets that differ between versions (curg in m, bp
-// in gobuf, g's place in thread-local storage, asmcgocall's frame) are read from the instructions that use them.
+// Rules for the few functions of Go's runtime that leave one stack for another, from their
+// instructions: which of them write rsp, and where the runtime keeps what it needs to come back.
+// Offsets that differ between versions (curg in m, bp in gobuf, g's place in thread-local storage,
+// asmcgocall's frame) are read from the instructions that use them.
 //
 // Sources: runtime/asm_amd64.s, runtime/sys_linux_amd64.s of Go 1.18 to 1.26.
 // Input:   bytes of a foreign file; any bytes at all are answered.
@@ -56,20 +57,23 @@ std::optional<GoRuntime> ReadGoRuntime(std::span<const uint8_t> systemstack, uin
 // Whether overrides of this function need a GoRuntime.
 bool NeedsGoRuntime(const GoFunctionText& function);
 
-// `runtime`: nullptr where it is not needed or not known, and then such functions keep what the depths say.
-// `slot_base`: the ELF address of the file's byte 0, as far as the text's segment goes.
+// `runtime`: nullptr where it is not needed or not known, and then such functions keep what the
+// depths say. `slot_base`: the ELF address of the file's byte 0, as far as the text's segment goes.
 std::vector<GoOverride> FindGoOverrides(const GoFunctionText& function, const GoRuntime* runtime,
                                         uint64_t slot_base);
 
-// These two for arm64's code, where g is in x28, and x29 still leads to the frame that has left its stack. Sources: runtime/asm_arm64.s,
-// runtime/sys_linux_arm64.s, runtime/preempt_arm64.s, cmd/internal/obj/arm64/obj7.go of Go 1.26.
+// These two for arm64's code, where g is in x28, and x29 still leads to the frame that has left its
+// stack. Sources: runtime/asm_arm64.s, runtime/sys_linux_arm64.s, runtime/preempt_arm64.s,
+// cmd/internal/obj/arm64/obj7.go of Go 1.26.
 std::optional<GoRuntime> ReadArm64GoRuntime(std::span<const uint8_t> systemstack);
 std::vector<GoOverride> FindArm64GoOverrides(const GoFunctionText& function,
                                              const GoRuntime* runtime);
-// A frame whose return address lies at its lower end, `depth` below the CFA, and x29 right below that.
+// A frame whose return address lies at its lower end, `depth` below the CFA, and x29 right below
+// that.
 unwind_rule Arm64GoFrame(uint8_t cfa_kind, uint8_t cfa_register, int32_t cfa_offset, int32_t depth,
                          bool saves_fp);
-// Does the instruction before `at` make a frame with x30 at its lower end? And has the one at `at`, or one before, stored x29 below that?
+// Does the instruction before `at` make a frame with x30 at its lower end? And has the one at `at`,
+// or one before, stored x29 below that?
 bool BeginsArm64GoFrame(std::span<const uint8_t> text, uint64_t at);
 bool StoresArm64GoFp(std::span<const uint8_t> text, uint64_t at);
 

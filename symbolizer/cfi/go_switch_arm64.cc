@@ -115,8 +115,8 @@ class Finder : private GoOverrideFinder {
     });
   }
 
-  // Called by a function that has no frame yet and has put its own return address into x3. Then that is kept in g.sched, with the
-  // function's pc and frame pointer.
+  // Called by a function that has no frame yet and has put its own return address into x3. Then
+  // that is kept in g.sched, with the function's pc and frame pointer.
   void MoreStack() {
     unwind_rule rule = {};
     rule.cfa_kind = CFA_OTHER_STACK;
@@ -175,7 +175,8 @@ class Finder : private GoOverrideFinder {
     Rule(loaded_at, code_.size(), rule);
   }
 
-  // Any other function that goes over to another stack (systemstack, the vDSO's callers, calls of C): x29 stays.
+  // Any other function that goes over to another stack (systemstack, the vDSO's callers, calls of
+  // C): x29 stays.
   void ByFramePointer() {
     if (writes_.empty()) return;
     const int32_t depth_of_frame = DepthAt(writes_[0] - 4);

@@ -24,8 +24,8 @@ constexpr uint8_t kShortSigreturn[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint8_t kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 constexpr int64_t kPltHeaderRsp = 16;  // A stub has pushed its number before it came here.
 
-// A procedure linkage table as the x86-64 ABI's supplement has it (version 1.0, 5.2): entries of 16 bytes, of which nobody calls one
-// from the same section.
+// A procedure linkage table as the x86-64 ABI's supplement has it (version 1.0, 5.2): entries of 16
+// bytes, of which nobody calls one from the same section.
 enum class PltEntry : uint8_t { kNone, kHeader, kStub };
 
 PltEntry PltEntryAt(std::span<const uint8_t> code) {
@@ -56,7 +56,8 @@ struct Step {
 };
 static_assert(sizeof(Step) == 64);
 
-// At which bytes steps begin, and which step it is: a bit a byte, and how many there are before each word of bits.
+// At which bytes steps begin, and which step it is: a bit a byte, and how many there are before
+// each word of bits.
 class StepStarts {
  public:
   explicit StepStarts(size_t code_bytes) : words_(code_bytes / kBits + 1) {}
@@ -92,7 +93,8 @@ bool EndsFlow(FlowEffect flow) {
          flow == FlowEffect::kReturn || flow == FlowEffect::kStop;
 }
 
-// A compiler saves rbp before it clears it; the code that begins a thread has nobody to save it for.
+// A compiler saves rbp before it clears it; the code that begins a thread has nobody to save it
+// for.
 bool BeginsThread(const Step& step) {
   return step.instruction.stack == StackEffect::kClearRbp && step.state.rbp_saved == 0 &&
          !step.state.rbp_known && step.state.rsp_known && step.state.rsp == 8;
@@ -168,8 +170,9 @@ class Look {
     MarkLikelyStarts();
   }
 
-  // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never returns. The heads of loops are aligned too, but something branches there.
-  // Where tables end it need not be aligned.
+  // An aligned place that no branch leads to, behind an end, or behind a call that perhaps never
+  // returns. The heads of loops are aligned too, but something branches there. Where tables end it
+  // need not be aligned.
   void MarkLikelyStarts() {
     bool behind_end = false, behind_call = false, behind_padding = false, behind_tables = false;
     auto table_end = hints_.table_ends.begin();
@@ -199,9 +202,10 @@ class Look {
            (step.instruction.stack == StackEffect::kMoveRsp && step.instruction.value < 0);
   }
 
-  // What holds where nothing leads to: a function's first instruction, or the middle of a function (a case of a switch
-  // whose table was not read, a loop's head). That it is where it goes on, with rsp and rbp as they are, at a place that something
-  // else leads to, and where it reads below rbp, which then has a frame record.
+  // What holds where nothing leads to: a function's first instruction, or the middle of a function
+  // (a case of a switch whose table was not read, a loop's head). That it is where it goes on, with
+  // rsp and rbp as they are, at a place that something else leads to, and where it reads below rbp,
+  // which then has a frame record.
   X86FrameState Unreached(const Step& first) const {
     const Step* const end = steps_.data() + steps_.size();
     bool unmoved = !first.is_start;
@@ -219,7 +223,8 @@ class Look {
     return {};
   }
 
-  // Remembers that `target` is reached with `state`. The first state counts, or the first without doubt.
+  // Remembers that `target` is reached with `state`. The first state counts, or the first without
+  // doubt.
   bool Reach(Step* target, const X86FrameState& state) {
     if (target == nullptr || target->is_start || target->is_likely_start) return false;
     if (target->reached && (!target->state.doubtful || state.doubtful)) return false;
@@ -279,9 +284,10 @@ class Look {
     return 0;
   }
 
-  // Bytes of a way out that begins at step `index`; 0: none does. Such code stands behind an end and is led to by nothing but a
-  // return address that somebody stored, calls what ends the program, and has `hlt` behind that, which no user's code may run:
-  // boost's fibers return there (make_fcontext()), and what lies above it on their stack is nobody's.
+  // Bytes of a way out that begins at step `index`; 0: none does. Such code stands behind an end
+  // and is led to by nothing but a return address that somebody stored, calls what ends the
+  // program, and has `hlt` behind that, which no user's code may run: boost's fibers return there
+  // (make_fcontext()), and what lies above it on their stack is nobody's.
   size_t WayOutBytes(size_t index) const {
     const Step& first = steps_[index];
     if (index == 0 || first.is_target || first.is_start ||

@@ -1,9 +1,11 @@
-// Frames of code that has no call frame information, from its instructions: pushes, pops, moves of rsp, followed along
-// branches from where functions begin. Functions begin where calls lead, at 16-byte boundaries behind a jump or return
-// and padding, where tables end, and, when nothing else leads there, behind a jump or return.
-// What it finds is a guess and marked so: hand-written code can do anything.
+// Frames of code that has no call frame information, from its instructions: pushes, pops, moves of
+// rsp, followed along branches from where functions begin. Functions begin where calls lead, at
+// 16-byte boundaries behind a jump or return and padding, where tables end, and, when nothing else
+// leads there, behind a jump or return. What it finds is a guess and marked so: hand-written code
+// can do anything.
 // Input:   code of a foreign file; any bytes at all are answered.
-// Cost:    at most five passes over the instructions; 17 bytes of memory for each byte of code during the call, which is below 4 GiB.
+// Cost:    at most five passes over the instructions; 17 bytes of memory for each byte of code
+//          during the call, which is below 4 GiB.
 #ifndef STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
 #define STACKRAY_SYMBOLIZER_CFI_INSTRUCTION_LOOK_H_
 
@@ -18,7 +20,8 @@ struct LookedFrame {
     kUnknown,
     kRsp,  // CFA = rsp + cfa_offset, return address at CFA - 8.
     kRbp,  // CFA = rbp + cfa_offset, return address at CFA - 8.
-    kOutermost,  // A program or thread begins here: its entry point, or it cleared rbp that it never saved.
+    // A program or thread begins here: its entry point, or it cleared rbp that it never saved.
+    kOutermost,
     kReg,     // CFA = reg + cfa_offset, the same: rsp was copied there before it was aligned.
     kSlot,    // CFA = the word at rsp + slot_offset, + cfa_offset, the same.
     kSignal,  // The kernel's signal frame: mov $15, %eax; syscall.
@@ -45,7 +48,8 @@ struct LookedRow {
 // What is known of the file besides its code.
 struct LookHints {
   uint64_t entry = 0;  // Where the program begins, which nobody called; 0: not in this file.
-  // Where tables end, ascending: behind a return or a call the code there is another function, aligned or not.
+  // Where tables end, ascending: behind a return or a call the code there is another function,
+  // aligned or not.
   std::span<const uint64_t> table_ends;
   bool follows_r12 = false;
 };

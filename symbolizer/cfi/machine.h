@@ -1,5 +1,6 @@
 // What is a machine's own in call frame information: which registers an unwinder follows.
-// Numbers are DWARF's (System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit Architecture, section 4.1).
+// Numbers are DWARF's (System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit Architecture,
+// section 4.1).
 #ifndef STACKRAY_SYMBOLIZER_CFI_MACHINE_H_
 #define STACKRAY_SYMBOLIZER_CFI_MACHINE_H_
 

@@ -224,7 +224,8 @@ absl::Status UnwindTables::Builder::FillFromSframe(uint32_t page) {
 absl::Status UnwindTables::Builder::FillArm64Gaps(uint32_t page) {
   const std::vector<CodeInPage> pieces = PiecesIn(code_, page);
   if (pieces.empty()) return absl::OkStatus();
-  // Only the first piece of code: who links two segments into one page does not write stubs into the second.
+  // Only the first piece of code: who links two segments into one page does not write stubs into
+  // the second.
   const CodeInPage& code = pieces.front();
   const cfi::TextPiece piece{.begin = code.begin,
                              .end = code.end,

@@ -40,14 +40,15 @@ class UnwindTables::Builder : private cfi::StartContext {
   void KeepRbx() { encoder_.KeepRbx(); }  // See RuleEncoder; before the first BuildPage().
   void KeepR12();                         // As KeepRbx(), before entries are read.
 
-  // Another section of the same file, for code that the first one does not cover. Before the first BuildPage().
+  // Another section of the same file, for code that the first one does not cover. Before the first
+  // BuildPage().
   void FillFrom(std::unique_ptr<Builder> more) { more_ = std::move(more); }
 
   // An SFrame section, asked after all others (null: none). Before the first BuildPage().
   void FillFrom(std::unique_ptr<cfi::SframeTable> sframe) { sframe_ = std::move(sframe); }
 
-  // What is looked at where no section covers it: as `code`, ascending. And where the program begins, which nobody
-  // calls. Before the first BuildPage().
+  // What is looked at where no section covers it: as `code`, ascending. And where the program
+  // begins, which nobody calls. Before the first BuildPage().
   void LookAt(std::vector<Code> instructions, uint64_t entry) {
     instructions_ = std::move(instructions);
     entry_ = entry;

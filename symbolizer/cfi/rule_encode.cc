@@ -77,9 +77,9 @@ bool EncodeCfa(const CfaRule& cfa, unwind_rule* rule) {
   return SetCfa(false, cfa.base_register, cfa.offset, 0, rule);
 }
 
-// The layout has no rule for rsp (on arm64 sp): the caller's is the CFA. Where a function says otherwise
-// (longjmp, setcontext, signal frames), the caller's rsp becomes the CFA of our rule. False: cannot
-// be said.
+// The layout has no rule for rsp (on arm64 sp): the caller's is the CFA. Where a function says
+// otherwise (longjmp, setcontext, signal frames), the caller's rsp becomes the CFA of our rule.
+// False: cannot be said.
 bool EncodeStackPointer(const CfaState& state, unwind_rule* rule) {
   const RegisterRule& rsp = state.registers[kSlotRsp];
   const CfaRule& cfa = state.cfa;
@@ -140,7 +140,8 @@ bool IsPlt(const CfaState& state) {
          ra.offset == -8 && (rbp == RuleKind::kUnspecified || rbp == RuleKind::kSame);
 }
 
-// Where the caller's rbx is. Rows of other files do not say that it is unchanged, so there it is unknown.
+// Where the caller's rbx is. Rows of other files do not say that it is unchanged, so there it is
+// unknown.
 void SetRbx(const RegisterRule& rbx, bool keep_rbx, unwind_rule* rule) {
   const std::optional<EncodedValue> value = EncodeValue(rbx);
   if (value && value->kind == VALUE_AT_CFA) {

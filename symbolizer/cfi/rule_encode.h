@@ -46,7 +46,8 @@ inline std::optional<u16> EncodeCompact(const CfaState& state) {
   return static_cast<u16>(code | (below_cfa / 8) << CODE_RBP_SHIFT);
 }
 
-// Compact codes of arm64: CFA from sp or x29, a frame record near the CFA or at its base, or x30 alone, or neither.
+// Compact codes of arm64: CFA from sp or x29, a frame record near the CFA or at its base, or x30
+// alone, or neither.
 std::optional<u16> EncodeCompactArm64(const CfaState& state);
 
 class RuleEncoder {
@@ -66,7 +67,8 @@ class RuleEncoder {
   // Every row becomes a rule that says where rbx is, so that a caller whose CFA is in rbx can be
   // left. 32 bytes for each distinct one: for files that are known to need it. x86-64 only.
   void KeepRbx() { keep_rbx_ = true; }
-  // As KeepRbx(), with r12 in rbx's place. The machine that the rows are read for is kX86_64KeepsR12 then.
+  // As KeepRbx(), with r12 in rbx's place. The machine that the rows are read for is
+  // kX86_64KeepsR12 then.
   void KeepR12() { keep_rbx_ = keeps_r12_ = true; }
   bool keeps_r12() const { return keeps_r12_; }
 

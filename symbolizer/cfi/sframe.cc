@@ -177,8 +177,8 @@ bool SframeTable::AppendFunction(const SframeFunction& function, const Piece& pi
   return true;
 }
 
-// A stub of a linker is called at its first byte, so that only the return address is on the stack there. GNU ld (2.44 to
-// 2.47) says otherwise of .plt.got's.
+// A stub of a linker is called at its first byte, so that only the return address is on the stack
+// there. GNU ld (2.44 to 2.47) says otherwise of .plt.got's.
 bool SframeTable::IsStubsEntry(const SframeRow& row) const {
   return header_.machine->is_arm64() ||
          (row.state.cfa.base_register == kRegisterRsp && row.state.cfa.offset == 8);

@@ -1,16 +1,17 @@
-// Unwind rows from an SFrame section (.sframe), which newer assemblers write beside .eh_frame or in its place.
-// Source: "The SFrame format", version 1 (binutils 2.40), version 2 with errata 1 and 2 (2.41 to 2.45) and version 3
-// (2.46 and later; draft of October 2026): the documents that come with binutils.
+// Unwind rows from an SFrame section (.sframe), which newer assemblers write beside .eh_frame or in
+// its place. Source: "The SFrame format", version 1 (binutils 2.40), version 2 with errata 1 and 2
+// (2.41 to 2.45) and version 3 (2.46 and later; draft of October 2026): the documents that come
+// with binutils.
 //
-// Of the two machines that are unwound, little endian, as ElfImage has them: a section of the other byte order or of
-// another machine counts as absent. Whether a return address is signed, and with which key, is read over: the walk drops
-// such bits from every address.
+// Of the two machines that are unwound, little endian, as ElfImage has them: a section of the other
+// byte order or of another machine counts as absent. Whether a return address is signed, and with
+// which key, is read over: the walk drops such bits from every address.
 //
 // Input:   a foreign file that may change while it is read. Nothing in it is trusted.
-// Cost:    a page at most 2^20 rows and functions (about 10 ms at worst); a section that is not sorted one pass more, at
-//          the first page.
-// Memory:  33 KiB from the first page on; of a section that is not sorted 4 bytes a function more, at most 4 MiB.
-// Threads: one at a time.
+// Cost:    a page at most 2^20 rows and functions (about 10 ms at worst); a section that is not
+//          sorted one pass more, at the first page.
+// Memory:  33 KiB from the first page on; of a section that is not sorted 4 bytes a function more,
+// at most 4 MiB. Threads: one at a time.
 #ifndef STACKRAY_SYMBOLIZER_CFI_SFRAME_H_
 #define STACKRAY_SYMBOLIZER_CFI_SFRAME_H_
 
@@ -31,7 +32,8 @@ namespace stackray::cfi {
 
 class SframeTable {
  public:
-  // nullptr: no such section, or one that is not understood. `source` outlives the result, `elf` is not kept.
+  // nullptr: no such section, or one that is not understood. `source` outlives the result, `elf` is
+  // not kept.
   static std::unique_ptr<SframeTable> Create(const ElfImage& elf, const ByteSource& source);
 
   // Part of a page that is one segment's.
@@ -44,7 +46,8 @@ class SframeTable {
     }
   };
   // Puts the rows of the piece's functions into `rows`, which has none from there on. A function
-  // whose rows are damaged has none, nor have those behind a damaged list. Errors: Unavailable, OutOfRange (the file cannot be read any more).
+  // whose rows are damaged has none, nor have those behind a damaged list. Errors: Unavailable,
+  // OutOfRange (the file cannot be read any more).
   absl::Status AppendRows(const Piece& piece, RuleEncoder* encoder, PageRows* rows);
 
   size_t memory_bytes() const;

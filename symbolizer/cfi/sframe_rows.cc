@@ -53,7 +53,8 @@ bool SetDefault(const SframeHeader& header, bool from_sp, Words words, CfaState*
   return words.next == words.count;  // More of them mean something that was not known yet.
 }
 
-// Version 3's flexible kind: a value is a register or the CFA, plus an offset, perhaps what lies there.
+// Version 3's flexible kind: a value is a register or the CFA, plus an offset, perhaps what lies
+// there.
 struct FlexibleValue {
   bool is_given = false, from_register = false, dereferenced = false;
   uint8_t number = 0;

@@ -1,4 +1,5 @@
-// The pieces of an SFrame section as they lie in it: header, function, row. See sframe.h for the sources.
+// The pieces of an SFrame section as they lie in it: header, function, row. See sframe.h for the
+// sources.
 // Input:   bytes of a foreign file; every read is checked.
 // Threads: functions without state.
 #ifndef STACKRAY_SYMBOLIZER_CFI_SFRAME_ROWS_H_
@@ -27,8 +28,9 @@ struct SframeHeader {
   // Of one entry of the functions' list.
   uint64_t function_bytes() const { return version == 1 ? 17 : version == 2 ? 20 : 16; }
 };
-// `bytes` are the section's first, kBytes of them; the lists are clipped to `section_bytes`. nullopt: the other byte
-// order, another version or machine than `machine`, or lists outside of the section.
+// `bytes` are the section's first, kBytes of them; the lists are clipped to `section_bytes`.
+// nullopt: the other byte order, another version or machine than `machine`, or lists outside of the
+// section.
 std::optional<SframeHeader> ParseSframeHeader(std::span<const uint8_t> bytes,
                                               uint64_t section_bytes, const Machine& machine);
 
@@ -43,7 +45,8 @@ struct SframeFunction {
   bool is_flexible = false;
   bool is_outermost = false;  // The whole function has no caller.
 };
-// What follows the address and the size: version 1 and 2 in the list of functions, 3 before the rows.
+// What follows the address and the size: version 1 and 2 in the list of functions, 3 before the
+// rows.
 bool ParseSframeAttributes(ByteCursor cursor, const SframeHeader& header, SframeFunction* function);
 
 // One row. `state`'s expressions point into `expressions`.

@@ -19,8 +19,9 @@ struct Gap {
   uint32_t begin = 0, end = 0;
 };
 
-// What a compiler leaves in front of the next function; its bytes are not even read. (In 1,190 programs and libraries of Debian 12
-// one such gap held an instruction, a ret.) A gap that goes on in the next page may be longer.
+// What a compiler leaves in front of the next function; its bytes are not even read. (In 1,190
+// programs and libraries of Debian 12 one such gap held an instruction, a ret.) A gap that goes on
+// in the next page may be longer.
 bool IsAlignment(const Gap& gap, const GapPiece& piece) {
   return gap.end - gap.begin < kFunctionAlignment && gap.end % kFunctionAlignment == 0 &&
          gap.end != piece.page_end;
@@ -59,7 +60,8 @@ absl::StatusOr<std::vector<uint8_t>> Read(const ByteSource& source, uint64_t beg
   return bytes;
 }
 
-// How the ABI's DWARF mapping numbers what instructions number 0 to 7 (x86-64 psABI 1.0, figure 3.36).
+// How the ABI's DWARF mapping numbers what instructions number 0 to 7 (x86-64 psABI 1.0, figure
+// 3.36).
 constexpr std::array<u8, 8> kDwarfNumber = {0, 2, 1, 3, 7, 6, 4, 5};
 
 void SetCfa(const LookedFrame& frame, unwind_rule* rule) {

@@ -1,9 +1,11 @@
-// Rows for x86-64 code that no call frame information covers (hand-written assembler, musl, code built without tables),
-// from its instructions (instruction_look.h). Each of them is a guess, and says so.
+// Rows for x86-64 code that no call frame information covers (hand-written assembler, musl, code
+// built without tables), from its instructions (instruction_look.h). Each of them is a guess, and
+// says so.
 // Input:   a foreign file's text; every read is checked.
-// Cost:    nothing where a page has no gap but what aligns the next function: less than 8 bytes, or less than 16 up to a multiple of
-//          16. Else one read from the first gap to the last, and where that is more than padding, one of the page and 32 KiB
-//          before it, 1 to 2 ms.
+// Cost:    nothing where a page has no gap but what aligns the next function: less than 8 bytes, or
+//          less than 16 up to a multiple of
+//          16. Else one read from the first gap to the last, and where that is more than padding,
+//          one of the page and 32 KiB before it, 1 to 2 ms.
 #ifndef STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
 #define STACKRAY_SYMBOLIZER_CFI_X86_64_GAPS_H_
 
@@ -28,11 +30,12 @@ struct GapPiece {
 // kLargeOnly: less than 1 KiB of such code is not worth the look.
 enum class GapEffort { kAll, kLargeOnly };
 
-// The rule of a frame that has a CFA (kRsp, kRbp, kReg, kSlot), with r12's place where it is asked for. Not marked as a guess.
+// The rule of a frame that has a CFA (kRsp, kRbp, kReg, kSlot), with r12's place where it is asked
+// for. Not marked as a guess.
 unwind_rule RuleOf(const LookedFrame& frame, bool keeps_r12);
 
-// Gives rows to such code where `rows` has none. False: it is not worth it, nothing was done. Errors: Unavailable, OutOfRange
-// (the file cannot be read any more).
+// Gives rows to such code where `rows` has none. False: it is not worth it, nothing was done.
+// Errors: Unavailable, OutOfRange (the file cannot be read any more).
 absl::StatusOr<bool> FillX86Gaps(const ByteSource& source, const GapPiece& piece, GapEffort effort,
                                  RuleEncoder* encoder, PageRows* rows);
 

@@ -100,7 +100,8 @@ void Apply(const X86Instruction& instruction, X86FrameState* state) {
 
 constexpr uint8_t kR12 = 12;
 
-// Where r12 is saved now, if the instruction saves it, else 0. `state` is what the instruction has left.
+// Where r12 is saved now, if the instruction saves it, else 0. `state` is what the instruction has
+// left.
 int64_t SavesR12At(const X86Instruction& instruction, const X86FrameState& state) {
   if (instruction.reg != kR12 || !state.rsp_known) return 0;
   if (instruction.stack == StackEffect::kMoveRsp && instruction.value < 0) return state.rsp;

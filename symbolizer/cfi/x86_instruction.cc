@@ -174,7 +174,8 @@ class Decoder {
     if ((bytes_[at_] & 0xf0) == 0x40) rex_ = bytes_[at_++];
   }
 
-  // VEX and EVEX name the map that the opcode is of; all of their opcodes but vzeroupper have a ModRM byte.
+  // VEX and EVEX name the map that the opcode is of; all of their opcodes but vzeroupper have a
+  // ModRM byte.
   bool ReadVector(int map, size_t skipped) {
     vector_ = true;
     at_ += skipped;

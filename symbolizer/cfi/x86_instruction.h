@@ -1,5 +1,6 @@
-// One x86-64 instruction, as far as an unwinder asks: how long it is, where it leads, and what it does to rsp and rbp.
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A (opcode maps).
+// One x86-64 instruction, as far as an unwinder asks: how long it is, where it leads, and what it
+// does to rsp and rbp. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume
+// 2, appendix A (opcode maps).
 // Input:  bytes of a foreign file; any bytes at all are answered within them.
 #ifndef STACKRAY_SYMBOLIZER_CFI_X86_INSTRUCTION_H_
 #define STACKRAY_SYMBOLIZER_CFI_X86_INSTRUCTION_H_
@@ -52,7 +53,8 @@ struct X86Instruction {
   bool padding = false;    // A nop of any length, or int3.
   bool trap = false;       // int3.
   bool below_rbp = false;  // Its operand is memory at a negative distance from rbp.
-  // See StackEffect, or what an indirect jump leads to; as instructions number them (rax 0, rcx 1, rdx 2, …).
+  // See StackEffect, or what an indirect jump leads to; as instructions number them (rax 0, rcx 1,
+  // rdx 2, …).
   uint8_t reg = kNoReg;
   // The register that it writes; not all instructions of the vector units and of strings say it.
   uint8_t written = kNoReg;

@@ -1,14 +1,17 @@
-// Debug files by build id from debuginfod servers (their protocol: GET URL/buildid/BUILDID/debuginfo), in the background.
+// Debug files by build id from debuginfod servers (their protocol: GET
+// URL/buildid/BUILDID/debuginfo), in the background.
 //
-// A question is answered at once: the file, "not yet", or "no". A thread of its own downloads one file after the other;
-// nobody ever waits for it. What a server does wrong costs that file's lines and nothing else:
+// A question is answered at once: the file, "not yet", or "no". A thread of its own downloads one
+// file after the other; nobody ever waits for it. What a server does wrong costs that file's lines
+// and nothing else:
 //   - a file is bounded in bytes and time, and all of an hour in bytes;
 //   - what is not an ELF file of that build id is thrown away;
-//   - "no" of all servers is believed for an hour, a failure for five minutes; a server that failed three times in a row
-//     is left alone for five minutes.
+//   - "no" of all servers is believed for an hour, a failure for five minutes; a server that failed
+//     three times in a row is left alone for five minutes.
 //
 // Memory:  some 100 bytes a build id, at most kMaxKnown of them.
-// Threads: Find() from any; the downloads have a thread of their own, which ends with this object within a second.
+// Threads: Find() from any; the downloads have a thread of their own, which ends with this object
+//          within a second.
 #ifndef STACKRAY_SYMBOLIZER_DEBUGINFOD_CLIENT_H_
 #define STACKRAY_SYMBOLIZER_DEBUGINFOD_CLIENT_H_
 

@@ -1,8 +1,8 @@
 // Debug files that were downloaded: files of a directory of our own, by build id, bounded in bytes.
 //
-// The directory belongs to this user alone, or nothing is kept in it: another user could put files there otherwise. What
-// was used longest ago goes first. Several processes may share it: files come by rename and go by unlink.
-// Threads: one at a time.
+// The directory belongs to this user alone, or nothing is kept in it: another user could put files
+// there otherwise. What was used longest ago goes first. Several processes may share it: files come
+// by rename and go by unlink. Threads: one at a time.
 #ifndef STACKRAY_SYMBOLIZER_DEBUGINFOD_FILE_CACHE_H_
 #define STACKRAY_SYMBOLIZER_DEBUGINFOD_FILE_CACHE_H_
 

@@ -3,8 +3,8 @@
 // Nothing is mapped and little is kept: the places of units, and for the units asked last which
 // function is where. Every answer is read from the file again, so callers keep answers.
 //
-// Input:   a foreign file, so nothing in it is trusted. A question costs at most kStepsOfQuestion (about half a
-//          second); what is over that is not found.
+// Input:   a foreign file, so nothing in it is trusted. A question costs at most kStepsOfQuestion
+//          (about half a second); what is over that is not found.
 // Memory:  at most `cache_bytes` and the unit asked last; compressed sections are unpacked to disk.
 // Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_DEBUG_FILE_H_
@@ -43,8 +43,8 @@ class DebugFile {
   static std::unique_ptr<DebugFile> Open(const ByteSource& source, DebugFileSettings settings);
 
   // Innermost first. The last one is the function that the code belongs to; it has no name where
-  // only the line is known. Empty: the file says nothing of the address. Where very many are inlined
-  // (inlined_cut.h), those in the middle are left out.
+  // only the line is known. Empty: the file says nothing of the address. Where very many are
+  // inlined (inlined_cut.h), those in the middle are left out.
   std::vector<SourceLine> Resolve(uint64_t elf_address);
   // Neither this file nor dwz's common one was overwritten since they were opened.
   bool IsUnchanged() const {

@@ -70,8 +70,8 @@ void DebugInfo::AddAddressSets(const SectionPart& sets, const std::vector<uint32
   });
 }
 
-// Of a function in a header the linker keeps the first unit's code, and ld.bfd makes the entries of all others that compiled
-// it mean that code too: of units with equal ranges the first counts.
+// Of a function in a header the linker keeps the first unit's code, and ld.bfd makes the entries of
+// all others that compiled it mean that code too: of units with equal ranges the first counts.
 //
 // Ranges of one unit without another's between them are one: what lies in the gap is found in no
 // function of the unit, and so nowhere, as before.

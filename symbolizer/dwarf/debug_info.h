@@ -1,7 +1,8 @@
 // The units of one .debug_info: where each begins, which code each covers, and those that are open.
 // Input:   hostile. Units that are not understood are left out.
-// Memory:  8 bytes a unit and 16 bytes a range of code (neighbouring ranges of a unit are one), at most
-//          kMaxUnits and kMaxRanges; open units with their abbreviations in at most `open_bytes`, and the one used last.
+// Memory:  8 bytes a unit and 16 bytes a range of code (neighbouring ranges of a unit are one), at
+//          most kMaxUnits and kMaxRanges; open units with their abbreviations in at most
+//          `open_bytes`, and the one used last.
 // Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_DEBUG_INFO_H_
 #define STACKRAY_SYMBOLIZER_DWARF_DEBUG_INFO_H_
@@ -27,8 +28,9 @@ class DebugInfo {
   DebugInfo(const SectionParts& parts, UnitPtr skeleton, size_t open_bytes)
       : parts_(parts), skeleton_(std::move(skeleton)), open_limit_bytes_(open_bytes) {}
 
-  // Finds the units; with `address_sets`, also the code of each. It is called for .debug_aranges, where units are not sure to
-  // say themselves what they have. Once, before anything else. What the budget does not reach is left out.
+  // Finds the units; with `address_sets`, also the code of each. It is called for .debug_aranges,
+  // where units are not sure to say themselves what they have. Once, before anything else. What the
+  // budget does not reach is left out.
   void Scan(const std::function<SectionPart()>& address_sets, WorkBudget& budget);
 
   // Offsets of units whose ranges hold the address, the narrowest first; at most 8.
@@ -38,7 +40,8 @@ class DebugInfo {
   // The unit that an offset in .debug_info lies in; nullptr: none.
   UnitPtr UnitOf(uint64_t info_offset, WorkBudget& budget);
 
-  // What references into another file lead to (.gnu_debugaltlink); nullptr: there is none. Outlives this.
+  // What references into another file lead to (.gnu_debugaltlink); nullptr: there is none. Outlives
+  // this.
   void set_alternate(DebugInfo* alternate) { alternate_ = alternate; }
   DebugInfo* alternate() const { return alternate_; }
   const SectionParts& parts() const { return parts_; }

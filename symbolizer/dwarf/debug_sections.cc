@@ -22,7 +22,8 @@ constexpr NamedPart kNames[] = {
     {"rnglists", &SectionParts::rnglists},  {"aranges", &SectionParts::aranges},
     {"cu_index", &SectionParts::unit_index}};
 
-// The member for a section's name, or nullptr. In a split file only .dwo names count, and the index.
+// The member for a section's name, or nullptr. In a split file only .dwo names count, and the
+// index.
 SectionPart SectionParts::*MemberFor(std::string_view name, bool split, bool* gnu_packed) {
   constexpr std::string_view kPlain = ".debug_", kPacked = ".zdebug_", kSplit = ".dwo";
   *gnu_packed = name.starts_with(kPacked);

@@ -32,12 +32,13 @@ struct ScratchSettings {
 
 class DebugSections {
  public:
-  // Keeps `source`, which outlives this. `split`: the names that end in .dwo. A section that cannot be
-  // unpacked is left out, as if the file did not have it.
+  // Keeps `source`, which outlives this. `split`: the names that end in .dwo. A section that cannot
+  // be unpacked is left out, as if the file did not have it.
   static DebugSections Open(const ElfImage& image, const ByteSource& source, bool split,
                             const ScratchSettings& scratch);
   const SectionParts& parts() const { return parts_; }
-  // .debug_aranges, which hardly a file is asked for: the first call unpacks it. Empty: there is none.
+  // .debug_aranges, which hardly a file is asked for: the first call unpacks it. Empty: there is
+  // none.
   SectionPart AddressSets();
 
  private:

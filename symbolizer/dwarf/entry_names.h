@@ -1,5 +1,5 @@
-// What a function's entry is called, following its abstract origin and its declaration through units and
-// into the alternate file.
+// What a function's entry is called, following its abstract origin and its declaration through
+// units and into the alternate file.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_ENTRY_NAMES_H_
 #define STACKRAY_SYMBOLIZER_DWARF_ENTRY_NAMES_H_
 

@@ -1,6 +1,6 @@
 // Goes through the entries of one unit in the order of the file.
-// Input:   hostile. An unknown abbreviation or form, the unit's end and an empty budget end the reading.
-// Threads: one at a time.
+// Input:   hostile. An unknown abbreviation or form, the unit's end and an empty budget end the
+// reading. Threads: one at a time.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_ENTRY_READER_H_
 #define STACKRAY_SYMBOLIZER_DWARF_ENTRY_READER_H_
 

@@ -43,8 +43,8 @@ struct FormValue {
 inline constexpr int kVariable = -1;
 int FixedFormBytes(uint16_t form, const UnitFormat& format);
 
-// Both leave the cursor behind the value. An unknown form makes it fail, because nobody knows its size.
-// `implicit` is the value that an abbreviation holds itself.
+// Both leave the cursor behind the value. An unknown form makes it fail, because nobody knows its
+// size. `implicit` is the value that an abbreviation holds itself.
 FormValue ReadForm(SectionCursor& cursor, uint16_t form, int64_t implicit,
                    const UnitFormat& format);
 void SkipForm(SectionCursor& cursor, uint16_t form, const UnitFormat& format);

@@ -1,11 +1,13 @@
-// Unpacks a compressed part of a file piece by piece into a scratch file: sections with SHF_COMPRESSED
-// (System V gABI: zlib, zstd), GNU's older .zdebug_* sections, and .gnu_debugdata (xz).
+// Unpacks a compressed part of a file piece by piece into a scratch file: sections with
+// SHF_COMPRESSED (System V gABI: zlib, zstd), GNU's older .zdebug_* sections, and .gnu_debugdata
+// (xz).
 // Input:   hostile; sizes are bounded by the scratch file's own bound.
-// Memory:  zlib: a section of up to kMaxWholeBytes at once, packed and plain (libdeflate, three times as fast); all others two windows of
-//          64 KiB and the library's state: zlib 40 KiB; zstd and xz at most kMaxDictionaryBytes.
+// Memory:  zlib: a section of up to kMaxWholeBytes at once, packed and plain (libdeflate, three
+//          times as fast); all others two windows of 64 KiB and the library's state: zlib 40 KiB;
+//          zstd and xz at most kMaxDictionaryBytes.
 // Threads: functions without state.
-// Errors:  DataLoss (damaged), Unimplemented (another method, a dictionary over the bound), ResourceExhausted (over the
-//          bound), Unavailable (I/O error).
+// Errors:  DataLoss (damaged), Unimplemented (another method, a dictionary over the bound),
+//          ResourceExhausted (over the bound), Unavailable (I/O error).
 #ifndef STACKRAY_SYMBOLIZER_DWARF_INFLATE_H_
 #define STACKRAY_SYMBOLIZER_DWARF_INFLATE_H_
 

@@ -35,7 +35,8 @@ bool ReadEntries(SectionCursor& cursor, const UnitFormat& format,
   return true;
 }
 
-// DWARF 2 to 4: texts until an empty one. Numbers begin with 1; 0 is the unit's own directory or no file.
+// DWARF 2 to 4: texts until an empty one. Numbers begin with 1; 0 is the unit's own directory or no
+// file.
 bool ReadOldEntries(SectionCursor& cursor, bool are_files, std::vector<LineHeader::Name>* names) {
   names->push_back({});
   while (cursor.budget().Spend(1)) {

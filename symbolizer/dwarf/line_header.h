@@ -1,4 +1,5 @@
-// The head of one line table: how its program is to be read, and the files it speaks of (DWARF 5 §6.2.4).
+// The head of one line table: how its program is to be read, and the files it speaks of (DWARF 5
+// §6.2.4).
 // Input:   hostile. Bounded by kMaxFiles and the work budget.
 // Memory:  24 bytes a file and a directory; their names stay in the file.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_LINE_HEADER_H_
@@ -33,8 +34,8 @@ struct LineHeader {
   size_t bytes() const;
 };
 
-// The path of file `number` of the table, from the root where the table and the unit say so; "" where
-// there is no such file. Paths are as the compiler wrote them: nothing is made shorter.
+// The path of file `number` of the table, from the root where the table and the unit say so; ""
+// where there is no such file. Paths are as the compiler wrote them: nothing is made shorter.
 std::string PathOfFile(const LineHeader& header, const Unit& unit, uint64_t number,
                        WorkBudget& budget);
 

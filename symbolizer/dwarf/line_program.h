@@ -13,7 +13,8 @@ class LineProgram {
  public:
   enum class Step { kRow, kEndOfSequence, kOver };
 
-  // From `position` in .debug_line, with the registers of `row`. `header` and `budget` outlive this.
+  // From `position` in .debug_line, with the registers of `row`. `header` and `budget` outlive
+  // this.
   LineProgram(const Unit& unit, const LineHeader& header, const LineRow& row, uint64_t position,
               WorkBudget& budget)
       : header_(header), cursor_(unit.parts.line, budget, position), row_(row) {}

@@ -45,7 +45,8 @@ std::optional<LineTable> LineTable::Read(const Unit& unit, WorkBudget& budget) {
 
 std::optional<LineRow> LineTable::Find(const Unit& unit, uint64_t address,
                                        WorkBudget& budget) const {
-  // Removed code may have left a sequence at address 0, over real ones: the one that begins last is it.
+  // Removed code may have left a sequence at address 0, over real ones: the one that begins last is
+  // it.
   auto next = std::upper_bound(sequences_.begin(), sequences_.end(), address,
                                [](uint64_t a, const Sequence& s) { return a < s.end; });
   const Sequence* sequence = nullptr;

@@ -1,7 +1,7 @@
 // Source lines of one unit: address → file and line, by running its line program (DWARF 5 §6.2).
 //
-// The rows are not kept: a large unit has hundreds of thousands. Kept is the state of the program at every 128th row;
-// a question runs the program from there, which costs some microseconds.
+// The rows are not kept: a large unit has hundreds of thousands. Kept is the state of the program
+// at every 128th row; a question runs the program from there, which costs some microseconds.
 //
 // Input:   hostile; bounded by the work budget and kMaxCheckpoints.
 // Memory:  32 bytes for 128 rows, 32 bytes a sequence, and the header.

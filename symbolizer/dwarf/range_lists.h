@@ -1,5 +1,5 @@
-// Ranges of code that is not in one piece: .debug_ranges (DWARF 3, 4) and .debug_rnglists (DWARF 5 §7.25).
-// Input: hostile; at most 65,536 ranges a list.
+// Ranges of code that is not in one piece: .debug_ranges (DWARF 3, 4) and .debug_rnglists (DWARF 5
+// §7.25). Input: hostile; at most 65,536 ranges a list.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_RANGE_LISTS_H_
 #define STACKRAY_SYMBOLIZER_DWARF_RANGE_LISTS_H_
 

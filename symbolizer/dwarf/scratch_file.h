@@ -1,5 +1,5 @@
-// Bytes that are too many for memory: an unnamed file that goes away with this object, also when the
-// agent is killed.
+// Bytes that are too many for memory: an unnamed file that goes away with this object, also when
+// the agent is killed.
 // Threads: one writes; then any may read.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_SCRATCH_FILE_H_
 #define STACKRAY_SYMBOLIZER_DWARF_SCRATCH_FILE_H_

@@ -1,8 +1,8 @@
 // Reads little-endian fields of one section in order, through a window of its own.
 //
-// A read past the end or a failed read gives 0 and makes the cursor fail for good, so that a parser may
-// check once after several reads. A jump reads little, going on reads more and more at a time: looking up one name
-// costs one small pread, scanning a unit few large ones.
+// A read past the end or a failed read gives 0 and makes the cursor fail for good, so that a parser
+// may check once after several reads. A jump reads little, going on reads more and more at a time:
+// looking up one name costs one small pread, scanning a unit few large ones.
 //
 // Input:   the source may shrink or fail at any time; everything is checked against the section.
 // Memory:  up to kMaxWindowBytes.
@@ -81,8 +81,8 @@ class SectionCursor {
     return ReadLeb(false);
   }
   int64_t ReadSleb() { return static_cast<int64_t>(ReadLeb(true)); }
-  // The length that a unit or a table begins with (DWARF 5 §7.4): 32 bits, or 64 behind an escape. `*offset_bytes` is
-  // then the size of its offsets. Other escapes are nobody's, and damage.
+  // The length that a unit or a table begins with (DWARF 5 §7.4): 32 bits, or 64 behind an escape.
+  // `*offset_bytes` is then the size of its offsets. Other escapes are nobody's, and damage.
   uint64_t ReadInitialLength(uint8_t* offset_bytes);
   // Text up to its NUL, of which at most `max_bytes` are kept.
   std::string ReadString(size_t max_bytes);

@@ -1,5 +1,5 @@
-// The part of a unit's debug information that lies in another file: a .dwo beside the object, or one
-// of the units of a .dwp (DWARF 5 §3.1.2, §7.3.5; GNU's extension to DWARF 4).
+// The part of a unit's debug information that lies in another file: a .dwo beside the object, or
+// one of the units of a .dwp (DWARF 5 §3.1.2, §7.3.5; GNU's extension to DWARF 4).
 // Input:   hostile. A split unit that does not carry the skeleton's id is not taken.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_SPLIT_UNIT_H_
 #define STACKRAY_SYMBOLIZER_DWARF_SPLIT_UNIT_H_
@@ -14,8 +14,8 @@
 
 namespace stackray::dwarf {
 
-// A file that debug information names. `path` is absolute, or relative to the directory of the file that
-// names it. nullptr: not there, or not to be had.
+// A file that debug information names. `path` is absolute, or relative to the directory of the file
+// that names it. nullptr: not there, or not to be had.
 using OpenRelated = std::function<std::unique_ptr<ByteSource>(const std::string& path)>;
 
 // A file of split units; a .dwo as a rule has one, a .dwp many.

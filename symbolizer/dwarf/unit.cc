@@ -11,8 +11,8 @@ namespace {
 bool HasId(uint8_t type) { return type == kUnitSkeleton || type == kUnitSplitCompile; }
 bool HasSignature(uint8_t type) { return type == kUnitType || type == kUnitSplitType; }
 
-// Sections of DWARF 5 with offsets begin with a header; a split unit, which has no attribute for it,
-// starts behind that.
+// Sections of DWARF 5 with offsets begin with a header; a split unit, which has no attribute for
+// it, starts behind that.
 uint64_t HeaderBytes(const UnitFormat& format, unsigned narrow, unsigned wide) {
   return format.offset_bytes == 8 ? wide : narrow;
 }

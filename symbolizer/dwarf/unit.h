@@ -30,8 +30,8 @@ struct UnitHeader {
   uint8_t type = kUnitCompile;
 };
 
-// Reads the header at the cursor. nullopt: damaged, or a version other than 2 to 5. `*next` is where
-// the next unit begins, also of a unit that is not understood; 0: nobody knows.
+// Reads the header at the cursor. nullopt: damaged, or a version other than 2 to 5. `*next` is
+// where the next unit begins, also of a unit that is not understood; 0: nobody knows.
 std::optional<UnitHeader> ReadUnitHeader(SectionCursor& cursor, uint64_t* next);
 
 struct AddressRange {
@@ -77,8 +77,9 @@ struct TextPlace {
 std::optional<TextPlace> TextPlaceOf(const Unit& unit, const FormValue& value, WorkBudget& budget);
 std::string ReadText(const TextPlace& place, WorkBudget& budget);
 
-// DWARF 2 cannot say that code lies in several pieces. Compilers that keep to it name the first piece: of a unit, whose
-// others are in .debug_aranges alone, and of an inlined call, whose others are said by the calls in it at most.
+// DWARF 2 cannot say that code lies in several pieces. Compilers that keep to it name the first
+// piece: of a unit, whose others are in .debug_aranges alone, and of an inlined call, whose others
+// are said by the calls in it at most.
 inline bool SaysFirstPieceOnly(const Unit& unit) {
   return unit.header.format.version == 2 && unit.root.ranges.kind == ValueKind::kNone;
 }

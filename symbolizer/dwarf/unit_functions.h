@@ -25,7 +25,8 @@ class UnitFunctions {
   struct Function {
     uint64_t begin, end, entry;
   };
-  // Of a function in two sections DWARF 2 names the first piece; calls inlined into the other one are among its entries.
+  // Of a function in two sections DWARF 2 names the first piece; calls inlined into the other one
+  // are among its entries.
   void AddCallsElsewhere(const Unit& unit, WorkBudget& budget);
 
   std::vector<Function> functions_;  // By begin, wider ones before narrower ones.
@@ -37,8 +38,8 @@ struct InlinedCall {
   uint64_t call_file = 0, call_line = 0, call_column = 0;
 };
 
-// The inlined calls at `address` within the function whose entry is at `function`, outermost first. Deeper ones than
-// kMaxInlineDepth, which no compiler writes, are left out.
+// The inlined calls at `address` within the function whose entry is at `function`, outermost first.
+// Deeper ones than kMaxInlineDepth, which no compiler writes, are left out.
 inline constexpr size_t kMaxInlineDepth = 4096;
 std::vector<InlinedCall> InlinedCallsAt(const Unit& unit, uint64_t function, uint64_t address,
                                         WorkBudget& budget);

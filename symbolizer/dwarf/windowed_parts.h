@@ -1,5 +1,6 @@
-// Sections whose neighbouring reads cost one system call: for a pass over all units of a file, which reads a few dozen bytes
-// of each of several sections, unit by unit, and in their order as a rule.
+// Sections whose neighbouring reads cost one system call: for a pass over all units of a file,
+// which reads a few dozen bytes of each of several sections, unit by unit, and in their order as a
+// rule.
 // Memory:  a window of 8 KiB for each section that is read.
 // Threads: one at a time, other than other sources.
 #ifndef STACKRAY_SYMBOLIZER_DWARF_WINDOWED_PARTS_H_
@@ -15,7 +16,8 @@
 
 namespace stackray::dwarf {
 
-// What another source says, through one window. Bytes that the other one cannot read cannot be read here either.
+// What another source says, through one window. Bytes that the other one cannot read cannot be read
+// here either.
 class WindowedSource : public ByteSource {
  public:
   static constexpr size_t kWindowBytes = 8 << 10;

@@ -10,12 +10,14 @@ constexpr uint32_t kNoData = ~uint32_t{0};
 constexpr uint32_t kInlinedCallValues = 2;  // PCDATA_InlTreeIndex.
 constexpr uint32_t kInlinedCallData = 3;    // FUNCDATA_InlTree.
 
-// The tables that every function's record may have at most; the runtime has less than ten of either.
+// The tables that every function's record may have at most; the runtime has less than ten of
+// either.
 constexpr uint32_t kMaxTables = 64;
 
 }  // namespace
 
-// The table of functions: pairs of (address, offset of the record), and one address more that ends it.
+// The table of functions: pairs of (address, offset of the record), and one address more that ends
+// it.
 std::optional<GoReader::Entry> GoReader::EntryAt(dwarf::SectionCursor& cursor,
                                                  uint64_t number) const {
   const unsigned field_bytes = layout_.version == GoVersion::kGo116 ? 8 : 4;

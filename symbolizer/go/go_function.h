@@ -1,8 +1,8 @@
-// Reads the records of Go's function table for one question: functions, the values that hold from one address to the
-// next (file, line, inlined call), and the calls themselves.
+// Reads the records of Go's function table for one question: functions, the values that hold from
+// one address to the next (file, line, inlined call), and the calls themselves.
 //
-// Input:   the bytes of a foreign file, so nothing in them is trusted; everything is checked against its part of the
-//          table, and the work against the budget.
+// Input:   the bytes of a foreign file, so nothing in them is trusted; everything is checked
+//          against its part of the table, and the work against the budget.
 // Memory:  a window or two of up to 64 KiB.
 // Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_GO_GO_FUNCTION_H_
@@ -45,7 +45,8 @@ class GoReader {
   // The number of the function at an ELF address.
   std::optional<uint64_t> FindFunction(uint64_t elf_address);
   std::optional<GoFunction> ReadFunction(uint64_t number);
-  // The file and line of an instruction `pc` bytes into the function; empty where they are not known.
+  // The file and line of an instruction `pc` bytes into the function; empty where they are not
+  // known.
   SourceLine PlaceAt(const GoFunction& function, uint64_t pc);
   // The innermost inlined call that it is part of; nullopt: none.
   std::optional<GoInlinedCall> InlinedCallAt(const GoFunction& function, uint64_t pc);

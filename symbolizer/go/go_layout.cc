@@ -155,7 +155,8 @@ std::vector<uint64_t> FindModule(const ElfImage& image, const ByteSource& source
   return {};
 }
 
-// Where there is no description of the module: the header says it in files that are not relocated, up to Go 1.25.
+// Where there is no description of the module: the header says it in files that are not relocated,
+// up to Go 1.25.
 uint64_t TextWithoutModule(const ElfImage& image, const Header& header) {
   if (header.text_address() != 0) return header.text_address();
   const ElfSection* text = image.FindSection(".text");

@@ -1,6 +1,7 @@
-// Where Go's function table (pclntab) lies in a file, and the few addresses of the module's description that reading it
-// needs. Layouts: runtime/symtab.go, runtime/runtime2.go and internal/abi/symtab.go of Go 1.16 to 1.26; the table
-// survives `-ldflags="-s -w"` and strip(1), because the runtime itself reads it.
+// Where Go's function table (pclntab) lies in a file, and the few addresses of the module's
+// description that reading it needs. Layouts: runtime/symtab.go, runtime/runtime2.go and
+// internal/abi/symtab.go of Go 1.16 to 1.26; the table survives `-ldflags="-s -w"` and strip(1),
+// because the runtime itself reads it.
 //
 // Input:   a foreign file, so nothing in it is trusted.
 // Memory:  only this description; everything else is read when it is asked for.
@@ -34,8 +35,8 @@ struct GoLayout {
   uint64_t function_count = 0;  // Entries of the table of functions, without the one that ends it.
   uint64_t text_address = 0;    // What entries count from; 0 in kGo116.
   FilePart names, units, files, values, functions;
-  // Where inlined calls are: what offsets (kGo116: addresses) count from, and the bytes there. No bytes: not found, and
-  // inlined functions are not known.
+  // Where inlined calls are: what offsets (kGo116: addresses) count from, and the bytes there. No
+  // bytes: not found, and inlined functions are not known.
   uint64_t inline_base = 0;
   FilePart inline_data;
 };
@@ -43,9 +44,10 @@ struct GoLayout {
 // Whether it is worth looking: a section's name or a build id of Go's linker says so.
 bool LooksLikeGo(const ElfImage& image);
 
-// Looks for the table by its section's name, then by its first bytes in at most 256 MiB of data. In a
-// position-independent file addresses are taken from relocations.
-// Errors: NotFound (none, or not a Go program), Unimplemented (an unknown layout, 32-bit), DataLoss, Unavailable (I/O).
+// Looks for the table by its section's name, then by its first bytes in at most 256 MiB of data. In
+// a position-independent file addresses are taken from relocations.
+// Errors: NotFound (none, or not a Go program), Unimplemented (an unknown layout, 32-bit),
+//         DataLoss, Unavailable (I/O).
 absl::StatusOr<GoLayout> FindGoLayout(const ElfImage& image, const ByteSource& source);
 
 }  // namespace stackray

@@ -20,7 +20,8 @@ bool IsRelative(uint16_t machine, uint64_t info) {
   return machine == EM_X86_64 ? type == R_X86_64_RELATIVE : type == R_AARCH64_RELATIVE;
 }
 
-// Calls `visit(values)` with whole elements of the file's part, window by window, until it returns false.
+// Calls `visit(values)` with whole elements of the file's part, window by window, until it returns
+// false.
 template <typename T, typename Visit>
 void VisitElements(const ByteSource& source, uint64_t offset, uint64_t size_bytes, Visit visit) {
   std::vector<T> window(kWindowBytes / sizeof(T));

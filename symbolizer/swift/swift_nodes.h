@@ -1,4 +1,5 @@
-// What a mangled Swift name says, as a graph: a node may be the child of several, because the mangling refers back.
+// What a mangled Swift name says, as a graph: a node may be the child of several, because the
+// mangling refers back.
 #ifndef STACKRAY_SYMBOLIZER_SWIFT_SWIFT_NODES_H_
 #define STACKRAY_SYMBOLIZER_SWIFT_SWIFT_NODES_H_
 

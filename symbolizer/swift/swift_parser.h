@@ -1,7 +1,7 @@
-// The stack machine that reads a mangled Swift name (docs/ABI/Mangling.rst of swiftlang/swift, 6.2): each operator takes
-// its operands from the stack and leaves what it makes there.
-// Input:  any bytes. An operator not known here, or operands that are not there, end the reading without a result.
-// Memory: Nodes::kMaxNodes nodes. No recursion.
+// The stack machine that reads a mangled Swift name (docs/ABI/Mangling.rst of swiftlang/swift,
+// 6.2): each operator takes its operands from the stack and leaves what it makes there.
+// Input:  any bytes. An operator not known here, or operands that are not there, end the reading
+// without a result. Memory: Nodes::kMaxNodes nodes. No recursion.
 #ifndef STACKRAY_SYMBOLIZER_SWIFT_SWIFT_PARSER_H_
 #define STACKRAY_SYMBOLIZER_SWIFT_SWIFT_PARSER_H_
 
@@ -19,7 +19,8 @@ class Parser {
   // `mangled`: without the prefix.
   Parser(std::string_view mangled, Nodes* nodes) : text_(mangled), nodes_(*nodes) {}
 
-  // The symbol's parts: its attributes, the last one first, then one node. Empty when it is not understood.
+  // The symbol's parts: its attributes, the last one first, then one node. Empty when it is not
+  // understood.
   std::vector<NodeId> Parse();
 
  private:

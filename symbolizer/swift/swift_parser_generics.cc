@@ -125,7 +125,8 @@ NodeId Parser::Signature(bool counted) {
   return nodes_.Add(Kind::kSignature, std::move(counts));
 }
 
-// What a requirement is about: a member of a parameter, a deeper one, a type that was there before, or the parameter.
+// What a requirement is about: a member of a parameter, a deeper one, a type that was there before,
+// or the parameter.
 bool Parser::RequirementSubject(char form) {
   switch (form) {
     case 'a': return MemberOf(GenericParameterIndex()) != kNone;

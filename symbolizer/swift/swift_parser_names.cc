@@ -93,7 +93,8 @@ constexpr StandardName kConcurrency[] = {
 
 }  // namespace
 
-// A word begins at a letter, or at an upper case letter after one that is not, and ends before '_' or before the next.
+// A word begins at a letter, or at an upper case letter after one that is not, and ends before '_'
+// or before the next.
 void Parser::RememberWords(std::string_view text) {
   constexpr size_t kMaxWords = 26, kNoWord = SIZE_MAX;
   size_t start = kNoWord;
@@ -109,7 +110,8 @@ void Parser::RememberWords(std::string_view text) {
   }
 }
 
-// One piece of an identifier with words: a letter for a word (the last one's is upper case), or a length and characters.
+// One piece of an identifier with words: a letter for a word (the last one's is upper case), or a
+// length and characters.
 bool Parser::AppendWordOrPart(std::string* text, bool* last) {
   const char c = Peek();
   if (IsLower(c) || IsUpper(c)) {

@@ -115,8 +115,8 @@ NodeId Parser::Pack() {
   return nodes_.Add(Kind::kPack, std::move(types));
 }
 
-// 'I': the conventions up to '_'; each parameter's and result's takes one type. Those with substitutions of their own and
-// those with a C type are not read.
+// 'I': the conventions up to '_'; each parameter's and result's takes one type. Those with
+// substitutions of their own and those with a C type are not read.
 NodeId Parser::ImplFunction() {
   const size_t start = at_;
   constexpr std::string_view kParameters = "iclbnXxygevpm", kResults = "rodugakl";

@@ -1,5 +1,6 @@
-// A parsed Swift name → its text, in the simplified form: no modules, no types of parameters, no requirements.
-// Memory: the output, at most `max_bytes`. Recursion: at most 200 deep; work: at most 100,000 nodes.
+// A parsed Swift name → its text, in the simplified form: no modules, no types of parameters, no
+// requirements. Memory: the output, at most `max_bytes`. Recursion: at most 200 deep; work: at most
+// 100,000 nodes.
 #ifndef STACKRAY_SYMBOLIZER_SWIFT_SWIFT_TEXT_H_
 #define STACKRAY_SYMBOLIZER_SWIFT_SWIFT_TEXT_H_
 
@@ -16,12 +17,13 @@ class Printer {
  public:
   Printer(const Nodes& nodes, size_t max_bytes) : nodes_(nodes), max_bytes_(max_bytes) {}
 
-  // The parts that Parser::Parse gave. Nothing where a part has no text here, or the text is too long.
+  // The parts that Parser::Parse gave. Nothing where a part has no text here, or the text is too
+  // long.
   std::optional<std::string> Print(const std::vector<NodeId>& parts);
 
  private:
-  // A context is printed before its name ("Outer.name") or, where that does not read, after it ("name in outer()"): then
-  // this gives it back. kNone otherwise.
+  // A context is printed before its name ("Outer.name") or, where that does not read, after it
+  // ("name in outer()"): then this gives it back. kNone otherwise.
   using Late = NodeId;
 
   void Node(NodeId id);

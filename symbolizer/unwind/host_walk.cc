@@ -103,8 +103,8 @@ size_t NamedRanges(std::span<const uint64_t> words) {
 
 }  // namespace
 
-// Of a list that is full only what the frames name and runtimes' files, so that there is room for what the walk
-// comes to: FindRange() knows the others.
+// Of a list that is full only what the frames name and runtimes' files, so that there is room for
+// what the walk comes to: FindRange() knows the others.
 void HostWalk::TakeRanges(std::span<const uint64_t> words, std::span<const code_range> ranges) {
   scratch* s = scratch_.get();
   ranges = ranges.first(std::min<size_t>(ranges.size(), SAMPLE_MAX_RANGES));

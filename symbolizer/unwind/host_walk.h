@@ -27,7 +27,8 @@ class WalkEnvironment {
   // Loads what the last step missed; false: it cannot be had, guess by frame pointers.
   virtual bool Load(const code_range& range, uint64_t file_offset) = 0;
   virtual uint8_t* Chunk(uint32_t index) = 0;
-  // Where code that a runtime of the process has made is called from; false: it makes none, or it is not known.
+  // Where code that a runtime of the process has made is called from; false: it makes none, or it
+  // is not known.
   virtual bool FindMadeCode(made_code* /*found*/) { return false; }
   // The return addresses that probes have replaced on this stack, innermost first.
   virtual std::span<const probed_return> ProbedReturns() { return {}; }
@@ -51,10 +52,11 @@ class HostWalk {
   // Walks from a leaf's registers to the end, at most SAMPLE_MAX_NATIVE_FRAMES words.
   WalkResult Walk(WalkEnvironment& environment, const unwind_registers& leaf);
 
-  // Goes on where BPF stopped: `words` and `ranges` are the record's, `resume` the registers of its last
-  // frame. The result holds the whole stack; its ranges are the record's and what came to them, of SAMPLE_MAX_RANGES
-  // in the record only those that frames name. Runs of a runtime's frames that BPF could not place
-  // (bpf/runtime_walk.h) are placed; what has no place here either stays behind the rest.
+  // Goes on where BPF stopped: `words` and `ranges` are the record's, `resume` the registers of its
+  // last frame. The result holds the whole stack; its ranges are the record's and what came to
+  // them, of SAMPLE_MAX_RANGES in the record only those that frames name. Runs of a runtime's
+  // frames that BPF could not place (bpf/runtime_walk.h) are placed; what has no place here either
+  // stays behind the rest.
   WalkResult Resume(WalkEnvironment& environment, const unwind_registers& resume,
                     std::span<const uint64_t> words, std::span<const code_range> ranges);
 

@@ -20,13 +20,15 @@ struct MadeCodeRules {
   std::vector<cfi::PageRow> first_page;  // but of the first page these, if there are any.
 };
 
-// Asked of a file that is no ELF file, mapped by a process that has this runtime as well: if the runtime made it, how it is left.
-// `first_page`: what is in the first page of the mapping now, from file offset `offset` on; as much as can be read.
+// Asked of a file that is no ELF file, mapped by a process that has this runtime as well: if the
+// runtime made it, how it is left. `first_page`: what is in the first page of the mapping now, from
+// file offset `offset` on; as much as can be read.
 using RecogniseMadeCode = std::function<std::optional<MadeCodeRules>(
     const FileIdentity& file, uint32_t runtime, uint64_t offset,
     std::span<const uint8_t> first_page)>;
 
-// Of a runtime whose code lies in memory of no file: where that is called from (bpf/made_code.h); nullopt: it makes none.
+// Of a runtime whose code lies in memory of no file: where that is called from (bpf/made_code.h);
+// nullopt: it makes none.
 using MadeCodeCallersOf = std::function<std::optional<made_code_callers>(uint32_t runtime)>;
 
 }  // namespace stackray

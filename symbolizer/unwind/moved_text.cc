@@ -27,7 +27,8 @@ bool IsSameFile(const code_range& a, const code_range& b) {
          a.file_mtime_ns == b.file_mtime_ns;
 }
 
-// Where `address` would lie in the file if the file was loaded at `bias`, by each executable segment that has it.
+// Where `address` would lie in the file if the file was loaded at `bias`, by each executable
+// segment that has it.
 void AddPlaces(const ExecutableFilePtr& file, uint64_t bias, uint64_t address,
                std::vector<Place>* places) {
   for (const ElfSegment& segment : file->info.segments) {
@@ -55,7 +56,8 @@ void AddPlacesBeside(const ExecutableFilePtr& file, const code_range& mapping, u
   }
 }
 
-// No mapping of the file is left: where the kernel has loaded the program is known by its entry point.
+// No mapping of the file is left: where the kernel has loaded the program is known by its entry
+// point.
 void AddPlacesByEntry(uint32_t pid, const ExecutableFilePtr& file, uint64_t address,
                       std::vector<Place>* places) {
   const absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source);

@@ -1,6 +1,7 @@
-// Text that has left its file: programs copy their code into anonymous memory, or into a file of a memory file system, to have it
-// in huge pages, and move the copy to where the text was. The kernel's side presumes which file it is (bpf/moved_text.h); here the
-// process's memory is compared with that file. Only what was compared is taken for the file's.
+// Text that has left its file: programs copy their code into anonymous memory, or into a file of a
+// memory file system, to have it in huge pages, and move the copy to where the text was. The
+// kernel's side presumes which file it is (bpf/moved_text.h); here the process's memory is compared
+// with that file. Only what was compared is taken for the file's.
 //
 // Input:   a foreign process's memory and mappings; nothing in them is trusted.
 // Memory:  MAX_MOVED_TEXTS verdicts of about 200 bytes, the least recently asked for first to go.
@@ -22,8 +23,9 @@
 
 namespace stackray {
 
-// The memory `range` of process `pid`, presumed to be text of the file that the range names, as a range of
-// that file. nullopt: its bytes are others, or cannot be compared (the process or its file is gone, not permitted).
+// The memory `range` of process `pid`, presumed to be text of the file that the range names, as a
+// range of that file. nullopt: its bytes are others, or cannot be compared (the process or its file
+// is gone, not permitted).
 std::optional<code_range> CompareWithFile(uint32_t pid, const code_range& range,
                                           ExecutableFiles& files);
 
@@ -41,11 +43,13 @@ class MovedTexts {
   // Both outlive this.
   MovedTexts(ExecutableFiles& files, RowMemory& memory) : files_(files), memory_(memory) {}
 
-  // The verdict on a presumed range, from before or made now; BPF gets it as well. nullopt: it is none of the file's.
+  // The verdict on a presumed range, from before or made now; BPF gets it as well. nullopt: it is
+  // none of the file's.
   std::optional<code_range> Find(const process_key& process, const code_range& range);
 
-  // Forgets verdicts that do not hold any more: of processes that are gone, of memory that holds something else by now, and those
-  // against a file, because the copy may have been in the making. What is sampled again is compared again. Every 10 seconds.
+  // Forgets verdicts that do not hold any more: of processes that are gone, of memory that holds
+  // something else by now, and those against a file, because the copy may have been in the making.
+  // What is sampled again is compared again. Every 10 seconds.
   void Recheck();
 
   size_t size() const { return verdicts_.size(); }

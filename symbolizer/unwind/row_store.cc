@@ -234,7 +234,8 @@ absl::Status RowStore::NextChunk(uint32_t bytes) {
   return absl::OkStatus();
 }
 
-// The chunk stays the log's first, for the caller to take. Waits until no program reads it any more.
+// The chunk stays the log's first, for the caller to take. Waits until no program reads it any
+// more.
 std::vector<RowStore::Survivor> RowStore::EmptyOldest(uint32_t most_bytes) {
   const Chunk& chunk = log_.front();
   const uint8_t* bytes = memory_.Chunk(chunk.index);
@@ -270,8 +271,8 @@ void RowStore::PublishAgain(const std::vector<Survivor>& survivors) {
   }
 }
 
-// Empties the oldest chunk and makes it the newest. What was used since it was last looked at goes back
-// in, as long as half of the chunk stays free for what is asked for now.
+// Empties the oldest chunk and makes it the newest. What was used since it was last looked at goes
+// back in, as long as half of the chunk stays free for what is asked for now.
 void RowStore::ReclaimOldest() {
   const std::vector<Survivor> survivors = EmptyOldest(kUsableBytes / 2);
   ++statistics_.reclaims;

@@ -1,8 +1,8 @@
 // All unwind tables, in one byte budget, where BPF reads them (bpf/shared/unwind_table.h).
 //
-// Chunk 0 holds the files' directories. The other chunks are a log: pages are written at its head; when
-// the budget is used up the oldest chunk is emptied, the pages that were used since the last time go
-// back in, the others are forgotten and asked for again when they are needed.
+// Chunk 0 holds the files' directories. The other chunks are a log: pages are written at its head;
+// when the budget is used up the oldest chunk is emptied, the pages that were used since the last
+// time go back in, the others are forgotten and asked for again when they are needed.
 //
 // Publishing is one release store into a directory entry; taking back is storing 0 and leaving the
 // bytes alone for 5 ms, longer than any BPF program runs.
@@ -45,7 +45,8 @@ class RowStore {
 
   // How many of a file's pages are there,
   uint32_t PresentPages(const FileIdentity& identity) const;
-  // and into how many of them a walk has looked since they were published. Goes through its directory, 4 bytes a page.
+  // and into how many of them a walk has looked since they were published. Goes through its
+  // directory, 4 bytes a page.
   uint32_t UsedPages(const FileIdentity& identity) const;
 
   // Publishes a page's blob; one that is there already is left alone.
@@ -55,8 +56,9 @@ class RowStore {
 
   // Another budget from now on. A smaller one is reached chunk by chunk, by ShrinkOne().
   void SetBudget(uint64_t budget_bytes);
-  // While there is more than the budget: empties the oldest chunk and gives its memory back. What was used since
-  // the last time stays as far as the newest chunk has room. False: nothing to do. Takes about 10 ms.
+  // While there is more than the budget: empties the oldest chunk and gives its memory back. What
+  // was used since the last time stays as far as the newest chunk has room. False: nothing to do.
+  // Takes about 10 ms.
   bool ShrinkOne();
 
   // Forgets requests that were never answered, so that they are sent again.

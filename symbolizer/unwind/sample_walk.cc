@@ -50,8 +50,8 @@ class RecordEnvironment : public WalkEnvironment {
     return ReadStack(address, to) || ReadCode(address, to);
   }
 
-  // The record holds the executable mappings that its process had, but for writable code that is new, and for
-  // what is behind the first SAMPLE_MAX_RANGES.
+  // The record holds the executable mappings that its process had, but for writable code that is
+  // new, and for what is behind the first SAMPLE_MAX_RANGES.
   std::optional<code_range> FindRange(uint64_t pc) override {
     if (std::optional<code_range> range = RangeOf(pc, sample_.ranges)) return range;
     if (!HasMoreRanges() && (sample_.record->flags & SAMPLE_OLDER_RANGES) == 0) return std::nullopt;

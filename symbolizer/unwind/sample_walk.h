@@ -1,5 +1,5 @@
-// Finishes a sampled walk for which BPF had no table: the record's registers and raw stack, and tables
-// loaded now.
+// Finishes a sampled walk for which BPF had no table: the record's registers and raw stack, and
+// tables loaded now.
 #ifndef STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 #define STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 
@@ -23,8 +23,9 @@ class SampleWalk {
   SampleWalk(TableLoader& loader, RowMemory& memory, MadeCodeCallersOf made_code_callers = {})
       : loader_(loader), memory_(memory), made_code_callers_(std::move(made_code_callers)) {}
 
-  // `sample` has SAMPLE_HAS_RAW; `above`: what of its stack came behind the slice. The stack in the result is
-  // whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both were too short.
+  // `sample` has SAMPLE_HAS_RAW; `above`: what of its stack came behind the slice. The stack in the
+  // result is whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both
+  // were too short.
   WalkResult Finish(const RawSample& sample, const StackAbove& above);
 
  private:

@@ -17,7 +17,8 @@ constexpr uint16_t kOurMachine = EM_AARCH64;
 #else
 constexpr uint16_t kOurMachine = EM_X86_64;
 #endif
-// No more neighbours than this has room for: they cost 10 us each, but 1 ms and more where code has no tables.
+// No more neighbours than this has room for: they cost 10 us each, but 1 ms and more where code has
+// no tables.
 constexpr uint64_t kNeighbourCpuNs = 5'000'000;
 constexpr uint32_t kRunPages = 8;
 constexpr size_t kMostFilesOfProcess = 1024;  // Looked at for a runtime that makes code.
@@ -28,7 +29,8 @@ uint64_t NowNs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// CPU time of this thread. Its clock is a system call, so it is asked only when so much time has gone by.
+// CPU time of this thread. Its clock is a system call, so it is asked only when so much time has
+// gone by.
 class CpuBudget {
  public:
   explicit CpuBudget(uint64_t budget_ns)
@@ -132,8 +134,8 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
   if (absl::StatusOr<ElfImage> elf = ElfImage::Create(*file->source); elf.ok()) {
     tables.is_elf = true;
     tables.entry_offset = elf->OffsetOfAddress(elf->entry());
-    // A program of another machine (under an emulator) has rules that mean something else here, and its runtime's variables are not
-    // where the kernel side would look for them.
+    // A program of another machine (under an emulator) has rules that mean something else here, and
+    // its runtime's variables are not where the kernel side would look for them.
     const bool is_ours = elf->machine() == kOurMachine;
     absl::StatusOr<UnwindTables> made =
         is_ours
@@ -290,7 +292,8 @@ void TableLoader::HandleMiss(const miss_record& miss) {
   LoadAround(**tables, page, neighbours);
 }
 
-// The nearest first, in runs of pages that ascend: entries of one page follow those of the page before it in the file.
+// The nearest first, in runs of pages that ascend: entries of one page follow those of the page
+// before it in the file.
 void TableLoader::LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbours) {
   const CpuBudget budget(kNeighbourCpuNs);
   const auto load = [&](uint32_t begin, uint32_t end) {

@@ -1,4 +1,5 @@
-// Brings unwind pages into the row store: when BPF misses one, and when a raw stack is finished here.
+// Brings unwind pages into the row store: when BPF misses one, and when a raw stack is finished
+// here.
 //
 // Memory:  open tables (UnwindTables) up to `cache_bytes`, beside the row store's own budget.
 // Threads: any; one at a time inside. HandleMiss() is the table writer's loop body.
@@ -27,7 +28,8 @@ namespace stackray {
 
 class TableLoader {
  public:
-  // Told of every file that becomes known to BPF, before it does: what file_entry.runtime is to say.
+  // Told of every file that becomes known to BPF, before it does: what file_entry.runtime is to
+  // say.
   using Recognise = std::function<uint32_t(const ExecutableFile&, const ElfImage&)>;
 
   // `files` and `store` outlive this.
@@ -35,21 +37,23 @@ class TableLoader {
               RecogniseMadeCode recognise_made_code = {});
   ~TableLoader();
 
-  // Loads the page that was missed, then its neighbours: code that is sampled is near code that will be.
+  // Loads the page that was missed, then its neighbours: code that is sampled is near code that
+  // will be.
   void HandleMiss(const miss_record& miss);
 
-  // A process begins to run a program that the store does not know: makes it known and loads the page of
-  // its entry point, while its file can still be had. Nothing happens when that cannot be done.
+  // A process begins to run a program that the store does not know: makes it known and loads the
+  // page of its entry point, while its file can still be had. Nothing happens when that cannot be
+  // done.
   void LoadAhead(uint32_t pid, const file_key& key, const std::string& path);
 
-  // Makes `range`'s file known, in whatever state. OK also when the file turned out to have no tables.
-  // Errors: as ExecutableFiles::Get (the file cannot be had).
+  // Makes `range`'s file known, in whatever state. OK also when the file turned out to have no
+  // tables. Errors: as ExecutableFiles::Get (the file cannot be had).
   absl::Status LoadFile(uint32_t pid, const code_range& range);
   // The page of one instruction. Errors: as LoadFile, and what BuildPage() says.
   absl::Status LoadPage(uint32_t pid, const code_range& range, uint64_t file_offset);
 
-  // Holds the store still for a walk on the host: nothing is evicted meanwhile except by the walker's
-  // own Load… calls.
+  // Holds the store still for a walk on the host: nothing is evicted meanwhile except by the
+  // walker's own Load… calls.
   absl::Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
   absl::Status LoadFileLocked(uint32_t pid, const code_range& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -58,26 +62,29 @@ class TableLoader {
   // All of `to` from the range's file; false: that cannot be had.
   bool ReadCodeLocked(uint32_t pid, const code_range& range, uint64_t file_offset,
                       std::span<uint8_t> to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A range that is presumed to be moved text, as its file's; nullopt: it is none (symbolizer/unwind/moved_text.h).
+  // A range that is presumed to be moved text, as its file's; nullopt: it is none
+  // (symbolizer/unwind/moved_text.h).
   std::optional<code_range> MovedTextLocked(const process_key& process, const code_range& range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return moved_.Find(process, range);
   }
   const RowStore& store() const { return store_; }
 
-  // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do with less.
+  // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do
+  // with less.
   struct Limits {
     uint64_t row_budget_bytes = 0;
     bool ahead = true;  // False: no neighbours, and nothing at a program's start.
   };
   void SetLimits(const Limits& limits);
-  // Comes a step nearer to a smaller row budget. False: nothing has to shrink any more. While it is true
-  // the table writer calls it a few times a second.
+  // Comes a step nearer to a smaller row budget. False: nothing has to shrink any more. While it is
+  // true the table writer calls it a few times a second.
   bool KeepRowBudget();
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
-  // Closes those of deleted files that only the table of files holds besides, and looks at moved texts again.
+  // Closes those of deleted files that only the table of files holds besides, and looks at moved
+  // texts again.
   void DropDeleted();
 
  private:
@@ -92,7 +99,8 @@ class TableLoader {
   OpenTables* FindOpen(const FileIdentity& identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbours)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a walk has asked for the page, or for a neighbour of it: then it is left out if it is dear.
+  // Whether a walk has asked for the page, or for a neighbour of it: then it is left out if it is
+  // dear.
   enum class Asked { kNo, kYes };
   absl::Status LoadOne(OpenTables& tables, uint32_t page, Asked asked)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

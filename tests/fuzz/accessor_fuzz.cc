@@ -1,6 +1,6 @@
 // libs: stackray_interpreters
-// Any bytes as the small functions by which runtimes answer their variables, of x86-64 and arm64: they are followed for a
-// bounded number of instructions, and the same bytes say the same again.
+// Any bytes as the small functions by which runtimes answer their variables, of x86-64 and arm64:
+// they are followed for a bounded number of instructions, and the same bytes say the same again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

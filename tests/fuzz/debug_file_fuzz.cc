@@ -1,8 +1,9 @@
 // libs: stackray_dwarf
 // Debug information: the bytes are a file, and its own words are the addresses asked for.
 //
-// All that it names, split units and the alternate file, is a copy of it; or a second file behind it, if the last four bytes say
-// where that begins. What is no ELF file is a packed section of each kind.
+// All that it names, split units and the alternate file, is a copy of it; or a second file behind
+// it, if the last four bytes say where that begins. What is no ELF file is a packed section of each
+// kind.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

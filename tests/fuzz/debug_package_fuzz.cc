@@ -1,8 +1,9 @@
 // libs: stackray_explain
-// What a container says of itself: its os-release and a list of dpkg's, with any bytes in them; and what is answered with: a
-// command that somebody will copy into a shell.
+// What a container says of itself: its os-release and a list of dpkg's, with any bytes in them; and
+// what is answered with: a command that somebody will copy into a shell.
 //
-// The input, in parts that a form feed ends: os-release, a list, the list's name, the path of a file.
+// The input, in parts that a form feed ends: os-release, a list, the list's name, the path of a
+// file.
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ bool IsWord(std::string_view name) {
   });
 }
 
-// The path is in the command as it is, if no shell could read it as anything else; or in single quotes.
+// The path is in the command as it is, if no shell could read it as anything else; or in single
+// quotes.
 void CheckCommand(const std::string& command, const std::string& path) {
   if (command.empty() || command.find("-dbg") != std::string::npos) return;
   std::string quoted = "'";

@@ -1,8 +1,9 @@
 // libs: stackray_debuginfod stackray_fmt Threads::Threads
-// What a debuginfod server answers: any bytes as a whole reply, and as the file in it, which the cache keeps when it is an ELF file of
-// the build id that was asked for.
+// What a debuginfod server answers: any bytes as a whole reply, and as the file in it, which the
+// cache keeps when it is an ELF file of the build id that was asked for.
 //
-// All that libcurl would ask elsewhere, because of a redirection, goes to the same server on the loopback interface, as its proxy.
+// All that libcurl would ask elsewhere, because of a redirection, goes to the same server on the
+// loopback interface, as its proxy.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

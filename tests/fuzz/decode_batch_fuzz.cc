@@ -1,7 +1,7 @@
 // libs: stackray_decoded_batch stackray_formats stackray_reporter
 // One batch: any bytes, and a valid batch that the input edits, so that seeds of other kinds reach
-// the inside too. What decodes points nowhere outside itself; what obeys every rule decodes. What the walk opens can be
-// read in every part, and files, page and summary find equal sums in it.
+// the inside too. What decodes points nowhere outside itself; what obeys every rule decodes. What
+// the walk opens can be read in every part, and files, page and summary find equal sums in it.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,5 @@
-// What the targets of the runtimes' chains share: recorded chains with changes, and the bounds of what a walk gives.
+// What the targets of the runtimes' chains share: recorded chains with changes, and the bounds of
+// what a walk gives.
 #ifndef STACKRAY_TESTS_FUZZ_EDITED_CHAIN_H_
 #define STACKRAY_TESTS_FUZZ_EDITED_CHAIN_H_
 
@@ -39,7 +40,8 @@ struct EditedChain {
   EditedWords words;
 };
 
-// Calls `walk` with the memory of the recording that `input` (without its first byte) asks for, changed as it says.
+// Calls `walk` with the memory of the recording that `input` (without its first byte) asks for,
+// changed as it says.
 template <typename Recorded, typename Data, typename Walk>
 void WithEdits(const std::vector<std::unique_ptr<EditedChain<Recorded, Data>>>& chains,
                std::span<const uint8_t> input, Walk walk) {

@@ -1,8 +1,9 @@
-// A recording of the gallery (tests/fixtures) with changes that a fuzzer's input asks for: what is walked is as deep as it was in the
-// recorded process, and what is wrong in it may be anything.
+// A recording of the gallery (tests/fixtures) with changes that a fuzzer's input asks for: what is
+// walked is as deep as it was in the recorded process, and what is wrong in it may be anything.
 //
-// The input behind its first byte, whose lowest bit asks for a recording: which one; then changes, each of them an operation (one byte),
-// a place (two bytes, little-endian) and what the operation takes.
+// The input behind its first byte, whose lowest bit asks for a recording: which one; then changes,
+// each of them an operation (one byte), a place (two bytes, little-endian) and what the operation
+// takes.
 #ifndef STACKRAY_TESTS_FUZZ_EDITED_RECORDING_H_
 #define STACKRAY_TESTS_FUZZ_EDITED_RECORDING_H_
 
@@ -43,7 +44,8 @@ class EditReader {
   std::span<const uint8_t> input_;
 };
 
-// Calls `edit` with an operation, and what is behind it in the input, for each change that the input asks for.
+// Calls `edit` with an operation, and what is behind it in the input, for each change that the
+// input asks for.
 template <typename Edit>
 void ForEachEdit(EditReader& input, Edit edit) {
   for (size_t i = 0; i < kMostEdits && !input.AtEnd(); ++i) edit(input.Take<uint8_t>(), input);
@@ -97,7 +99,8 @@ class EditedWords {
   std::vector<std::pair<uint64_t, std::optional<uint64_t>>> changed_;
 };
 
-// The recordings called `file` in the folders of tests/fixtures/`kind`, by their names' order. No recording is a broken tree: it ends.
+// The recordings called `file` in the folders of tests/fixtures/`kind`, by their names' order. No
+// recording is a broken tree: it ends.
 template <typename Recorded, typename Parse>
 std::vector<Recorded> ReadRecordings(const std::string& kind, const std::string& file,
                                      Parse parse) {
@@ -113,7 +116,8 @@ std::vector<Recorded> ReadRecordings(const std::string& kind, const std::string&
   return recordings;
 }
 
-// What a target does with its input, whose first byte says whether the rest asks for a recording or is anything at all.
+// What a target does with its input, whose first byte says whether the rest asks for a recording or
+// is anything at all.
 template <typename WalkRecorded, typename WalkAnything>
 int WalkEither(const uint8_t* data, size_t size, WalkRecorded recorded, WalkAnything anything) {
   if (size < 2) return 0;

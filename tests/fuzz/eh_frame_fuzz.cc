@@ -1,5 +1,6 @@
 // libs: stackray_cfi stackray_blob_reader
-// Unwind pages from any file: whatever comes out keeps the blob's contract and says the same twice. And where functions begin.
+// Unwind pages from any file: whatever comes out keeps the blob's contract and says the same twice.
+// And where functions begin.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

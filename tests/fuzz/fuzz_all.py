@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the libFuzzer targets of a build, each until it has had so much CPU time, and prints one row for each.
+"""Runs the libFuzzer targets of a build, each until it has had so much CPU time, and prints one row
+for each.
 
     fuzz_all.py BUILD [--minutes N] [--only NAME,NAME] [--jobs N] [--state FOLDER]
 
-BUILD is what the preset `fuzz` builds. A corpus grows in FOLDER (BUILD/fuzz-state otherwise) and is used again, and the CPU time that a
-target has had is written down there: a run that is interrupted (Ctrl-C or SIGTERM) ends its targets in good order and goes on there
-when it is started again. What a target finds (a crash, a leak,
-an input of more than 120 s or 2 GiB) stays there as a file and ends that target.
-Exit: 1 when anything was found, 2 when there is no target.
+BUILD is what the preset `fuzz` builds. A corpus grows in FOLDER (BUILD/fuzz-state otherwise) and is
+used again, and the CPU time that a target has had is written down there: a run that is interrupted
+(Ctrl-C or SIGTERM) ends its targets in good order and goes on there when it is started again. What
+a target finds (a crash, a leak, an input of more than 120 s or 2 GiB) stays there as a file and
+ends that target. Exit: 1 when anything was found, 2 when there is no target.
 """
 
 import argparse
@@ -22,8 +23,8 @@ import subprocess
 import sys
 import threading
 
-# A target runs so long at a time: as long as it has run already, so that what is easily found is found in all of them early. Each time
-# begins with its whole corpus, half a minute for some.
+# A target runs so long at a time: as long as it has run already, so that what is easily found is
+# found in all of them early. Each time begins with its whole corpus, half a minute for some.
 FIRST_SLICE_S, LONGEST_SLICE_S = 60, 480
 MOST_INPUT_BYTES = 262_144
 LINE = re.compile(r"cov: (\d+) .*corp: (\d+)")
@@ -52,7 +53,8 @@ class Target:
         return sorted(glob.glob(os.path.join(self.folder, "found-*")))
 
     def run_slice(self, seeds, seconds, stop):
-        """One run. Its CPU time is read from the process itself: other work on the machine does not count."""
+        """One run. Its CPU time is read from the process itself: other work on the machine does not
+        count."""
         command = [self.path, f"-max_total_time={seconds}", "-timeout=120", "-report_slow_units=120", "-rss_limit_mb=2048",
                    f"-max_len={MOST_INPUT_BYTES}", "-print_final_stats=1",
                    f"-artifact_prefix={self.folder}/found-", self.corpus] + seeds
@@ -103,7 +105,8 @@ def targets_of(build, only, state):
 
 
 def seeds_of(build, name):
-    """The folders with seeds of a target, as CMakeLists.txt makes them: everybody's, and its own."""
+    """The folders with seeds of a target, as CMakeLists.txt makes them: everybody's, and its
+    own."""
     here, made = os.path.dirname(os.path.abspath(__file__)), os.path.join(build, "tests", "fuzz")
     folders = [os.path.join(made, "seeds"), os.path.join(here, "seeds", name), os.path.join(made, "own_seeds", name)]
     return [folder for folder in folders if os.path.isdir(folder)]

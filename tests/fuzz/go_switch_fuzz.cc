@@ -1,5 +1,6 @@
 // libs: stackray_cfi
-// Any bytes as one of the functions by which Go leaves a stack, of x86-64 and arm64: what overrides its depths lies within it.
+// Any bytes as one of the functions by which Go leaves a stack, of x86-64 and arm64: what overrides
+// its depths lies within it.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

@@ -1,7 +1,8 @@
 // libs: stackray_recorded_walk stackray_recorded_memory
-// The unwinder in surroundings that are all made of the input (registers, stack, mappings, directories and table pages), or in
-// those of a recorded walk of the gallery with changes (edited_recording.h): the input's first byte chooses.
-// It ends, with a reason, within its bounds, and touches nothing outside.
+// The unwinder in surroundings that are all made of the input (registers, stack, mappings,
+// directories and table pages), or in those of a recorded walk of the gallery with changes
+// (edited_recording.h): the input's first byte chooses. It ends, with a reason, within its bounds,
+// and touches nothing outside.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// A fuzzer's input as a process's memory: over and over from address 0 on, so that pointers in it lead to other parts of it.
+// A fuzzer's input as a process's memory: over and over from address 0 on, so that pointers in it
+// lead to other parts of it.
 #ifndef STACKRAY_TESTS_FUZZ_INPUT_MEMORY_H_
 #define STACKRAY_TESTS_FUZZ_INPUT_MEMORY_H_
 

@@ -1,7 +1,9 @@
-// Writes the fuzz targets' seeds, made from this very machine and of further files or folders of files: make_seeds FOLDER [FILE…]
-// Small real ELF files, among them the gallery's programs, the vDSO, a made one with Go's table, kernel text files as /proc has
-// them, unwind pages, SFrame sections, a process context, a batch and the files that hold one, and the gallery's recordings by
-// their numbers (edited_recording.h). Every target gets all of them: what means nothing to one is cheap.
+// Writes the fuzz targets' seeds, made from this very machine and of further files or folders of
+// files: make_seeds FOLDER [FILE…] Small real ELF files, among them the gallery's programs, the
+// vDSO, a made one with Go's table, kernel text files as /proc has them, unwind pages, SFrame
+// sections, a process context, a batch and the files that hold one, and the gallery's recordings by
+// their numbers (edited_recording.h). Every target gets all of them: what means nothing to one is
+// cheap.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>

@@ -1,10 +1,11 @@
 // libs: stackray_recorded_perl stackray_fmt
-// Perl's frames in memory that says anything: the walk of bpf/perl.h and the reading of names must end, stay inside of their
-// buffers and give a bounded number of frames.
+// Perl's frames in memory that says anything: the walk of bpf/perl.h and the reading of names must
+// end, stay inside of their buffers and give a bounded number of frames.
 //
-// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
-// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
-// a version, threads or none, and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest
+// is the process's memory, over and over from address 0 on, so that pointers in it lead to other
+// parts of it. Its first two bytes then choose a version, threads or none, and how far the memory
+// reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

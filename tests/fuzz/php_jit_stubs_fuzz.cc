@@ -1,5 +1,6 @@
 // libs: stackray_interpreters
-// Any bytes as the memory of PHP's JIT: rows ascend within the page, functions lie within the bytes.
+// Any bytes as the memory of PHP's JIT: rows ascend within the page, functions lie within the
+// bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

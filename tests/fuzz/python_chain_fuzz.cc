@@ -1,10 +1,10 @@
 // libs: stackray_recorded_python stackray_fmt
-// CPython's frames in memory that says anything: the walk of bpf/python.h and the reading of names must end, stay
-// inside of their buffers and give a bounded number of frames.
+// CPython's frames in memory that says anything: the walk of bpf/python.h and the reading of names
+// must end, stay inside of their buffers and give a bounded number of frames.
 //
-// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
-// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
-// a version and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest
+// is the process's memory, over and over from address 0 on, so that pointers in it lead to other
+// parts of it. Its first two bytes then choose a version and how far the memory reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,8 @@
 
 namespace {
 
-// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end.
+// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a
+// run's end.
 constexpr size_t kMostWords = 8 * STAGED_WORDS;
 
 void WalkAndName(stackray::ProcessMemory& memory, const stackray::PythonData& python, uint64_t base,

@@ -1,6 +1,7 @@
 // libs: stackray_records
 // Records of the ring from any bytes: refused, or with every part inside of the record. Besides the
-// bytes themselves a valid sample that they edit is tried, and they with a right layout and size, so that any seed reaches the inside.
+// bytes themselves a valid sample that they edit is tried, and they with a right layout and size,
+// so that any seed reaches the inside.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -1,10 +1,10 @@
 // libs: stackray_recorded_ruby stackray_fmt
-// Ruby's frames in memory that says anything: the walk of bpf/ruby.h and the reading of names must end, stay inside of their
-// buffers and give a bounded number of frames.
+// Ruby's frames in memory that says anything: the walk of bpf/ruby.h and the reading of names must
+// end, stay inside of their buffers and give a bounded number of frames.
 //
-// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest is the process's memory,
-// over and over from address 0 on, so that pointers in it lead to other parts of it. Its first two bytes then choose
-// a version and how far the memory reaches.
+// The input's first byte chooses: a recorded chain with changes (edited_recording.h), or the rest
+// is the process's memory, over and over from address 0 on, so that pointers in it lead to other
+// parts of it. Its first two bytes then choose a version and how far the memory reaches.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -19,8 +19,8 @@ namespace {
 constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {3, 1},
                                                {3, 2}, {3, 3}, {3, 4}, {4, 0}};
 
-// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a run's end; and the
-// collector's frame.
+// The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a
+// run's end; and the collector's frame.
 constexpr size_t kMostWords = 8 * STAGED_WORDS + 2;
 
 void WalkAndName(stackray::ProcessMemory& memory, const stackray::RubyData& ruby, uint64_t base,
@@ -43,7 +43,8 @@ void WalkAnything(std::span<const uint8_t> data) {
   if (data.size() < 16) return;
   stackray::RecordedRuby recorded;
   recorded.version = kVersions[data[0] % std::size(kVersions)];
-  // From 3.0 on the context is believed, so that the walk begins; before, a matching thread would have to be met by chance.
+  // From 3.0 on the context is believed, so that the walk begins; before, a matching thread would
+  // have to be met by chance.
   recorded.variables = {.context_kind = RUBY_CONTEXT_STATIC + data[1] % 3u,
                         .context_at = 8,
                         .vm_at = 24,

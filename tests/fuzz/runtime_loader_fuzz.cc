@@ -1,7 +1,8 @@
 // libs: stackray_interpreters
-// What the runtimes' loaders make of any file: Python's, Ruby's, PHP's, Perl's and Lua's layouts from its symbols, sections,
-// data and instructions. Whatever they recognise has a short name, code that lies in the file, and a layout to publish; names
-// of frames are then read by that layout from memory that says anything, the file itself over and over.
+// What the runtimes' loaders make of any file: Python's, Ruby's, PHP's, Perl's and Lua's layouts
+// from its symbols, sections, data and instructions. Whatever they recognise has a short name, code
+// that lies in the file, and a layout to publish; names of frames are then read by that layout from
+// memory that says anything, the file itself over and over.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,10 +1,11 @@
 // libs: stackray_interpreters
-// The runtimes' line tables and their texts of all kinds, in memory that says anything: Python's three table formats and str and
-// bytes of every layout, Ruby's line index, strings, names and classes, PHP's strings, Perl's keys, Lua's prototypes. Whatever
-// is read is bounded, and a line is 0 or a line.
+// The runtimes' line tables and their texts of all kinds, in memory that says anything: Python's
+// three table formats and str and bytes of every layout, Ruby's line index, strings, names and
+// classes, PHP's strings, Perl's keys, Lua's prototypes. Whatever is read is bounded, and a line is
+// 0 or a line.
 //
-// The input is the table, and over and over from address 0 on the process's memory. Its first two bytes choose a version and how
-// far the memory reaches.
+// The input is the table, and over and over from address 0 on the process's memory. Its first two
+// bytes choose a version and how far the memory reaches.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // libs: stackray_cfi stackray_blob_reader stackray_made_frames
-// Any bytes as a file's .sframe, for both machines: the pages keep the blob's contract and say the same twice.
+// Any bytes as a file's .sframe, for both machines: the pages keep the blob's contract and say the
+// same twice.
 #include <elf.h>
 
 #include <cstdint>

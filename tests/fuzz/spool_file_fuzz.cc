@@ -1,7 +1,7 @@
 // libs: stackray_spool ZLIB::ZLIB
-// Spool files and their names from any bytes; a payload that is taken encodes to the very same file, but that the
-// format before comes back as today's. The first byte says whether right checksums and a possible start are put in, so
-// that what lies behind them is reached.
+// Spool files and their names from any bytes; a payload that is taken encodes to the very same
+// file, but that the format before comes back as today's. The first byte says whether right
+// checksums and a possible start are put in, so that what lies behind them is reached.
 #include <zlib.h>
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // libs: stackray_web_server stackray_formats absl::strings Threads::Threads
-// What anybody on this host may send to the page's server, whole connections of any bytes; and what decides who may ask.
+// What anybody on this host may send to the page's server, whole connections of any bytes; and what
+// decides who may ask.
 //
 // An input without a carriage return has its lines ended as HTTP's are.
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
-// Small functions of arm64 code, assembled from the lines beside them by GNU as 2.40 and linked to kCodeAt.
+// Small functions of arm64 code, assembled from the lines beside them by GNU as 2.40 and linked to
+// kCodeAt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,7 +168,8 @@ TEST(Arm64Accessor, RubysSymbols) {
 
 TEST(Arm64Accessor, CodeThatSaysNothing) {
   EXPECT_EQ(Code({}).Access().address, 0u);
-  // A loop, calls of itself and of each other, and every word of one bit pattern: ends, and finds nothing.
+  // A loop, calls of itself and of each other, and every word of one bit pattern: ends, and finds
+  // nothing.
   EXPECT_EQ(Code({0x14000000}).Access().tls_kind, PYTHON_TLS_NONE);
   EXPECT_EQ(Code(std::vector<uint32_t>(1000, 0x94000000)).Access().address, 0u);
   for (uint32_t top = 0; top < 256; ++top) {

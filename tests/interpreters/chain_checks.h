@@ -15,10 +15,12 @@ namespace stackray::test {
 // A chain's frames as text, walked and named over these words.
 using FramesOf = std::function<std::string(const MemoryWords& words)>;
 
-// The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked for.
+// The pieces' bytes as BPF would read them. A recording has only whole words that somebody asked
+// for.
 CapturedMemory Capture(const code_record& record, ProcessMemory& memory);
 
-// These words, and filler in all others of their pages: as in a live process, where more can be read than was asked for.
+// These words, and filler in all others of their pages: as in a live process, where more can be
+// read than was asked for.
 MemoryWords WithWholePages(const MemoryWords& words);
 
 // Each missing word costs frames and no more. `expected`: the frames of all words.

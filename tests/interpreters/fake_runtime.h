@@ -1,4 +1,5 @@
-// What Runtimes needs beside a process's memory, without BPF: a place for layouts, and a file that holds a runtime.
+// What Runtimes needs beside a process's memory, without BPF: a place for layouts, and a file that
+// holds a runtime.
 #ifndef STACKRAY_TESTS_INTERPRETERS_FAKE_RUNTIME_H_
 #define STACKRAY_TESTS_INTERPRETERS_FAKE_RUNTIME_H_
 

@@ -1,4 +1,5 @@
-// Leaving a frame of code that a runtime has made (bpf/made_code.h), over stacks as Ruby's YJIT makes them.
+// Leaving a frame of code that a runtime has made (bpf/made_code.h), over stacks as Ruby's YJIT
+// makes them.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -113,7 +114,8 @@ TEST(MadeCode, AReturnAddressOfZeroThatAGuessFoundIsNoKnownEnd) {
   EXPECT_EQ(enter_native_frame(s.get(), &offset), END_NULL_RA);
 }
 
-// A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has no table.
+// A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has
+// no table.
 class MadeCodeEnvironment : public WalkEnvironment {
  public:
   bool Read(uint64_t address, std::span<uint8_t> to) override {

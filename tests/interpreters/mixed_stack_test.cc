@@ -9,10 +9,12 @@
 namespace stackray::test {
 namespace {
 
-// Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken for a part of it); a digit is a Python frame; `*` marks the
-// native frame before it as placed by BPF; `|` closes a run of many loops, `!` one of one loop, `/` one
-// with a marker, `$` one of the main program, `?` one of a callback, `&` one of its own loop or the next run's, `~` one without a loop. R is a loop that rejoins, I a link of it, Y what runs the main program.
-// `@` gives the frame or the run before it to the other runtime, of range 1, whose only loop is Z.
+// Stacks as text: a letter is a native frame, upper case a loop's, E what enters a loop (`+`: taken
+// for a part of it); a digit is a Python frame; `*` marks the native frame before it as placed by
+// BPF; `|` closes a run of many loops, `!` one of one loop, `/` one with a marker, `$` one of the
+// main program, `?` one of a callback, `&` one of its own loop or the next run's, `~` one without a
+// loop. R is a loop that rejoins, I a link of it, Y what runs the main program. `@` gives the frame
+// or the run before it to the other runtime, of range 1, whose only loop is Z.
 std::vector<uint64_t> Words(const std::string& text) {
   std::vector<uint64_t> words;
   for (const char c : text) {

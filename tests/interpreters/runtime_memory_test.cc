@@ -1,4 +1,5 @@
-// bpf/runtime_memory.h: memory that is asked for once in a sample is what was there, and is asked for once.
+// bpf/runtime_memory.h: memory that is asked for once in a sample is what was there, and is asked
+// for once.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,5 @@
-// Which device events tell of a CPU; the live test of going and coming is tests/live/cpu_hotplug_test.cc.
+// Which device events tell of a CPU; the live test of going and coming is
+// tests/live/cpu_hotplug_test.cc.
 #include "kernel/cpu_changes.h"
 
 #include <gtest/gtest.h>

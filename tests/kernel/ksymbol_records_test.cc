@@ -1,5 +1,5 @@
-// Perf's records about kernel code and the kernel's messages about modules: as they should be, at the
-// ring's seam, and with every kind of damage.
+// Perf's records about kernel code and the kernel's messages about modules: as they should be, at
+// the ring's seam, and with every kind of damage.
 #include "kernel/ksymbol_records.h"
 
 #include <gtest/gtest.h>

@@ -83,7 +83,8 @@ TEST_F(ProcessFiles, TheKernelSaysOneMapping) {
       FindExecutableRange(static_cast<uint32_t>(child), own_.start).status()));
 }
 
-// 6,000 mappings of one file cost one stat, and as many of a file that is another by now some tries.
+// 6,000 mappings of one file cost one stat, and as many of a file that is another by now some
+// tries.
 TEST_F(ProcessFiles, VeryManyMappingsOfOneFileCostOneLook) {
   const std::string path = testing::TempDir() + "/stackray_many." + std::to_string(getpid());
   std::ofstream(path) << std::string(2 * 4096, 'm');

@@ -12,7 +12,8 @@
 namespace stackray {
 namespace {
 
-// Start of a process as /proc says it, read here in another way: by the stat of its folder's fields.
+// Start of a process as /proc says it, read here in another way: by the stat of its folder's
+// fields.
 uint64_t StartTimeOf(pid_t pid) {
   FILE* file = fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
   unsigned long long ticks = 0;

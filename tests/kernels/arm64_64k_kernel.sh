@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds a Linux for arm64 with pages of 64 KiB, which no Debian kernel has: arm64_64k_kernel.sh FOLDER
-# Its source is Debian's package linux-source-6.1, its configuration the smallest one and what the tests need; some ten minutes. The
-# Image and its release lie in FOLDER; one that is there already is left alone. Exit 77, with the reason: it cannot be had here.
+# Builds a Linux for arm64 with pages of 64 KiB, which no Debian kernel has: arm64_64k_kernel.sh
+# FOLDER Its source is Debian's package linux-source-6.1, its configuration the smallest one and
+# what the tests need; some ten minutes. The Image and its release lie in FOLDER; one that is there
+# already is left alone. Exit 77, with the reason: it cannot be had here.
 set -uo pipefail
 folder=$1
 source_package=linux-source-6.1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Cross-builds for arm64 what its tests need: arm64_build.sh SOURCE_FOLDER. Exit 77, with the reason: it cannot be had here.
-# `make verify` has installed the compiler and the emulators (packages.txt, set arm64); the libraries come over the
-# network at the first run.
+# Cross-builds for arm64 what its tests need: arm64_build.sh SOURCE_FOLDER. Exit 77, with the
+# reason: it cannot be had here. `make verify` has installed the compiler and the emulators
+# (packages.txt, set arm64); the libraries come over the network at the first run.
 set -uo pipefail
 cd "$1"
 for tool in aarch64-linux-gnu-g++ qemu-aarch64 apt-get; do

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """stackray on arm64: cross-built (preset arm64), on a Debian suite's kernel, in QEMU.
 
-    arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the cloud's, or 64k for the one that
+    arm64_test.py SUITE MAJOR.MINOR [FLAVOUR]    one boot, judged; FLAVOUR: another kernel than the
+    cloud's, or 64k for the one that
                                                  arm64_64k_kernel.sh has built
 
-STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as kernels_test.py. The guest's
-processor signs return addresses, and the programs are built to use that. The suite's own interpreters run in a root of
-their own. STACKRAY_GUEST_STEPS: the steps to take, by name, separated by commas (else all).
-Exit: 77 with the reason when QEMU, the build, the kernel or the network is missing.
+STACKRAY_BUILD names the cross-built folder (else build-arm64); kernels and transcripts: as
+kernels_test.py. The guest's processor signs return addresses, and the programs are built to use
+that. The suite's own interpreters run in a root of their own. STACKRAY_GUEST_STEPS: the steps to
+take, by name, separated by commas (else all). Exit: 77 with the reason when QEMU, the build, the
+kernel or the network is missing.
 """
 
 import glob
@@ -23,7 +25,8 @@ import debian_runtimes  # noqa: E402
 import guest  # noqa: E402
 import judgement  # noqa: E402
 from guest_root import GuestRoot  # noqa: E402
-from kernels_test import (BUILD, FOLDER, HERE, SKIPPED, judge, keep_console, live_program,  # noqa: E402
+# noqa: E402
+from kernels_test import (BUILD, FOLDER, HERE, SKIPPED, judge, keep_console, live_program,
                           measured, our_objects, record, tool)
 
 SYSROOT = os.path.abspath(os.environ.get("STACKRAY_ARM64_SYSROOT")
@@ -43,8 +46,8 @@ def add_program(root, path):
 
 
 def shape(name, least, *functions, program=None):
-    """A step that records a program; in 99 % of the stacks that have the first of `functions` the others are there in
-    this order, from _start."""
+    """A step that records a program; in 99 % of the stacks that have the first of `functions` the
+    others are there in this order, from _start."""
     def judge_shape(step, _version):
         if step.code != 0:
             return [f"record ended with {step.code}"]
@@ -79,7 +82,8 @@ GO_FUNCTIONS = ("main.main", "main.work", "main.weigh")
 
 
 def go_steps(programs):
-    """A Go program, as it is built and stripped: every stack to its goroutine's or thread's start."""
+    """A Go program, as it is built and stripped: every stack to its goroutine's or thread's
+    start."""
     def judge_go(step, version):
         with_leaf = [(frames, n) for frames, n in judgement.folded_stacks(step.output) if GO_FUNCTIONS[-1] in frames]
         samples = sum(n for _, n in with_leaf)

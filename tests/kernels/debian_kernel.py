@@ -97,7 +97,8 @@ def unpack_vmlinuz(package, to):
 
 
 def unpack_file(package, pattern, to):
-    """Writes the package's first file of that name to `to`. Returns the pattern's group, or None."""
+    """Writes the package's first file of that name to `to`. Returns the pattern's group, or
+    None."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package],
                           stdout=subprocess.PIPE) as process:
         release = None

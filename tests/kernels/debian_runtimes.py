@@ -1,5 +1,6 @@
-"""Interpreters of a Debian suite, for a guest of another architecture: their packages with what they need, unpacked into a
-folder and never installed. In the guest they are a root of their own, as a container's is, with that suite's C library.
+"""Interpreters of a Debian suite, for a guest of another architecture: their packages with what
+they need, unpacked into a folder and never installed. In the guest they are a root of their own, as
+a container's is, with that suite's C library.
 """
 
 import os
@@ -15,7 +16,8 @@ LOADER = "lib/ld-linux-aarch64.so.1"
 
 
 class Runtime:
-    """One interpreter: its package, its program, the folders that it reads, and how it runs a program.
+    """One interpreter: its package, its program, the folders that it reads, and how it runs a
+    program.
 
     `names`: of the load's functions as they are shown, the outermost one first.
     """
@@ -64,7 +66,8 @@ SUITES = {
 
 
 def fetch(folder, suite, architecture):
-    """The folder with the suite's interpreters, from the cache or else the mirror. Raises Unavailable."""
+    """The folder with the suite's interpreters, from the cache or else the mirror. Raises
+    Unavailable."""
     kept = os.path.join(folder, place_of(suite, architecture), "runtimes")
     stamp = kept + ".packages"
     packages = sorted({runtime.package for runtime in SUITES[suite].values()})
@@ -86,7 +89,8 @@ def fetch(folder, suite, architecture):
 
 
 def resolve(folder, path):
-    """The file that a path of the folder leads to, links of the folder being followed inside of it."""
+    """The file that a path of the folder leads to, links of the folder being followed inside of
+    it."""
     for _ in range(8):
         here = os.path.join(folder, path)
         if not os.path.islink(here):

@@ -1,6 +1,7 @@
 #!/bin/busybox sh
-# The guest's first and only process: mounts what Linux needs, runs each line of /steps (NAME, a tab,
-# COMMAND) and says where each begins and ends, for tests/kernels/guest.py. Then it switches off.
+# The guest's first and only process: mounts what Linux needs, runs each line of /steps (NAME, a
+# tab, COMMAND) and says where each begins and ends, for tests/kernels/guest.py. Then it switches
+# off.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin HOME=/root GTEST_COLOR=no
 mount -t proc none /proc

@@ -90,8 +90,9 @@ def judge_deep(step, _version):
 
 
 def judge_callbacks(names, caller=None):
-    """A judge of loads/callbacks.*: the functions by their names in their order, from _start, with the native sort between
-    them; `names`: outermost, callback, innermost; `caller`: what stands right before the outermost one, where it is known."""
+    """A judge of loads/callbacks.*: the functions by their names in their order, from _start, with
+    the native sort between them; `names`: outermost, callback, innermost; `caller`: what stands
+    right before the outermost one, where it is known."""
     outermost, callback, innermost = names
 
     def is_whole(frames):

@@ -1,5 +1,5 @@
-/* Preloaded into stackray by refused_kernels_test.py: uname() as on the kernel that OTHER_RELEASE and
- * OTHER_BUILD name. */
+/* Preloaded into stackray by refused_kernels_test.py: uname() as on the kernel that OTHER_RELEASE
+ * and OTHER_BUILD name. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

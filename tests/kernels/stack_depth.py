@@ -3,9 +3,10 @@
 
     stack_depth.py OBJECT...        exit 1: a program needs more than a kernel has
 
-A kernel allows 512 bytes for a program and all that it calls (MAX_BPF_STACK), and counts each function as a multiple of 32
-(kernel/bpf/verifier.c, check_max_stack_depth() up to 6.7; later ones count less). The verifier of this machine says nothing about
-older ones, so it is counted here, from the object's own instructions: where the frame pointer, r10, is used, and how far below it.
+A kernel allows 512 bytes for a program and all that it calls (MAX_BPF_STACK), and counts each
+function as a multiple of 32 (kernel/bpf/verifier.c, check_max_stack_depth() up to 6.7; later ones
+count less). The verifier of this machine says nothing about older ones, so it is counted here, from
+the object's own instructions: where the frame pointer, r10, is used, and how far below it.
 """
 
 import struct
@@ -21,7 +22,8 @@ SHT_SYMTAB, SHT_REL, STT_FUNC, SHF_EXECINSTR = 2, 9, 2, 4
 
 
 class Object:
-    """An ELF object for BPF: its functions by (section, offset), and the symbols that its instructions name."""
+    """An ELF object for BPF: its functions by (section, offset), and the symbols that its
+    instructions name."""
 
     def __init__(self, path):
         with open(path, "rb") as file:

@@ -40,8 +40,8 @@ std::string_view Tail(std::string_view text) {
   return text.substr(text.size() - std::min(text.size(), kTailBytes));
 }
 
-// The number behind `mark` in the verifier's statistics, as in "verification time 327 usec"; 0 where it does
-// not say.
+// The number behind `mark` in the verifier's statistics, as in "verification time 327 usec"; 0
+// where it does not say.
 uint64_t NumberAfter(const std::string& log, std::string_view mark) {
   const size_t at = log.find(mark);
   return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + mark.size(), nullptr, 10);

@@ -1,4 +1,5 @@
-"""Each header in bpf/ stands alone: it compiles by itself for BPF, on both machines, and includes what it needs at its top."""
+"""Each header in bpf/ stands alone: it compiles by itself for BPF, on both machines, and includes
+what it needs at its top."""
 
 import re
 import shutil

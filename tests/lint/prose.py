@@ -49,8 +49,8 @@ FOREIGN = frozenset(
 Rule = namedtuple("Rule", "name kind active")
 RULES = (
     Rule("cells", "docs", True),
-    Rule("columns", "docs", False),
-    Rule("columns", "code", False),
+    Rule("columns", "docs", True),
+    Rule("columns", "code", True),
     Rule("files", "docs", True),
     Rule("files", "code", True),
     Rule("functions", "docs", True),

@@ -39,8 +39,8 @@ class Tidy:
         self.salt = version + (repository.root / ".clang-tidy").read_text()
 
     def load_commands(self):
-        """Reads the build's compile commands; clang-tidy gets them without gcc's precompiled headers,
-        which clang cannot read. A file that lacks an include is found by that too."""
+        """Reads the build's compile commands; clang-tidy gets them without gcc's precompiled
+        headers, which clang cannot read. A file that lacks an include is found by that too."""
         entries = json.loads((self.build / "compile_commands.json").read_text())
         root = self.repository.root.resolve()
         for entry in entries:

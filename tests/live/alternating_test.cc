@@ -1,8 +1,10 @@
-// Two functions that take turns, for the same time each and called as deep as the other: a profile has both halves, and no
-// stack with parts of both. The programs measure the true halves themselves.
+// Two functions that take turns, for the same time each and called as deep as the other: a profile
+// has both halves, and no stack with parts of both. The programs measure the true halves
+// themselves.
 //
-// One program a language, 3 s of CPU time each; STACKRAY_ALTERNATING_SECONDS=12 takes so many seconds, and every version that is
-// here, five at a time: all of them together need minutes of a machine that does nothing else.
+// One program a language, 3 s of CPU time each; STACKRAY_ALTERNATING_SECONDS=12 takes so many
+// seconds, and every version that is here, five at a time: all of them together need minutes of a
+// machine that does nothing else.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -117,7 +119,8 @@ std::string PlainName(const DecodedFrame& frame,
   return name.substr(name.find_last_of("#:.") + 1);
 }
 
-// Leaf first: [left_leaf | shared] left_path, or the same of the right, and nothing else of the five.
+// Leaf first: [left_leaf | shared] left_path, or the same of the right, and nothing else of the
+// five.
 void Count(const SeenStack& stack, const Program& program,
            const std::map<std::string, std::string>& names_by_line, Seen* seen) {
   std::string parts;
@@ -164,7 +167,8 @@ void Judge(const Program& program, const Truth& truth, const Seen& seen) {
   EXPECT_EQ(seen.mixed, 0) << program.name;
 }
 
-// Side by side. What they have seen is judged at once, so that a machine too busy for all shows those that came to their end.
+// Side by side. What they have seen is judged at once, so that a machine too busy for all shows
+// those that came to their end.
 void RunGroup(std::span<const Program> programs, const std::string& folder,
               const std::string& seconds) {
   const std::string begin = folder + "/begin";

@@ -1,5 +1,5 @@
-// A BPF program that burns time under a name of its own: a process of the test runs it over and over
-// (BPF_PROG_TEST_RUN), so that nearly all of that process's samples hit its code.
+// A BPF program that burns time under a name of its own: a process of the test runs it over and
+// over (BPF_PROG_TEST_RUN), so that nearly all of that process's samples hit its code.
 #ifndef STACKRAY_TESTS_LIVE_BPF_BURNER_H_
 #define STACKRAY_TESTS_LIVE_BPF_BURNER_H_
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Inside a root folder of Debian 13: interpreters that no package has, from Debian's sources. Called by every_version.py.
+# Inside a root folder of Debian 13: interpreters that no package has, from Debian's sources. Called
+# by every_version.py.
 #   build_from_source.sh python3.13t|php8.4-zts     into /opt/NAME; what is there already stays
 set -eu
 name=$1

@@ -1,5 +1,5 @@
-// Coroutines that run on stacks of their own, or on pieces of one: each stack is whole, ends in the coroutine's first function, and has
-// nothing of whoever switched to it.
+// Coroutines that run on stacks of their own, or on pieces of one: each stack is whole, ends in the
+// coroutine's first function, and has nothing of whoever switched to it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

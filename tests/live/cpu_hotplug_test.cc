@@ -1,5 +1,6 @@
-// A CPU that goes away and comes back while samples are taken: its clock goes and comes with it. Takes CPU 1 of this
-// machine away for some seconds, so it is one of the long proofs, and gives it back whatever happens in between.
+// A CPU that goes away and comes back while samples are taken: its clock goes and comes with it.
+// Takes CPU 1 of this machine away for some seconds, so it is one of the long proofs, and gives it
+// back whatever happens in between.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

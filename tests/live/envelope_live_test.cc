@@ -1,5 +1,5 @@
-// Budgets on a live kernel: what is given up comes in the documented order, samples keep their weight, BPF memory
-// goes back to the kernel, and all of it returns.
+// Budgets on a live kernel: what is given up comes in the documented order, samples keep their
+// weight, BPF memory goes back to the kernel, and all of it returns.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <time.h>
@@ -65,7 +65,8 @@ class KeptSession {
   }
   void Configure() { keeper_.Configure(settings_, *session_, history_); }
 
-  // Until `done`, or the limit; then everything that was sampled is in batches. False: it was the limit.
+  // Until `done`, or the limit; then everything that was sampled is in batches. False: it was the
+  // limit.
   bool Run(const std::function<bool()>& done, std::chrono::seconds limit = kLimit) {
     const auto until = std::chrono::steady_clock::now() + limit;
     bool is_done = false;
@@ -81,7 +82,8 @@ class KeptSession {
     session_->Seal();
     return is_done;
   }
-  // So much CPU time of the process, whatever else this host does. Its CPU time and what the samples say of it.
+  // So much CPU time of the process, whatever else this host does. Its CPU time and what the
+  // samples say of it.
   struct Phase {
     double cpu_seconds = 0, sampled_seconds = 0;
     uint64_t samples = 0;

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Every interpreter that can be had, against its own answer and under load: one row a build.
 
-    every_version.py BUILD [--roots FOLDER] [--stops N] [--samples N] [--languages A,B] [--only TEXT]
+    every_version.py BUILD [--roots FOLDER] [--stops N] [--samples N] [--languages A,B] [--only
+    TEXT]
 
-BUILD has the test programs. What runs: the interpreters that those find on this machine (Debian's, pyenv's, what a STACKRAY_PYTHON_3_13T
-names), those of Debian's other suites, each in a root folder of its own with its own libc, and two that are built from Debian's sources:
-Python without its lock and PHP with threads. The folders are made by mmdebstrap in FOLDER (BUILD/debian-roots otherwise; 5 of
-them, 2 GB) and used again. Needs root and, the first time, the network.
-Of each build: N stops of each kind equal to the runtime's own answer (100), and under load N samples (5,000) of which 99.8 % are
-whole and at most 0.1 % of the runtime's frames stale. Then each root as a container: programs that live for 300 ms.
-Exit: 77 with the reason when nothing can be run, 1 when a test failed, else 0.
+BUILD has the test programs. What runs: the interpreters that those find on this machine (Debian's,
+pyenv's, what a STACKRAY_PYTHON_3_13T names), those of Debian's other suites, each in a root folder
+of its own with its own libc, and two that are built from Debian's sources: Python without its lock
+and PHP with threads. The folders are made by mmdebstrap in FOLDER (BUILD/debian-roots otherwise; 5
+of them, 2 GB) and used again. Needs root and, the first time, the network. Of each build: N stops
+of each kind equal to the runtime's own answer (100), and under load N samples (5,000) of which 99.8
+% are whole and at most 0.1 % of the runtime's frames stale. Then each root as a container: programs
+that live for 300 ms. Exit: 77 with the reason when nothing can be run, 1 when a test failed, else
+0.
 """
 
 import argparse
@@ -35,7 +38,8 @@ SUITES = (
     ("experimental", ("sid", "experimental"), ("ruby3.4", "php8.5-cli", "php8.6-cli")),
     ("sources", ("trixie",), ()),
 )
-# Of the suite "sources": what build_from_source.sh makes there. (name, language, version's word, program)
+# Of the suite "sources": what build_from_source.sh makes there. (name, language, version's word,
+# program)
 FROM_SOURCE = (("python3.13t", "python", "3_13t", "bin/python3.13t"), ("php8.4-zts", "php", "8_4_zts", "bin/php"))
 LANGUAGES = ("python", "ruby", "php", "perl")
 PROGRAM = {"python": r"python3\.(\d+)", "ruby": r"ruby(\d+)\.(\d+)", "php": r"php(\d+)\.(\d+)"}
@@ -48,7 +52,8 @@ FAILED = re.compile(r"^\[  FAILED  \] (\S+/\S+?),? ", re.MULTILINE)
 
 
 class Build:
-    """One interpreter. `word` is its version in names of tests and of variables; no `command`: where the tests find it."""
+    """One interpreter. `word` is its version in names of tests and of variables; no `command`:
+    where the tests find it."""
 
     def __init__(self, language, word, place, command=""):
         self.language, self.word, self.place, self.command = language, word, place, command
@@ -86,7 +91,8 @@ def make_root(folder, name, suites, packages):
 
 
 def mount_into(root):
-    """What a test and its target share: /tmp, this tree, devices, processes. All of it ends with this script's namespace."""
+    """What a test and its target share: /tmp, this tree, devices, processes. All of it ends with
+    this script's namespace."""
     shared = [(["-t", "proc"], "proc", "/proc"), (["--rbind"], "/dev", "/dev"), (["--bind"], "/tmp", "/tmp")]
     if not TREE.startswith("/tmp/"):
         shared.append((["--bind"], TREE, TREE))  # The root may lie in it.
@@ -139,7 +145,8 @@ def builds_of_machine(programs):
 
 
 def run(build, programs, options):
-    """(rows of numbers, failed tests, seconds, why it was skipped where there are neither rows nor failures)."""
+    """(rows of numbers, failed tests, seconds, why it was skipped where there are neither rows nor
+    failures)."""
     environment = {**os.environ, **build.environment(), f"STACKRAY_{build.language.upper()}_STOPS": str(options.stops),
                    "STACKRAY_LOAD_SAMPLES": str(options.samples)}
     begin, text = time.monotonic(), ""

@@ -1,5 +1,5 @@
-// The file that really ran, whatever lies under its name by now and in whichever mount namespace: names
-// and build id of the version that was sampled, and a path without additions.
+// The file that really ran, whatever lies under its name by now and in whichever mount namespace:
+// names and build id of the version that was sampled, and a path without additions.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -87,8 +87,8 @@ class ExecutableIdentity : public testing::Test {
     return !IsOpenHere(inode);
   }
 
-  // Until each program that runs has been seen often enough: on a busy machine one may get little of
-  // the CPU for a while.
+  // Until each program that runs has been seen often enough: on a busy machine one may get little
+  // of the CPU for a while.
   void Sample() {
     const uint64_t end_ns = BootTimeNs() + kTimeoutNs;
     bool enough = false;
@@ -178,8 +178,8 @@ TEST_F(ExecutableIdentity, MemoryWithoutAFile) {
   Expect("memfd library", host->pid(), {"PluginLeaf", ProgramPath("libplugin.so"), path});
 }
 
-// Two containers of one image: overlay mounts over one lower directory, each in a mount namespace of
-// its own. A third one has replaced the file in its own layer.
+// Two containers of one image: overlay mounts over one lower directory, each in a mount namespace
+// of its own. A third one has replaced the file in its own layer.
 TEST_F(ExecutableIdentity, ContainersShareAFile) {
   std::filesystem::create_directories(directory_.File("lower"));
   CopyOver(one_, directory_.File("lower/service"));

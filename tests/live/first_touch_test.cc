@@ -1,5 +1,5 @@
-// The very first sample of a program, for which no table is loaded: user space finishes the walk, with the stack that
-// the sample brought along, however large that is.
+// The very first sample of a program, for which no table is loaded: user space finishes the walk,
+// with the stack that the sample brought along, however large that is.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,8 @@ constexpr int kRuns = 3;
 constexpr int kTurnMs = 200, kMostTurns = 300;
 constexpr int kDescents = 12;  // deep_stack's frames of 50 KB.
 
-// Of a program that has come to its work; nullopt when it could not be started or does not stop. Errors: as RawStacks::Start.
+// Of a program that has come to its work; nullopt when it could not be started or does not stop.
+// Errors: as RawStacks::Start.
 absl::StatusOr<std::optional<RawStack>> FirstSampleOf(
     const std::string& name, const std::vector<std::string>& arguments = {}) {
   std::vector<std::string> argv = {ProgramPath(name)};
@@ -40,7 +41,8 @@ absl::StatusOr<std::optional<RawStack>> FirstSampleOf(
   return (*stacks)->StopAtSample(kStopTimeoutMs);
 }
 
-// The program's first sample is finished in user space, complete, and has these names in it. Skips the test where there is no BPF.
+// The program's first sample is finished in user space, complete, and has these names in it. Skips
+// the test where there is no BPF.
 void ExpectWholeWith(const std::string& program, const std::vector<std::string>& arguments,
                      const std::vector<std::string>& names) {
   const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf(program, arguments);
@@ -70,7 +72,8 @@ TEST_P(DeepStack, IsWholeInTheFirstSample) {
   }
 }
 
-// A stack too large to be sent whole: the slice has its lower end, the caller is megabytes above it.
+// A stack too large to be sent whole: the slice has its lower end, the caller is megabytes above
+// it.
 TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
   constexpr int kCallers = 4;
   const absl::StatusOr<std::optional<RawStack>> sampled = FirstSampleOf("alloca_stack");
@@ -85,7 +88,8 @@ TEST(StackTakenAtOnce, IsWholeInTheFirstSample) {
   EXPECT_EQ(callers, kCallers) << NativeText(*first);
 }
 
-// Interrupted where its unwind rules name a place below the stack pointer: behind a pop, and in a leaf that uses the red zone.
+// Interrupted where its unwind rules name a place below the stack pointer: behind a pop, and in a
+// leaf that uses the red zone.
 class RedZone : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(RedZone, IsWholeInTheFirstSample) {
@@ -119,7 +123,8 @@ TEST(SliceOfASmallStack, EndsWithIt) {
 // What is new each time: copies, whose inodes nobody has seen.
 class NeverSeen : public testing::Test {
  protected:
-  // Samples a shell that runs `script` in the directory of copies, from before it begins until it ends.
+  // Samples a shell that runs `script` in the directory of copies, from before it begins until it
+  // ends.
   void Run(const std::string& script) {
     TargetProgram shell = TargetProgram::Start(
         {"sh", "-c",

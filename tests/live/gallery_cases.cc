@@ -23,8 +23,8 @@ size_t SameFrames(const GalleryStop& stop) {
   return static_cast<size_t>(ours - stop.ours.begin());
 }
 
-// All of our frames from `first` on are return addresses; only a signal's trampoline and the frame below it, which no
-// call left there, need not be.
+// All of our frames from `first` on are return addresses; only a signal's trampoline and the frame
+// below it, which no call left there, need not be.
 bool AreReturns(const GalleryStop& stop, size_t first) {
   const auto is_below_signal = [&stop](size_t i) {
     return i == 1 ? stop.ours[0].is_trampoline : i > 1 && !stop.ours[i - 1].is_return;
@@ -34,10 +34,12 @@ bool AreReturns(const GalleryStop& stop, size_t first) {
   return true;
 }
 
-// Ours is a whole stack of Go's: where the oracle parts from it (a function that goes over to another stack, which no
-// table describes), all of ours are return addresses and lead to where a goroutine or a thread begins.
+// Ours is a whole stack of Go's: where the oracle parts from it (a function that goes over to
+// another stack, which no table describes), all of ours are return addresses and lead to where a
+// goroutine or a thread begins.
 bool FollowsGo(const GalleryStop& stop) {
-  // morestack: the goroutine has left the thread. Inside libc: the thread's start, which has no exported name.
+  // morestack: the goroutine has left the thread. Inside libc: the thread's start, which has no
+  // exported name.
   static constexpr std::array<std::string_view, 9> kRoots = {
       "runtime.goexit", "runtime.mcall", "runtime.clone", "runtime.rt0_go",   "_start",
       "clone3",         "__clone3",      "[libc.so.6]",   "runtime.morestack"};
@@ -57,8 +59,9 @@ bool FollowsGo(const GalleryStop& stop) {
   return true;
 }
 
-// Where the two part, the oracle has nothing, or no return address (no executable memory, or no call before it), or
-// a caller further up: it left frames out. Ours are all return addresses from there on, and lead to the stack's end.
+// Where the two part, the oracle has nothing, or no return address (no executable memory, or no
+// call before it), or a caller further up: it left frames out. Ours are all return addresses from
+// there on, and lead to the stack's end.
 bool LosesTheStack(const GalleryStop& stop) {
   const size_t same = SameFrames(stop);
   if (same == 0 || !IsCompleteEnd(stop.end) || !AreReturns(stop, same)) return false;
@@ -83,8 +86,8 @@ bool TakesTheBase(const GalleryStop& stop) {
          IsCompleteEnd(stop.end) && stop.ours.back().name.starts_with("run_");
 }
 
-// An exception is about to be handed to its landing pad: what the unwinding library's frame has saved are that frame's
-// registers already, so both end above it.
+// An exception is about to be handed to its landing pad: what the unwinding library's frame has
+// saved are that frame's registers already, so both end above it.
 bool InstallsLandingPad(const GalleryStop& stop) {
   const size_t same = SameFrames(stop);
   return same == stop.ours.size() && same < stop.theirs.size() && !stop.theirs[same].is_return &&
@@ -107,7 +110,8 @@ bool SignalCameIn(const GalleryStop& stop) {
   return false;
 }
 
-// The oracle's stack is ours with one frame twice: it found the leaf's caller, and at the same place again. Or it loses the stack.
+// The oracle's stack is ours with one frame twice: it found the leaf's caller, and at the same
+// place again. Or it loses the stack.
 bool RepeatsAFrame(const GalleryStop& stop) {
   const size_t same = SameFrames(stop);
   if (same == 0 || same >= stop.theirs.size() || stop.theirs[same].pc != stop.theirs[same - 1].pc)

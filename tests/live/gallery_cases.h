@@ -1,5 +1,5 @@
-// The gallery's programs (tests/fixtures/native, docs/gallery.md), and where an oracle is known to be wrong about
-// one of them.
+// The gallery's programs (tests/fixtures/native, docs/gallery.md), and where an oracle is known to
+// be wrong about one of them.
 #ifndef STACKRAY_TESTS_LIVE_GALLERY_CASES_H_
 #define STACKRAY_TESTS_LIVE_GALLERY_CASES_H_
 

@@ -1,6 +1,6 @@
-// The gallery, live: each program is stopped at random moments, and the stack must be the oracle's, frame by frame.
-// Two ways of stopping: by the sampler (what BPF walked, against gdb) and by ptrace (the same unwinder on the host,
-// also inside system calls, against libdwfl and libunwind).
+// The gallery, live: each program is stopped at random moments, and the stack must be the oracle's,
+// frame by frame. Two ways of stopping: by the sampler (what BPF walked, against gdb) and by ptrace
+// (the same unwinder on the host, also inside system calls, against libdwfl and libunwind).
 //   STACKRAY_GALLERY_STOPS=N      stops of each kind a program; 3 without it
 //   STACKRAY_GALLERY=NAME,NAME    these programs alone
 #include <fcntl.h>
@@ -75,7 +75,8 @@ struct Tally {
   std::vector<std::string> differences;
 
   void Add(const std::string& program, const char* oracle, GalleryStop stop) {
-    // An oracle prints the zero that ends a stack. A leaf at address zero is a call through a null pointer.
+    // An oracle prints the zero that ends a stack. A leaf at address zero is a call through a null
+    // pointer.
     if (stop.theirs.size() > 1 && stop.theirs.back().pc == 0 && IsCompleteEnd(stop.end))
       stop.theirs.pop_back();
     ++stops;
@@ -219,7 +220,8 @@ class Gallery : public testing::Test {
   std::mt19937 random_{20260101};
 };
 
-// A stack of the host's unwinder and an oracle's, of one random thread; nullopt: it ended before we came.
+// A stack of the host's unwinder and an oracle's, of one random thread; nullopt: it ended before we
+// came.
 std::optional<GalleryStop> StopByPtrace(pid_t pid, PtraceOracle oracle, std::mt19937& random) {
   const std::vector<std::pair<pid_t, pid_t>> threads = Threads(pid);
   if (threads.empty()) return std::nullopt;
@@ -268,8 +270,8 @@ TEST_F(Gallery, SampledStacksAreGdbs) {
       usleep(static_cast<useconds_t>(random_() % 10'000));
       const std::optional<RawStack> ours = stacks->StopAtSample(kStopTimeoutMs);
       ASSERT_TRUE(ours.has_value()) << "the program did not stop at a sample, stop " << i;
-      // A first touch: a table was missing, and the walk went on with a slice of the stack, which has no other
-      // stack in it and no code.
+      // A first touch: a table was missing, and the walk went on with a slice of the stack, which
+      // has no other stack in it and no code.
       if (ours->finished_here && !IsCompleteEnd(ours->end) && ++cut_slices <= kMostCutSlices) {
         kill(static_cast<pid_t>(program.pid()), SIGCONT);
         continue;

@@ -1,8 +1,9 @@
-// Go's stacks against Go's own traceback: BPF stops the program at a sample, and the very thread gets SIGQUIT there. With
-// GOTRACEBACK=system the runtime then prints every frame's pc: of the stack that it was on, and of the goroutine that it
-// worked for. Each stop ends the program.
+// Go's stacks against Go's own traceback: BPF stops the program at a sample, and the very thread
+// gets SIGQUIT there. With GOTRACEBACK=system the runtime then prints every frame's pc: of the
+// stack that it was on, and of the goroutine that it worked for. Each stop ends the program.
 //   STACKRAY_GO_STOPS=N                stops a program; 2 without it
-//   STACKRAY_GO_VERSIONS=1.18.10,…     programs built by these too (Go fetches the toolchains itself)
+//   STACKRAY_GO_VERSIONS=1.18.10,…     programs built by these too (Go fetches the toolchains
+//   itself)
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -96,7 +97,8 @@ struct GoTrace {
   std::vector<GoFrame> frames;
 };
 
-// The goroutines of a traceback, each innermost frame first. Inlined functions have no pc and are left out.
+// The goroutines of a traceback, each innermost frame first. Inlined functions have no pc and are
+// left out.
 std::vector<GoTrace> ParseTraceback(const std::string& text) {
   std::vector<GoTrace> traces;
   std::istringstream lines(text);
@@ -131,10 +133,12 @@ uint64_t InterruptedAt(const std::string& text) {
 struct GoAnswer {
   std::vector<GoFrame> frames;
   bool is_cut =
-      false;  // Interrupted in a function that changes stacks by itself, it does not know the caller.
+      // Interrupted in a function that changes stacks by itself, it does not know the caller.
+      false;
 };
 
-// What Go says: the interrupted stack and, where that is the runtime's own, the goroutine that it worked for.
+// What Go says: the interrupted stack and, where that is the runtime's own, the goroutine that it
+// worked for.
 GoAnswer Expected(const std::vector<GoTrace>& traces) {
   if (traces.empty() || traces[0].frames.empty()) return {};
   GoAnswer expected{.frames = traces[0].frames};
@@ -151,8 +155,8 @@ GoAnswer Expected(const std::vector<GoTrace>& traces) {
   return expected;
 }
 
-// Go ends a thread's stack at mstart, whom clone() or C called, and begins above the vDSO and its caller; a signal to
-// preempt the goroutine may have come in before ours.
+// Go ends a thread's stack at mstart, whom clone() or C called, and begins above the vDSO and its
+// caller; a signal to preempt the goroutine may have come in before ours.
 void LeaveOutWhatGoDoes(RawStack* ours, GoAnswer* theirs) {
   if (theirs->frames.size() > 1 && theirs->frames[0].function == "runtime.asyncPreempt" &&
       ours->frames[0].pc != theirs->frames[0].pc)
@@ -183,9 +187,10 @@ std::string Print(const RawStack& ours, const GoAnswer& theirs, const std::strin
   return out + text.substr(0, 3000);
 }
 
-// Every frame of Go's is ours, in its order, up to the end; ours between them are C's, or of the runtime below C. Go
-// knows nothing of C's frames, and has its own word for a goroutine that waits for C (systemstack_switch). Interrupted in
-// C, it begins in runtime.cgocall where that told the scheduler, and not where it called C.
+// Every frame of Go's is ours, in its order, up to the end; ours between them are C's, or of the
+// runtime below C. Go knows nothing of C's frames, and has its own word for a goroutine that waits
+// for C (systemstack_switch). Interrupted in C, it begins in runtime.cgocall where that told the
+// scheduler, and not where it called C.
 bool AgreesAroundC(const RawStack& ours, const GoAnswer& theirs) {
   size_t at = 0, matched = 0;
   for (const GoFrame& frame : theirs.frames) {
@@ -272,8 +277,8 @@ TEST_F(GoAgreement, StacksAreGosOwn) {
   if (programs == 0) GTEST_SKIP() << "no Go here";
 }
 
-// Built by Go `version`, which it says itself; empty where that toolchain cannot be had. GOTOOLCHAIN holds in a
-// module only, so the program becomes one.
+// Built by Go `version`, which it says itself; empty where that toolchain cannot be had.
+// GOTOOLCHAIN holds in a module only, so the program becomes one.
 std::string BuiltByGo(const std::string& version, const std::string& name,
                       const TemporaryDirectory& directory) {
   const std::string folder = directory.File(name), file = folder + "/program";

@@ -1,6 +1,6 @@
-// BPF programs that come and go while the host is sampled: each sample names the program that was at
-// its address when it was taken, though it is read after that program is gone and another one has its
-// place.
+// BPF programs that come and go while the host is sampled: each sample names the program that was
+// at its address when it was taken, though it is read after that program is gone and another one
+// has its place.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,7 +39,8 @@ std::map<std::string, int64_t> LeavesOf(const SampledRun& run, uint32_t pid) {
   return leaves;
 }
 
-// bpf_prog_, the program's tag of 16 digits, _ and its name; the kernel itself has a bpf_prog_test_run_skb().
+// bpf_prog_, the program's tag of 16 digits, _ and its name; the kernel itself has a
+// bpf_prog_test_run_skb().
 bool IsProgram(std::string_view name) {
   constexpr std::string_view kPrefix = "bpf_prog_";
   constexpr size_t kTagDigits = 16;
@@ -87,8 +88,8 @@ std::string RunFor(BpfBurner& burner, uint32_t* pid) {
 }
 
 // Loads a program until it has the place of one that was unloaded (but for the few bytes by which
-// the kernel shifts each one at random); that takes until RCU is done with the old one. nullopt: others
-// are faster.
+// the kernel shifts each one at random); that takes until RCU is done with the old one. nullopt:
+// others are faster.
 std::optional<BpfBurner> LoadInto(uint64_t start, const std::string& name) {
   for (int i = 0; i < 200; ++i) {
     std::optional<BpfBurner> burner = BpfBurner::Load(name, 77);
@@ -193,7 +194,8 @@ TEST_F(LiveKernelSymbols, FollowingCostsNextToNothing) {
   EXPECT_EQ(kernel_->readings(), 1u);
 }
 
-// Code that is built in has a folder in /sys/module as well, and its uevents can be asked for again.
+// Code that is built in has a folder in /sys/module as well, and its uevents can be asked for
+// again.
 TEST(LiveModuleEvents, ArriveFromTheKernel) {
   absl::StatusOr<ModuleEvents> events = ModuleEvents::Open();
   if (!events.ok()) GTEST_SKIP() << events.status();

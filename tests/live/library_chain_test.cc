@@ -1,6 +1,6 @@
-// A library is mapped, and mapped again elsewhere, between samples whose walks are finished in user space: each of
-// them carries the process's mappings, which BPF lists once and remembers (bpf/range_list.h), and none of these lists
-// may be an old one.
+// A library is mapped, and mapped again elsewhere, between samples whose walks are finished in user
+// space: each of them carries the process's mappings, which BPF lists once and remembers
+// (bpf/range_list.h), and none of these lists may be an old one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

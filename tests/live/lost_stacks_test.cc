@@ -1,5 +1,6 @@
-// Stacks that were lost for a cause in the kernel's part: threads without user code, return addresses that a probe has replaced, text
-// that has left its file. The programs are in tests/live/programs.
+// Stacks that were lost for a cause in the kernel's part: threads without user code, return
+// addresses that a probe has replaced, text that has left its file. The programs are in
+// tests/live/programs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -130,8 +131,9 @@ TEST_F(LostStacks, ReturnProbesOfFunctionsThatShareAReturnAddress) {
       });
 }
 
-// Much of its time is the probe's: in the trampoline, in the kernel on the way there and back. There is a moment at the function's entry
-// when its return address is replaced and not in the kernel's list yet: nobody knows the caller then.
+// Much of its time is the probe's: in the trampoline, in the kernel on the way there and back.
+// There is a moment at the function's entry when its return address is replaced and not in the
+// kernel's list yet: nobody knows the caller then.
 TEST_F(LostStacks, ReturnProbeOfAShortLeaf) {
   least_percent_ = 96;
   Sample({ProgramPath("return_probes"), "leaf"});

@@ -1,5 +1,6 @@
-// A Lua program under load, seen as a receiver sees it: whole stacks, all Lua frames named with lines, coroutines and callbacks in their
-// places, also functions that are made and dropped all the time.
+// A Lua program under load, seen as a receiver sees it: whole stacks, all Lua frames named with
+// lines, coroutines and callbacks in their places, also functions that are made and dropped all the
+// time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

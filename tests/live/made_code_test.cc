@@ -1,5 +1,5 @@
-// Code that was made at run time, without unwind tables and frame pointers: the stack goes on behind it, at the function that has
-// called it, and no function is left out.
+// Code that was made at run time, without unwind tables and frame pointers: the stack goes on
+// behind it, at the function that has called it, and no function is left out.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ constexpr int kTimeoutMs = 60'000, kPieceMs = 10'000;
 constexpr uint64_t kWarmUpSamples = 100, kSamples = 500;
 constexpr int kMissing = 77;  // The program's exit code.
 
-// What the stack has from the program's start to the library, outermost last; the library's own functions have no symbols but
-// those that it exports.
+// What the stack has from the program's start to the library, outermost last; the library's own
+// functions have no symbols but those that it exports.
 const std::vector<std::string> kCallers = {"pcre2_match_8", "MatchOnce", "MatchMany", "main"};
 
 const std::string kMadeCode = "[pcre2 jit]";  // Named by its caller.
@@ -66,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "^(?:a|ab|(?<n>\\s(?&n)?))+$|(?R)?z", "(\\w+)\\s(\\d*)x?$|(?<=a)b"),
     [](const auto& instance) { return fmt::format("pattern{}", instance.index); });
 
-// The first word that can be a return address is of a call that is over; what follows from it is no code.
+// The first word that can be a return address is of a call that is over; what follows from it is no
+// code.
 TEST(StaleWords, AreFoundOutByWhereTheyLead) {
   TargetProgram program = TargetProgram::Start({ProgramPath("stale_words")});
   auto run = SampledRun::Start(kFrequencyHz, {program.pid()});

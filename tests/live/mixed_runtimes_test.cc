@@ -1,5 +1,5 @@
-// Several runtimes on one stack: each frame in the place that the C stack gives it, none lost below the first runtime's, and each
-// runtime's frames as it says itself.
+// Several runtimes on one stack: each frame in the place that the C stack gives it, none lost below
+// the first runtime's, and each runtime's frames as it says itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -123,8 +123,8 @@ std::vector<std::string> Theirs(const std::vector<std::string>& answers, char la
   return theirs;
 }
 
-// Samples until a stack that is `right` was seen, which takes all files being known, and then kSamples more. Where the stacks
-// of the latter begin; nullopt: there was none in time.
+// Samples until a stack that is `right` was seen, which takes all files being known, and then
+// kSamples more. Where the stacks of the latter begin; nullopt: there was none in time.
 template <typename IsRight>
 std::optional<size_t> Sample(SampledRun* run, const IsRight& is_right) {
   size_t seen = 0;
@@ -192,7 +192,8 @@ TEST_P(EmbeddedRuntimes, EveryFrameIsInItsPlace) {
       "{}: {} samples, {} whole, {} in order, {} at the bottom, {} of them as the runtimes say",
       pattern, samples, whole, ordered, bottom, equal));
   EXPECT_GE(samples, static_cast<int64_t>(kSamples / 2));
-  // A call that is just being made or left may lack a frame: one in a hundred, of which there are few in a stack that stays.
+  // A call that is just being made or left may lack a frame: one in a hundred, of which there are
+  // few in a stack that stays.
   EXPECT_GE(whole * 100, samples * 99);
   EXPECT_GE(ordered * 100, whole * 99) << problem;
   EXPECT_GE(bottom * 4, samples);

@@ -1,6 +1,7 @@
 // Waiting time against what the waiting threads say of themselves (tests/live/programs/waits.cc).
 //
-// STACKRAY_OFF_CPU_SECONDS=60 STACKRAY_OFF_CPU_PERCENT=5 STACKRAY_OFF_CPU_RATE=200 makes the long proof of it.
+// STACKRAY_OFF_CPU_SECONDS=60 STACKRAY_OFF_CPU_PERCENT=5 STACKRAY_OFF_CPU_RATE=200 makes the long
+// proof of it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -87,7 +88,8 @@ class OffCpu : public testing::Test {
 TEST_F(OffCpu, SharesAreThoseOfTheThreadsThemselves) {
   const double seconds = Number("STACKRAY_OFF_CPU_SECONDS", 2);
   const double most = Number("STACKRAY_OFF_CPU_PERCENT", 10) / 100;
-  // A higher rate than usual, because in a few seconds one rare wait that stands for many would be half of a sum.
+  // A higher rate than usual, because in a few seconds one rare wait that stands for many would be
+  // half of a sum.
   Start({fmt::format("{:.0f}", seconds * 1000)},
         AtRate(static_cast<uint32_t>(Number("STACKRAY_OFF_CPU_RATE", 2000))));
   if (IsSkipped()) return;
@@ -145,7 +147,8 @@ TEST_F(OffCpu, FiveThousandIdleThreadsTakeFewBytes) {
   EXPECT_LE(waits.bytes(), 1000 * waits.size());
 }
 
-// With so low a rate most waits have no stack. The rate is kept, and the sum is right within what its own values say of its error.
+// With so low a rate most waits have no stack. The rate is kept, and the sum is right within what
+// its own values say of its error.
 TEST_F(OffCpu, EstimateIsUnbiasedBelowTheRate) {
   constexpr uint32_t kRate = 40;
   Start({"2000", "pipe", "sleep"}, AtRate(kRate));
@@ -226,7 +229,8 @@ double ChildrenCpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// 100,000 switches a second and CPU, on all of the host: their time without and with the programs, in turns.
+// 100,000 switches a second and CPU, on all of the host: their time without and with the programs,
+// in turns.
 TEST(OffCpuCost, SwitchesTakeHardlyLonger) {
   const int rounds = static_cast<int>(Number("STACKRAY_OFF_CPU_COST_ROUNDS", 0));
   if (rounds == 0) GTEST_SKIP() << "a measurement: STACKRAY_OFF_CPU_COST_ROUNDS is not set";

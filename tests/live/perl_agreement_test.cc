@@ -1,5 +1,5 @@
-// The sampler stops a Perl program where it sampled it, and Perl's own caller() then says the stack of the same moment: subs,
-// evals, files, lines and their order must be the same.
+// The sampler stops a Perl program where it sampled it, and Perl's own caller() then says the stack
+// of the same moment: subs, evals, files, lines and their order must be the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -33,7 +33,8 @@ bool IsHiddenBlock(const std::string& function) {
   return function == "sort {...}" || function == "(?{...})" || function == "defer {...}";
 }
 
-// Our frames as caller() has them: subs in C are no frames to it, and the place of a hidden block is that of what is around it.
+// Our frames as caller() has them: subs in C are no frames to it, and the place of a hidden block
+// is that of what is around it.
 std::vector<PerlFrame> PerlFramesOf(const RawStack& stack) {
   std::vector<PerlFrame> frames;
   const RawFrame* hidden = nullptr;
@@ -76,7 +77,8 @@ struct Agreement {
   std::string first_problem, order_problem;
 };
 
-// A callback that is not running (its caller, C code, is between two calls of it) is a frame to caller(), where it was last.
+// A callback that is not running (its caller, C code, is between two calls of it) is a frame to
+// caller(), where it was last.
 bool IsBetweenCalls(const std::vector<PerlFrame>& ours, const std::vector<PerlFrame>& theirs) {
   if (ours.empty()) return false;
   if (theirs.size() == ours.size() + 1)
@@ -124,8 +126,8 @@ void Compare(const RawStack& ours, std::vector<PerlFrame> theirs, Agreement* sum
   }
 }
 
-// Perl's frames come right before the native frame of the loop that runs them, and every such native frame but the
-// innermost, which may have begun or ended just now, has some.
+// Perl's frames come right before the native frame of the loop that runs them, and every such
+// native frame but the innermost, which may have begun or ended just now, has some.
 std::string ProblemOfOrder(const RawStack& stack) {
   bool first = true;
   for (size_t i = 0; i < stack.frames.size(); ++i) {
@@ -198,7 +200,8 @@ TEST_P(PerlAgreement, EveryFrameIsTheSame) {
       NameOf(GetParam()), sum.equal, sum.stops, sum.between, sum.whole, sum.out_of_order,
       sum.unanswered, sum.gone_on, sum.frames, sum.native_subs, sum.native));
   EXPECT_LE(sum.unanswered + sum.gone_on, Stops() / 3);
-  // A stop may fall between two instructions that link a frame: neither side is wrong then. A few stops allow no percentage.
+  // A stop may fall between two instructions that link a frame: neither side is wrong then. A few
+  // stops allow no percentage.
   const int most_between = std::max(3, sum.stops / 50);
   EXPECT_GE(sum.equal + sum.between, sum.stops - most_between) << sum.first_problem;
   EXPECT_GE(sum.whole, sum.stops - most_between);

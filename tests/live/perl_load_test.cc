@@ -1,5 +1,5 @@
-// Perl programs under load, seen as a receiver sees them: whole stacks, all frames named, also of code that comes and goes all
-// the time.
+// Perl programs under load, seen as a receiver sees them: whole stacks, all frames named, also of
+// code that comes and goes all the time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -54,7 +54,8 @@ std::optional<Call> ParseCall(const std::string& text) {
   return call;
 }
 
-// caller() says where each sub was called, a profile where each one is. The first call is that of the text that asks.
+// caller() says where each sub was called, a profile where each one is. The first call is that of
+// the text that asks.
 std::vector<PerlFrame> FramesOfCalls(const std::vector<Call>& calls) {
   std::vector<PerlFrame> frames;
   for (size_t i = 0; i < calls.size(); ++i)

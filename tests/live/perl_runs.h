@@ -1,4 +1,5 @@
-// Perl programs for live tests: the interpreters of this machine, and what one says of its own stack.
+// Perl programs for live tests: the interpreters of this machine, and what one says of its own
+// stack.
 #ifndef STACKRAY_TESTS_LIVE_PERL_RUNS_H_
 #define STACKRAY_TESTS_LIVE_PERL_RUNS_H_
 
@@ -12,12 +13,13 @@
 
 namespace stackray::test {
 
-// Of 5.28 to 5.42 the minor versions that are here, oldest first; and Debian 12's, whose tests are skipped by name where it is
-// missing.
+// Of 5.28 to 5.42 the minor versions that are here, oldest first; and Debian 12's, whose tests are
+// skipped by name where it is missing.
 std::vector<int> PerlReleases();
 
-// The command that runs 5.MINOR: what the environment variable STACKRAY_PERL_5_<minor> says, words apart by spaces (with `chroot
-// ROOT`, this tree and /tmp have to be mounted inside of it), else /usr/bin/perl if it is of this version. Empty: there is none.
+// The command that runs 5.MINOR: what the environment variable STACKRAY_PERL_5_<minor> says, words
+// apart by spaces (with `chroot ROOT`, this tree and /tmp have to be mounted inside of it), else
+// /usr/bin/perl if it is of this version. Empty: there is none.
 std::vector<std::string> FindPerl(int minor);
 
 struct PerlFrame {
@@ -36,8 +38,9 @@ class PerlRun {
   ~PerlRun();
 
   uint32_t pid() const { return program_.pid(); }
-  // The stack of a thread by Perl's own caller(), innermost first, where the stopped process goes on. nullopt: no answer (the
-  // copy of the process that was to give it was caught at a moment when it could not).
+  // The stack of a thread by Perl's own caller(), innermost first, where the stopped process goes
+  // on. nullopt: no answer (the copy of the process that was to give it was caught at a moment when
+  // it could not).
   std::optional<std::vector<PerlFrame>> ContinueAndAsk(uint32_t tid);
 
  private:

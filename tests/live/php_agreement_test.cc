@@ -1,5 +1,5 @@
-// The sampler stops a PHP program where it sampled it, and PHP's own debug_backtrace() then says the stack of the same
-// moment: functions, files, lines and their order must be the same.
+// The sampler stops a PHP program where it sampled it, and PHP's own debug_backtrace() then says
+// the stack of the same moment: functions, files, lines and their order must be the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -53,8 +53,8 @@ bool AreSame(const std::vector<PhpFrame>& ours, const std::vector<PhpFrame>& the
   return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), IsSameFrame);
 }
 
-// From 8.4 on a call of some internal functions, compiled, makes no frame; debug_backtrace() then puts one in by the instruction.
-// Of such functions many_shapes.php calls this one.
+// From 8.4 on a call of some internal functions, compiled, makes no frame; debug_backtrace() then
+// puts one in by the instruction. Of such functions many_shapes.php calls this one.
 bool IsFramelessCall(const PhpRelease& release, const std::vector<PhpFrame>& ours,
                      const std::vector<PhpFrame>& theirs) {
   const bool has_such_calls = release.major > 8 || (release.major == 8 && release.minor >= 4);
@@ -62,7 +62,8 @@ bool IsFramelessCall(const PhpRelease& release, const std::vector<PhpFrame>& our
          theirs.front().line == 0 && AreSame(ours, {theirs.begin() + 1, theirs.end()});
 }
 
-// While a generator is being entered, or an include entered or left, debug_backtrace() has no place for it; a profile has.
+// While a generator is being entered, or an include entered or left, debug_backtrace() has no place
+// for it; a profile has.
 bool IsWithoutPlace(const std::vector<PhpFrame>& ours, const std::vector<PhpFrame>& theirs) {
   if (ours.empty() || theirs.empty() || ours.front().function != theirs.front().function)
     return false;
@@ -78,7 +79,8 @@ struct Agreement {
   std::string problems, order_problem;
 };
 
-// The JIT's code tells nobody the instruction that it is at: with it, the innermost line is not compared.
+// The JIT's code tells nobody the instruction that it is at: with it, the innermost line is not
+// compared.
 void Compare(int number, const PhpRelease& release, bool is_jit, const RawStack& ours,
              std::vector<PhpFrame> theirs, Agreement* sum) {
   ++sum->stops;
@@ -103,9 +105,10 @@ void Compare(int number, const PhpRelease& release, bool is_jit, const RawStack&
   }
 }
 
-// PHP's frames come right before the native frame of the loop that runs them, and every such native frame but the
-// innermost, which may have begun or ended just now, has some. Of the innermost run it may be what is missing: PHP links a frame
-// before it begins to run it. Then the loop that comes next is not the innermost any more.
+// PHP's frames come right before the native frame of the loop that runs them, and every such native
+// frame but the innermost, which may have begun or ended just now, has some. Of the innermost run
+// it may be what is missing: PHP links a frame before it begins to run it. Then the loop that comes
+// next is not the innermost any more.
 std::string ProblemOfOrder(const RawStack& stack) {
   const bool has_loop = std::any_of(stack.frames.begin(), stack.frames.end(),
                                     [](const RawFrame& frame) { return frame.is_loop; });
@@ -188,9 +191,11 @@ TEST_P(PhpAgreement, EveryFrameIsTheSame) {
       sum.out_of_order, sum.unanswered, sum.gone_on, sum.frames, sum.native));
   if (!sum.problems.empty()) Measured("the others: " + sum.problems);
   if (!sum.order_problem.empty()) Measured("order: " + sum.order_problem);
-  // Where the JIT's code is at work, PHP does not know its own instruction and may crash when it is asked.
+  // Where the JIT's code is at work, PHP does not know its own instruction and may crash when it is
+  // asked.
   EXPECT_LE(sum.unanswered + sum.gone_on, Stops() / (is_jit ? 2 : 3));
-  // A stop may fall between two instructions that link a frame: neither side is wrong then. A few stops allow no percentage.
+  // A stop may fall between two instructions that link a frame: neither side is wrong then. A few
+  // stops allow no percentage.
   const int most_between = std::max(2, sum.stops / 50);
   EXPECT_GE(sum.equal + sum.frameless + sum.without_place, sum.stops - most_between)
       << sum.problems;

@@ -1,5 +1,5 @@
-// PHP programs under load, seen as a receiver sees them: whole stacks, all frames named, also of functions that come and go all
-// the time.
+// PHP programs under load, seen as a receiver sees them: whole stacks, all frames named, also of
+// functions that come and go all the time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -40,7 +40,8 @@ struct Call {
   int64_t line = 0;
 };
 
-// FUNCTION, FILE and LINE with tabs between them. An anonymous class has a NUL byte in its name, which stays.
+// FUNCTION, FILE and LINE with tabs between them. An anonymous class has a NUL byte in its name,
+// which stays.
 std::optional<Call> ParseCall(const std::string& text) {
   const size_t line = text.rfind('\t');
   const size_t file = line == std::string::npos || line == 0 ? line : text.rfind('\t', line - 1);
@@ -64,7 +65,8 @@ std::vector<PhpFrame> FramesOfCalls(const std::vector<Call>& calls) {
   return frames;
 }
 
-// What runs many_shapes.php in several threads, with the library that the build of `php` has beside it; nothing without one.
+// What runs many_shapes.php in several threads, with the library that the build of `php` has beside
+// it; nothing without one.
 std::vector<std::string> ThreadsCommand(const std::vector<std::string>& php) {
   const std::filesystem::path folder = std::filesystem::path(php.back()).parent_path();
   std::vector<std::string> command(php.begin(), php.end() - 1);
@@ -198,7 +200,8 @@ std::string PlainPhpName(const std::string& function) {
   if (anonymous != std::string::npos && member != std::string::npos && member > anonymous)
     name = name.substr(0, anonymous + 10) + name.substr(member);
   if (name.starts_with("require") || name.starts_with("include")) return "include";
-  // A closure is called after its namespace, its class, and from 8.4 on after where it was declared.
+  // A closure is called after its namespace, its class, and from 8.4 on after where it was
+  // declared.
   if (name.find(kClosure) != std::string::npos) return "{closure}";
   return name;
 }

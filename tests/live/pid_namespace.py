@@ -1,8 +1,9 @@
 """The profiler in a pid namespace of its own, as a container without the host's pids has it.
 
-Usage: pid_namespace.py STACKRAY PROGRAMS_FOLDER. Exit code 77: skipped, with the reason. Right values: inside, -p, -- and -a find whole
-stacks of what is inside, also of a namespace inside that one; what is outside is named as such; where /proc shows the host's pids,
-they are the host's; in a user namespace the refusal says why.
+Usage: pid_namespace.py STACKRAY PROGRAMS_FOLDER. Exit code 77: skipped, with the reason. Right
+values: inside, -p, -- and -a find whole stacks of what is inside, also of a namespace inside that
+one; what is outside is named as such; where /proc shows the host's pids, they are the host's; in a
+user namespace the refusal says why.
 """
 
 import os
@@ -99,7 +100,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         outside = f"{folder}/outside_spin"
         shutil.copy(SPIN, f"{folder}/nested_spin")
-        shutil.copy(f"{PROGRAMS}/spin_static", outside)  # A file of its own: what is known inside would be whole outside, too.
+        # A file of its own: what is known inside would be whole outside, too.
+        shutil.copy(f"{PROGRAMS}/spin_static", outside)
         other = subprocess.Popen([outside])
         try:
             time.sleep(0.2)

@@ -1,5 +1,5 @@
-// Which process a sample belongs to, and what that process is called: compared with what this test did
-// and with what /proc said while the process lived.
+// Which process a sample belongs to, and what that process is called: compared with what this test
+// did and with what /proc said while the process lived.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -229,7 +229,8 @@ TEST(ProcessLifetimes, TheEnvironmentNamesTheService) {
     EXPECT_EQ(value.find("never-to-be-seen"), std::string::npos) << key;
 }
 
-// Mount points of cgroup v2 and of one v1 controller that has no domain of its own; "" where missing.
+// Mount points of cgroup v2 and of one v1 controller that has no domain of its own; "" where
+// missing.
 std::string CgroupMount(const std::string& type, const std::string& option) {
   std::ifstream mounts("/proc/mounts");
   for (std::string line; std::getline(mounts, line);) {

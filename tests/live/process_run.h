@@ -1,5 +1,5 @@
-// A session that samples this test's children, and the processes that its batches name: the same bytes
-// that a receiver gets, each batch decoded alone.
+// A session that samples this test's children, and the processes that its batches name: the same
+// bytes that a receiver gets, each batch decoded alone.
 #ifndef STACKRAY_TESTS_LIVE_PROCESS_RUN_H_
 #define STACKRAY_TESTS_LIVE_PROCESS_RUN_H_
 

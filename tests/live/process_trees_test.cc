@@ -1,4 +1,5 @@
-// Whom `-p` means: a process and all its descendants, those from before the start too, and nobody else.
+// Whom `-p` means: a process and all its descendants, those from before the start too, and nobody
+// else.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -188,7 +189,8 @@ pid_t StartForks(int children, const Pipe& pids, const Pipe& turns) {
   for (;;) pause();
 }
 
-// All wait when the session has started; then each burns some time, and each must have been sampled.
+// All wait when the session has started; then each burns some time, and each must have been
+// sampled.
 TEST(ProcessTree, NoneIsMissedThatIsForkedDuringTheStart) {
   constexpr int kChildren = 40;
   const Pipe pids, turns;

@@ -1,4 +1,5 @@
-// A process that publishes its context while it is sampled, changes it, and forks: what each batch says of it.
+// A process that publishes its context while it is sampled, changes it, and forks: what each batch
+// says of it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

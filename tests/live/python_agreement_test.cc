@@ -1,5 +1,5 @@
-// The sampler stops a Python program where it sampled it, and Python's own faulthandler then prints the stack
-// of the same moment: functions, files, lines and their order must be the same.
+// The sampler stops a Python program where it sampled it, and Python's own faulthandler then prints
+// the stack of the same moment: functions, files, lines and their order must be the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -92,8 +92,8 @@ void Compare(const RawStack& ours, std::vector<PythonFrame> theirs, Agreement* s
   }
 }
 
-// Python frames come right before the native frame that runs them, and every such native frame but the
-// innermost, which may have begun or ended just now, has some.
+// Python frames come right before the native frame that runs them, and every such native frame but
+// the innermost, which may have begun or ended just now, has some.
 std::string ProblemOfOrder(const RawStack& stack) {
   bool first = true;
   for (size_t i = 0; i < stack.frames.size(); ++i) {
@@ -146,7 +146,8 @@ TEST_P(PythonAgreement, EveryFrameIsTheSame) {
   int hung = 0;
   std::mt19937 random(20260101);
   Agreement sum, gone_on;  // Of threads that ran on is compared too, but neither side is wrong.
-  // On a busy machine a thread of several that run at once may have gone on at most of the stops: those are not compared.
+  // On a busy machine a thread of several that run at once may have gone on at most of the stops:
+  // those are not compared.
   for (int i = 0; sum.stops < Stops() && i < kMostTries * Stops(); ++i) {
     usleep(static_cast<useconds_t>(random() % 30'000));
     const std::optional<RawStack> ours = (*stacks)->StopAtSample(kStopTimeoutMs);

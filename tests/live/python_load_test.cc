@@ -1,5 +1,5 @@
-// Python programs under load, seen as a receiver sees them: whole stacks, all frames named, also of programs that live for 300 ms
-// and of functions that come and go all the time.
+// Python programs under load, seen as a receiver sees them: whole stacks, all frames named, also of
+// programs that live for 300 ms and of functions that come and go all the time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -109,7 +109,8 @@ TEST_P(PythonLoad, FunctionsThatComeAndGo) {
                   "names",
                   GetParam().Name(), seen.frames, seen.unnamed, wrong));
   ASSERT_GT(seen.frames, static_cast<int64_t>(bounds.samples) / 2) << "too few samples in a minute";
-  // Many functions are gone milliseconds later; their names were sampled with them, and none is taken for another.
+  // Many functions are gone milliseconds later; their names were sampled with them, and none is
+  // taken for another.
   EXPECT_LE(seen.unnamed, bounds.most_stale * static_cast<double>(seen.frames));
   EXPECT_LT(wrong, seen.frames / 10);  // The interpreter's own start is among them.
 }

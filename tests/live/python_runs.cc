@@ -154,7 +154,8 @@ std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) 
   if (!SendDump(tid)) return std::nullopt;
   const uint64_t end = BootTimeNs() + kAskTimeoutNs;
   std::string text;
-  // From 3.13 on nothing follows the last frame of a deep stack: then it has to stay as it is for a while.
+  // From 3.13 on nothing follows the last frame of a deep stack: then it has to stay as it is for a
+  // while.
   for (int unchanged = 0; unchanged < kPollsOfADeepDump;) {
     const std::string before = std::exchange(text, LastDump(ReadFrom(dump_file_, read_bytes_)));
     if (IsWholeDump(text)) break;

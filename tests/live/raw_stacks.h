@@ -40,8 +40,8 @@ struct RawStack {
   bool finished_here = false;  // Not by BPF alone.
   uint32_t slice_bytes = 0;    // Of the stack that it brought along for that.
   uint32_t tid = 0;
-  // The thread has not run on since. Where several threads run at once, one may have been sampled right before another one's
-  // sample stopped them all.
+  // The thread has not run on since. Where several threads run at once, one may have been sampled
+  // right before another one's sample stopped them all.
   bool is_where_it_stopped = false;
 };
 

@@ -1,5 +1,5 @@
-// The sampler stops a Ruby program where it sampled it, and Ruby's own backtrace of the same moment is asked for: labels, files,
-// lines and their order must be the same.
+// The sampler stops a Ruby program where it sampled it, and Ruby's own backtrace of the same moment
+// is asked for: labels, files, lines and their order must be the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -31,8 +31,8 @@ int Stops() {
 
 bool SaysClasses(const std::string& version) { return version >= "3.4"; }
 
-// Ruby gives a C function the place of its caller. From 3.4 on it gives a rescue's frame the name of what it belongs to, and
-// leaves that one out.
+// Ruby gives a C function the place of its caller. From 3.4 on it gives a rescue's frame the name
+// of what it belongs to, and leaves that one out.
 std::vector<RubyFrame> AsRubySaysIt(const RawStack& stack, const std::string& version) {
   std::vector<RubyFrame> frames;
   bool skip = false;
@@ -79,8 +79,8 @@ std::string ProblemOfNames(const RawStack& stack, const std::set<std::string>& n
   return "";
 }
 
-// Ruby frames come right before the native frame that runs them. Of the innermost ones it may not be there yet: Ruby pushes
-// its frame first.
+// Ruby frames come right before the native frame that runs them. Of the innermost ones it may not
+// be there yet: Ruby pushes its frame first.
 std::string ProblemOfOrder(const RawStack& stack) {
   size_t i = 0;
   while (i < stack.frames.size() && stack.frames[i].is_runtime) ++i;

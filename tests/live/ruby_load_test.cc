@@ -1,5 +1,5 @@
-// Ruby programs under load, seen as a receiver sees them: whole stacks, all Ruby frames named, also of programs that live for 300 ms
-// and of methods that come and go all the time.
+// Ruby programs under load, seen as a receiver sees them: whole stacks, all Ruby frames named, also
+// of programs that live for 300 ms and of methods that come and go all the time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -111,7 +111,8 @@ TEST_P(RubyLoad, MethodsThatComeAndGo) {
   for (const auto& [name, count] : seen.functions) {
     const bool is_made = name.find("made_") != std::string::npos;
     made += is_made ? count : 0;
-    // Nothing of the program's is called from it but functions of classes that are there from the start.
+    // Nothing of the program's is called from it but functions of classes that are there from the
+    // start.
     const bool is_known = is_made || IsNoName(name) || name.find("<main>") != std::string::npos ||
                           name.find('#') != std::string::npos ||
                           name.find('.') != std::string::npos || name.starts_with('<') ||

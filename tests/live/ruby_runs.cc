@@ -30,7 +30,8 @@ std::string ReadFrom(const std::string& path, size_t at) {
   return text.str();
 }
 
-// PATH:LINE:in `LABEL', from 3.4 on 'LABEL'. A C function that nothing calls has a path of somebody else's and no line.
+// PATH:LINE:in `LABEL', from 3.4 on 'LABEL'. A C function that nothing calls has a path of somebody
+// else's and no line.
 std::optional<RubyFrame> ParseFrame(const std::string& line) {
   const size_t in = line.rfind(kIn);
   if (in == std::string::npos || line.size() < in + kIn.size() + 2) return std::nullopt;

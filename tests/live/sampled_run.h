@@ -68,8 +68,8 @@ class SampledRun {
 // A line of numbers that the test's output and reports show.
 void Measured(const std::string& text);
 
-// How long a test under load runs, and what it asks for. A few hundred samples tell no more than per cents; a long proof,
-// with STACKRAY_LOAD_SAMPLES of them, asks for what users are told.
+// How long a test under load runs, and what it asks for. A few hundred samples tell no more than
+// per cents; a long proof, with STACKRAY_LOAD_SAMPLES of them, asks for what users are told.
 struct LoadBounds {
   uint64_t samples = 0;
   double least_whole = 0.99;  // Of the samples with a user stack.

@@ -1,4 +1,5 @@
-// A session that samples several types, and the events of its batches, read back with the generated classes.
+// A session that samples several types, and the events of its batches, read back with the generated
+// classes.
 #ifndef STACKRAY_TESTS_LIVE_TYPED_RUN_H_
 #define STACKRAY_TESTS_LIVE_TYPED_RUN_H_
 
@@ -35,7 +36,8 @@ class TypedRun {
                                                          const std::vector<uint32_t>& pids);
   ~TypedRun();
 
-  // Takes samples and seals `seals_a_second` times a second until `done`. False: it was not within `timeout_ms`.
+  // Takes samples and seals `seals_a_second` times a second until `done`. False: it was not within
+  // `timeout_ms`.
   bool Until(int timeout_ms, const std::function<bool()>& done, double seals_a_second = 1);
   void Stop();
 

@@ -1,5 +1,5 @@
-// elfutils' unwinder (libdwfl, what eu-stack runs), asked for the frames of a thread that the caller has stopped by
-// ptrace.
+// elfutils' unwinder (libdwfl, what eu-stack runs), asked for the frames of a thread that the
+// caller has stopped by ptrace.
 #ifndef STACKRAY_TESTS_ORACLES_DWFL_FRAMES_H_
 #define STACKRAY_TESTS_ORACLES_DWFL_FRAMES_H_
 

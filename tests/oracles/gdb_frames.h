@@ -24,8 +24,8 @@ class GdbFrames {
   static std::unique_ptr<GdbFrames> Start();
   ~GdbFrames();
 
-  // Attaches, reads the stack of the thread `tid` (0: of the first), detaches. Empty when gdb fails; error()
-  // says why.
+  // Attaches, reads the stack of the thread `tid` (0: of the first), detaches. Empty when gdb
+  // fails; error() says why.
   std::vector<GdbFrame> Ask(uint32_t pid, uint32_t tid = 0);
   const std::string& error() const { return error_; }
 

@@ -1,4 +1,5 @@
-"""Runs inside gdb: for every line "PID TID" on standard input, the frames of that thread (TID 0: of the first).
+"""Runs inside gdb: for every line "PID TID" on standard input, the frames of that thread (TID 0: of
+the first).
 
 Each answer is a line a frame, "program PC NAME" or "library PC NAME" with the pc in hexadecimal,
 leaf first, and a line "end". A line "error WHY" says that gdb failed; others are gdb's own remarks.

@@ -199,7 +199,8 @@ void LiveWalk::KeepRanges(const WalkResult& result, RecordedWalk* walk) {
                                                    : 0;
     KeepFrame(word, range, id, walk);
   }
-  // What was looked up for a return address that is no frame: the base of a stack that was made by hand.
+  // What was looked up for a return address that is no frame: the base of a stack that was made by
+  // hand.
   for (const auto& [range, offset] : loads_) {
     const auto id = ids.find(range.file.inode);
     if (range.kind == RANGE_FILE && id != ids.end()) KeepPage(range, id->second, offset, walk);

@@ -1,4 +1,5 @@
-// Lua's frames walked on the host: the same C as in BPF (bpf/lua.h), over any memory; and recordings of that memory.
+// Lua's frames walked on the host: the same C as in BPF (bpf/lua.h), over any memory; and
+// recordings of that memory.
 //
 // A recording is text, one fact a line, numbers in hex:
 //   version MAJOR MINOR
@@ -40,7 +41,8 @@ absl::StatusOr<RecordedLua> ParseLua(const std::string& text);
 // Of that version, with some code for its loop.
 std::shared_ptr<const LuaData> DataOf(const RecordedLua& recorded);
 
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- next" one that may be the next one's.
+// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- next"
+// one that may be the next one's.
 std::string DescribeLua(const LuaData& data, const LuaChain& chain, ProcessMemory& memory);
 
 }  // namespace stackray

@@ -1,8 +1,8 @@
-// Records this process's own stack as a fixture (recorded_walk.h), where another cannot be stopped and read: under
-// qemu-user.
+// Records this process's own stack as a fixture (recorded_walk.h), where another cannot be stopped
+// and read: under qemu-user.
 //   own_recorder FOLDER SHAPE     SHAPE: sort, signal, thread or array
-// FOLDER gets walk.txt; gdb.txt, here what glibc's backtrace() says; and expected.txt unless it is there: then it is
-// compared, and a difference is the exit code 1.
+// FOLDER gets walk.txt; gdb.txt, here what glibc's backtrace() says; and expected.txt unless it is
+// there: then it is compared, and a difference is the exit code 1.
 #include <alloca.h>
 #include <execinfo.h>
 #include <signal.h>

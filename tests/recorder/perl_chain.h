@@ -1,4 +1,5 @@
-// Perl's frames walked on the host: the same C as in BPF (bpf/perl.h), over any memory; and recordings of that memory.
+// Perl's frames walked on the host: the same C as in BPF (bpf/perl.h), over any memory; and
+// recordings of that memory.
 //
 // A recording is text, one fact a line, numbers in hex:
 //   version MAJOR MINOR
@@ -41,8 +42,8 @@ std::string FormatPerl(const RecordedPerl& recorded);
 // Errors: DataLoss, with the line.
 absl::StatusOr<RecordedPerl> ParsePerl(const std::string& text);
 
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- main", "-- callback" and "-- next" one of a
-// place of its own (enum run_place).
+// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- main",
+// "-- callback" and "-- next" one of a place of its own (enum run_place).
 std::string DescribePerl(const PerlData& data, const PerlChain& chain, ProcessMemory& memory);
 
 }  // namespace stackray

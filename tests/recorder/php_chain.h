@@ -1,4 +1,5 @@
-// PHP's frames walked on the host: the same C as in BPF (bpf/php.h), over any memory; and recordings of that memory.
+// PHP's frames walked on the host: the same C as in BPF (bpf/php.h), over any memory; and
+// recordings of that memory.
 //
 // A recording is text, one fact a line, numbers in hex:
 //   version MAJOR MINOR

@@ -16,8 +16,8 @@ struct PythonChain {
   bool is_cut = false;
 };
 
-// The thread state is the one that the runtime itself would take; the lists of threads are not searched.
-// Ends after a bounded number of frames, whatever the memory says.
+// The thread state is the one that the runtime itself would take; the lists of threads are not
+// searched. Ends after a bounded number of frames, whatever the memory says.
 PythonChain WalkPythonChain(ProcessMemory& memory, const python_layout& layout, uint64_t base,
                             uint64_t thread_pointer);
 

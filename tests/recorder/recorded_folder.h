@@ -1,5 +1,5 @@
-// The folders of tests/fixtures: what was recorded (walk.txt of a native stack, chain.txt of an interpreter's frames), which is made
-// anew, and expected.txt, which was reviewed.
+// The folders of tests/fixtures: what was recorded (walk.txt of a native stack, chain.txt of an
+// interpreter's frames), which is made anew, and expected.txt, which was reviewed.
 #ifndef STACKRAY_TESTS_RECORDER_RECORDED_FOLDER_H_
 #define STACKRAY_TESTS_RECORDER_RECORDED_FOLDER_H_
 
@@ -15,8 +15,8 @@ std::string ReadText(const std::filesystem::path& path);
 std::vector<std::string> RecordingsIn(const std::filesystem::path& folder,
                                       const std::string& recording);
 
-// Writes `chain` to chain.txt of `folder`, which need not be there. Where expected.txt differs from `frames`, these are printed, and
-// the answer is false.
+// Writes `chain` to chain.txt of `folder`, which need not be there. Where expected.txt differs from
+// `frames`, these are printed, and the answer is false.
 bool KeepChain(const std::filesystem::path& folder, const std::string& chain,
                const std::string& frames);
 

@@ -1,5 +1,5 @@
-// A process's memory as far as a walk and the naming of its frames looked at it: recorded, and played back.
-// Threads: one at a time.
+// A process's memory as far as a walk and the naming of its frames looked at it: recorded, and
+// played back. Threads: one at a time.
 #ifndef STACKRAY_TESTS_RECORDER_RECORDED_MEMORY_H_
 #define STACKRAY_TESTS_RECORDER_RECORDED_MEMORY_H_
 
@@ -22,8 +22,9 @@ using MemoryWords = std::map<uint64_t, uint64_t>;  // By address, 8-byte aligned
 // "word ADDRESS VALUE" a line, in hexadecimal.
 std::string FormatWords(const MemoryWords& words);
 
-// Reads lines of "WHAT NUMBER NUMBER", in hexadecimal: those of FormatWords() into `words`, the others are given to `take`, which says
-// whether it knows that kind. Errors: DataLoss (a number is missing, an unknown kind).
+// Reads lines of "WHAT NUMBER NUMBER", in hexadecimal: those of FormatWords() into `words`, the
+// others are given to `take`, which says whether it knows that kind. Errors: DataLoss (a number is
+// missing, an unknown kind).
 absl::Status ParsePairs(
     const std::string& text, MemoryWords* words,
     const std::function<bool(std::string_view what, uint64_t first, uint64_t second)>& take);

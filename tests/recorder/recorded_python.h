@@ -33,7 +33,8 @@ std::string FormatPython(const RecordedPython& recorded);
 // Errors: DataLoss, with the line.
 absl::StatusOr<RecordedPython> ParsePython(const std::string& text);
 
-// What the table and the recorded process say about its layout; nullptr: not a version that is known.
+// What the table and the recorded process say about its layout; nullptr: not a version that is
+// known.
 std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded);
 
 // One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.

@@ -1,5 +1,5 @@
-// A Ruby thread as it was: what its frames were read from, and nothing else. On disk it is text, one fact a line,
-// numbers in hex:
+// A Ruby thread as it was: what its frames were read from, and nothing else. On disk it is text,
+// one fact a line, numbers in hex:
 //   version MAJOR MINOR
 //   variables KIND CONTEXT OFFSET VM OBJECT_SPACE GC_FLAGS GC_MASK NAMES    struct RubyVariables
 //   base ADDRESS                 where byte 0 of the text mapping would be

@@ -19,8 +19,8 @@ struct RubyChain {
   bool is_cut = false;
 };
 
-// The execution context is the one that Ruby itself would take; the list of threads is not searched.
-// Ends after a bounded number of frames, whatever the memory says.
+// The execution context is the one that Ruby itself would take; the list of threads is not
+// searched. Ends after a bounded number of frames, whatever the memory says.
 RubyChain WalkRubyChain(ProcessMemory& memory, const ruby_layout& layout, uint64_t base,
                         uint64_t thread_pointer);
 

@@ -1,8 +1,9 @@
 // Records a stopped Ruby program: ruby_recorder FOLDER INTERPRETER [ARGUMENT…]
 //
-// Runs INTERPRETER ARGUMENT… - with program.rb of FOLDER's parent as its standard input, so that no path gets into
-// the recording. The program stops itself (SIGSTOP); then its chain of frames is walked and named over its live memory, and every word that was read goes into FOLDER/chain.txt. Where
-// FOLDER/expected.txt differs from the frames, they are printed.
+// Runs INTERPRETER ARGUMENT… - with program.rb of FOLDER's parent as its standard input, so that no
+// path gets into the recording. The program stops itself (SIGSTOP); then its chain of frames is
+// walked and named over its live memory, and every word that was read goes into FOLDER/chain.txt.
+// Where FOLDER/expected.txt differs from the frames, they are printed.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>

@@ -186,7 +186,8 @@ absl::StatusOr<unwind_registers> StoppedThread::Registers() const {
 #endif
   out.known = static_cast<u32>((uint64_t{1} << UNWIND_REGISTERS) - 1);
 #ifdef __x86_64__
-  // In a system call the pc lies behind the instruction, as a return address does; that instruction leaves it in rcx.
+  // In a system call the pc lies behind the instruction, as a return address does; that instruction
+  // leaves it in rcx.
   out.exact_pc = static_cast<int64_t>(r.orig_rax) < 0 || r.rcx != r.rip;
 #else
   out.exact_pc = 1;

@@ -8,7 +8,8 @@
 
 namespace stackray {
 
-// Runs the words of `command`, up to nullptr, and "-", with `source` as standard input. The child's pid; -1: none.
+// Runs the words of `command`, up to nullptr, and "-", with `source` as standard input. The child's
+// pid; -1: none.
 pid_t StartTraced(char** command, const std::filesystem::path& source);
 // Runs it until it stops itself with SIGSTOP. False: it ended before.
 bool RunToStop(pid_t pid);

@@ -56,8 +56,9 @@ TEST(CheckBatch, BrokenUtf8IsNamedWithItsFieldAndTheRestIsStillChecked) {
   }
 }
 
-// What is wrong with types and shapes in the golden batch when its profile is of another type, whose samples have so many
-// values and timestamps. Strings that nobody refers to any more are another rule's.
+// What is wrong with types and shapes in the golden batch when its profile is of another type,
+// whose samples have so many values and timestamps. Strings that nobody refers to any more are
+// another rule's.
 std::set<std::string> WrongWithType(const char* type, const char* unit, bool has_period, int values,
                                     int times) {
   ProfilesData data;

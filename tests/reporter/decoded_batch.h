@@ -1,5 +1,5 @@
-// For tests: a batch as plain structures, decoded by the generated message classes and so by other code than BatchWalk's;
-// and back to bytes.
+// For tests: a batch as plain structures, decoded by the generated message classes and so by other
+// code than BatchWalk's; and back to bytes.
 #ifndef STACKRAY_TESTS_REPORTER_DECODED_BATCH_H_
 #define STACKRAY_TESTS_REPORTER_DECODED_BATCH_H_
 
@@ -62,8 +62,8 @@ struct DecodedBatch {
 // shared so often that their copies would take more than 256 MiB).
 absl::StatusOr<DecodedBatch> DecodeBatch(std::string_view bytes);
 
-// The bytes of a batch written down by hand: one profile of on-CPU samples for each run of samples of one resource. Frames
-// and resources that are not there are left out.
+// The bytes of a batch written down by hand: one profile of on-CPU samples for each run of samples
+// of one resource. Frames and resources that are not there are left out.
 std::string EncodeBatch(const DecodedBatch& batch);
 
 // The value of `key`; empty when absent. Lives as long as `resource`.

@@ -179,8 +179,8 @@ TEST(DeferredFrames, AFrameWithoutAMappingIsDefinedAtOnce) {
   SealAndCheck(std::move(batch));
 }
 
-// Two batches get the same calls; one of them also samples that are taken back, in which older and newer
-// frames get their lines. They have to end as the same bytes.
+// Two batches get the same calls; one of them also samples that are taken back, in which older and
+// newer frames get their lines. They have to end as the same bytes.
 TEST(DeferredFrames, RollbackRestoresTheState) {
   std::mt19937 random(7);
   BatchBuilder plain({}), rolled({});

@@ -1,5 +1,5 @@
-// Samples of several types in one batch, read back with the generated classes: what each profile says of itself, what
-// an event consists of, and that sizes stay exact.
+// Samples of several types in one batch, read back with the generated classes: what each profile
+// says of itself, what an event consists of, and that sizes stay exact.
 #include "profile/sample_types.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,9 @@
-// ThreadSanitizer sees a lock only where the lock's own code was built with it. The distribution's Abseil was not, so that everything an
-// absl::Mutex guards would be a race. In builds for it this file stands before the library's functions and says what they order;
-// it is a library that each of their programs is linked with first. The library's other ways to lock (readers, TryLock, LockWhen) are not used here.
-// Source: sanitizer/tsan_interface.h of gcc 12; the conditions of threads that wait are evaluated by the one that unlocks (absl/synchronization/mutex.h).
+// ThreadSanitizer sees a lock only where the lock's own code was built with it. The distribution's
+// Abseil was not, so that everything an absl::Mutex guards would be a race. In builds for it this
+// file stands before the library's functions and says what they order; it is a library that each of
+// their programs is linked with first. The library's other ways to lock (readers, TryLock,
+// LockWhen) are not used here. Source: sanitizer/tsan_interface.h of gcc 12; the conditions of
+// threads that wait are evaluated by the one that unlocks (absl/synchronization/mutex.h).
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
@@ -13,7 +15,8 @@ extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// The library's function that ours stands before. A handful of look-ups a lock is cheap beside what the tool costs.
+// The library's function that ours stands before. A handful of look-ups a lock is cheap beside what
+// the tool costs.
 template <typename Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

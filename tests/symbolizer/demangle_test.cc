@@ -133,7 +133,8 @@ TEST(Demangle, DeepNamesFitASmallStack) {
     names.push_back(rust + "C3foo");
     names.push_back("_RYT" + std::string(depth, 'S') + "u");
   }
-  // A thread with the stack that the contract asks for. ThreadSanitizer's own needs are not in the contract.
+  // A thread with the stack that the contract asks for. ThreadSanitizer's own needs are not in the
+  // contract.
 #ifdef __SANITIZE_THREAD__
   constexpr size_t kFactor = 4;
 #else

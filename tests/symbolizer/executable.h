@@ -11,8 +11,8 @@
 
 namespace stackray::test {
 
-// `path` in `root`, under which its process would know it. nullptr: there is no such file. `handle` is also its inode, which
-// only has to differ from others.
+// `path` in `root`, under which its process would know it. nullptr: there is no such file. `handle`
+// is also its inode, which only has to differ from others.
 inline ExecutableFilePtr OpenExecutable(const std::string& root, const std::string& path,
                                         uint64_t handle) {
   auto opened = OpenFile(root + "/" + path);

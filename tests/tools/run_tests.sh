@@ -2,8 +2,9 @@
 # Runs the tests of a build folder and prints what they said.
 #   tests/tools/run_tests.sh BUILD_FOLDER test|verify|host
 # test    everything but the label `verify`: first what needs no BPF, in parallel, then the label
-#         `bpf` as root where sudo asks nothing: one at a time where they measure (RUN_SERIAL, because they share
-#         the machine's clock and its CPUs), three at a time where they mostly wait
+#         `bpf` as root where sudo asks nothing: one at a time where they measure (RUN_SERIAL,
+#         because they share the machine's clock and its CPUs), three at a time where they mostly
+#         wait
 # verify  the label `verify`, one at a time
 # host    what needs no BPF; for the sanitizers' builds
 # A test that failed among fewer than six runs once more, alone: these tests share a machine with

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The wiping property at full size under a sanitizer's build: sanitized_wiping.sh SOURCE PRESET, where
-# PRESET is asan (with ubsan) or tsan. Builds what it needs in build-PRESET; gRPC, which is not
-# instrumented, is not linked.
+# The wiping property at full size under a sanitizer's build: sanitized_wiping.sh SOURCE PRESET,
+# where PRESET is asan (with ubsan) or tsan. Builds what it needs in build-PRESET; gRPC, which is
+# not instrumented, is not linked.
 set -euo pipefail
 source=$1
 preset=$2

@@ -37,7 +37,8 @@ export class App {
   private brushing = false;
   // A live page keeps to the time that it shows while something is looked at.
   live = false;
-  // Told whenever something that holds the live page may have changed, and when the address says another time.
+  // Told whenever something that holds the live page may have changed, and when the address says
+  // another time.
   onInspect: () => void = () => undefined;
   onTime: () => void = () => undefined;
 

@@ -1,4 +1,5 @@
-// Starts the page: with the data in it, or, where there is none, live from the agent that serves it.
+// Starts the page: with the data in it, or, where there is none, live from the agent that serves
+// it.
 import { App } from "./app";
 import { decodeEmbedded } from "./data/decode";
 import { LiveSession } from "./live/session";

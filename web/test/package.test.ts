@@ -1,4 +1,5 @@
-// What the build must keep: no registry's name in the lock file, exact versions, and Debian 12's node.
+// What the build must keep: no registry's name in the lock file, exact versions, and Debian 12's
+// node.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

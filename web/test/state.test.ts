@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { filterOf, readState, spanOf, START, State, writeState } from "../src/model/state";
 import { profileOf } from "./helpers";
 
-const profile = profileOf([{ pid: 1, command: "a", stack: ["main"], bucket: 3, type: 1 }]); // ten buckets of a second from 1,000,000 ms
+// ten buckets of a second from 1,000,000 ms
+const profile = profileOf([{ pid: 1, command: "a", stack: ["main"], bucket: 3, type: 1 }]);
 
 test("a state comes back from the address as it was", () => {
   const state: State = {

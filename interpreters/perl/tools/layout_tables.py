@@ -3,10 +3,11 @@
 
     layout_tables.py CONFIG_DIRECTORY DIRECTORY … > perl_layouts.cc
 
-Each DIRECTORY has one version's headers (an installed perl's CORE directory, or a source tree). layout_probe.c is compiled
-against each, once for builds with threads and once without, and run; nothing is copied by hand. A source tree that was
-never configured lacks some (CONFIGURED): these come from CONFIG_DIRECTORY, an installed CORE directory of another
-version, which says nothing but what the machine's C types are.
+Each DIRECTORY has one version's headers (an installed perl's CORE directory, or a source tree).
+layout_probe.c is compiled against each, once for builds with threads and once without, and run;
+nothing is copied by hand. A source tree that was never configured lacks some (CONFIGURED): these
+come from CONFIG_DIRECTORY, an installed CORE directory of another version, which says nothing but
+what the machine's C types are.
 """
 import pathlib
 import shutil

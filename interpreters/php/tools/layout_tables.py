@@ -3,10 +3,11 @@
 
     layout_tables.py INCLUDE_DIRECTORY|BINDINGS.rs=VERSION … > php_layouts.cc
 
-Each directory is one version's include directory (with Zend/, main/ and TSRM/ in it: an installed phpN.M-dev, or a source
-tree with a php_config.h). layout_probe.c is compiled against each and run; nothing is copied by hand. Where no
-headers can be had, the bindings that bindgen made from them serve (docsrs_bindings.rs of the crate ext-php-rs):
-these lack generators and some flags, which are taken from the version before.
+Each directory is one version's include directory (with Zend/, main/ and TSRM/ in it: an installed
+phpN.M-dev, or a source tree with a php_config.h). layout_probe.c is compiled against each and run;
+nothing is copied by hand. Where no headers can be had, the bindings that bindgen made from them
+serve (docsrs_bindings.rs of the crate ext-php-rs): these lack generators and some flags, which are
+taken from the version before.
 """
 import pathlib
 import subprocess

@@ -134,7 +134,8 @@ static void show_text(void)
 }
 
 #if PY_VERSION_HEX >= 0x030D0000
-/* Where _Py_DebugOffsets says each of these: positions inside the struct at the start of _PyRuntime. */
+/* Where _Py_DebugOffsets says each of these: positions inside the struct at the start of
+ * _PyRuntime. */
 #define OFFSETS_AT(name, group, field) AT("offsets_" name, struct _Py_DebugOffsets, group.field)
 static void show_debug_offsets(void)
 {

@@ -3,9 +3,9 @@
 
     layout_tables.py INCLUDE_DIRECTORY … > python_layouts.cc
 
-Each directory is one version's include directory (the one with Python.h in it; its `internal` headers are
-needed from 3.7 on). layout_probe.c is compiled against each and run; nothing is copied by hand. A directory
-followed by `:free-threaded` is compiled as a free-threaded build.
+Each directory is one version's include directory (the one with Python.h in it; its `internal`
+headers are needed from 3.7 on). layout_probe.c is compiled against each and run; nothing is copied
+by hand. A directory followed by `:free-threaded` is compiled as a free-threaded build.
 """
 import pathlib
 import subprocess

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /* Prints where the fields lie that we read, for the Ruby whose headers this is compiled with.
- * layout_tables.py compiles and runs it once a version; RUBY_LAYOUT is that version, as 300 for 3.0.
- * No field that a version lacks is named. */
+ * layout_tables.py compiles and runs it once a version; RUBY_LAYOUT is that version, as 300 for
+ * 3.0. No field that a version lacks is named. */
 #include "ruby/config.h"
 #include "ruby/ruby.h"
 #include "ruby/encoding.h"
 #include "ruby/io.h"
 #include "ruby/st.h"
 #include <setjmp.h>
-/* Where a version has no public headers of its own here, those of the next one stand in; what the internal ones
- * then miss, and what says nothing of our fields. */
+/* Where a version has no public headers of its own here, those of the next one stand in; what the
+ * internal ones then miss, and what says nothing of our fields. */
 #if RUBY_LAYOUT < 207
 #define rb_st_copy rb_st_copy_of_object
 #define RUBY_JMP_BUF jmp_buf
@@ -191,7 +191,8 @@ static void show_values(void)
 	AT("string_embedded", struct RString, as.embed.ary);
 	ABSENT("string_length_shift");
 #elif RUBY_LAYOUT == 302
-	/* ruby.h of 3.1 stands in; 3.2 embeds a long before the text (rbspy-ruby-structs 0.55, ruby_3_2_0.rs). */
+	/* ruby.h of 3.1 stands in; 3.2 embeds a long before the text (rbspy-ruby-structs 0.55,
+	 * ruby_3_2_0.rs). */
 	AT("string_length", struct RString, as.heap.len);
 	SHOW("string_embedded", offsetof(struct RString, as.heap.len) + sizeof(long));
 	ABSENT("string_length_shift");

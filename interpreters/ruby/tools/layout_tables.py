@@ -3,11 +3,11 @@
 
     layout_tables.py VERSION=INTERNAL:PUBLIC[=NOTE] … > ruby_layouts.cc
 
-INTERNAL is a directory with that version's vm_core.h, method.h, iseq.h and internal/ (a source tree has them, and so
-do the gems that ship core headers for debuggers and profilers); PUBLIC is the directory with its ruby.h, the
-directory with its ruby/config.h behind a comma. Where no public headers of a version are at hand, those of
-the next one stand in, and NOTE says so in the row. layout_probe.c is compiled against each and run; nothing is copied by
-hand.
+INTERNAL is a directory with that version's vm_core.h, method.h, iseq.h and internal/ (a source tree
+has them, and so do the gems that ship core headers for debuggers and profilers); PUBLIC is the
+directory with its ruby.h, the directory with its ruby/config.h behind a comma. Where no public
+headers of a version are at hand, those of the next one stand in, and NOTE says so in the row.
+layout_probe.c is compiled against each and run; nothing is copied by hand.
 """
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-// The control socket beside real clients: good ones, slow ones, damaged ones, those of another user.
+// The control socket beside real clients: good ones, slow ones, damaged ones, those of another
+// user.
 #include "agent/control/control_server.h"
 
 #include <fcntl.h>
@@ -226,8 +227,8 @@ TEST_F(Control, TenThousandDamagedRequests) {
   EXPECT_TRUE(AskAgent(folder_, "status").ok());
 }
 
-// What a process of another user gets to hear of a request that changes something. Its descriptor of the directory was
-// opened by root; by the path it would not come this far.
+// What a process of another user gets to hear of a request that changes something. Its descriptor
+// of the directory was opened by root; by the path it would not come this far.
 TEST_F(Control, AnotherUserMayNotChangeAnything) {
   if (geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
   SnapshotBoard board;

@@ -233,8 +233,8 @@ TEST_F(Receivers, WhileAReceiverTakesNothingItsLossesWaitAsNumbers) {
   EXPECT_EQ(CountsOf("a").queued_batches, before.queued_batches);
 }
 
-// Batches are lost while the budget of CPU has lowered the rate to 5 Hz, and before: each marker has its time's
-// period, also where a successor tells them.
+// Batches are lost while the budget of CPU has lowered the rate to 5 Hz, and before: each marker
+// has its time's period, also where a successor tells them.
 TEST_F(Receivers, LossesHaveThePeriodOfTheirTime) {
   Server server;
   const BatchSettings full{.frequency_hz = 20}, lowered{.frequency_hz = 5};

@@ -41,7 +41,8 @@ TEST(SealSchedule, ChanceMovesItByATenthAtMost) {
   }
 }
 
-// A hundred agents, started in the same instant: what comes in any one second of the first five minutes.
+// A hundred agents, started in the same instant: what comes in any one second of the first five
+// minutes.
 TEST(SealSchedule, AFleetDoesNotSendInStep) {
   std::vector<int> by_second(300);
   int all = 0;

@@ -143,7 +143,8 @@ TEST(SnapshotTexts, StatusAndMetricsAgreeAtRandomMoments) {
   }
 }
 
-// What `promtool check metrics` asks for, without promtool (tests/e2e/agent/status_test.py has that).
+// What `promtool check metrics` asks for, without promtool (tests/e2e/agent/status_test.py has
+// that).
 TEST(SnapshotTexts, MetricsObeyPrometheusRules) {
   AgentSnapshot snapshot = RandomAgent(3).Snapshot(1);
   snapshot.unclean_stop = UncleanStop{.gap_seconds = 12.5};

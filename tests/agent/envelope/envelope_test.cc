@@ -110,7 +110,8 @@ TEST(Envelope, CpuTakesFramePointersAndThenTheFrequency) {
   EXPECT_EQ(agent.envelope().reason(), BudgetedResource::kCpu);
 }
 
-// Whatever the load: after at most one window it stays inside the budget, and slowly growing loads never leave it.
+// Whatever the load: after at most one window it stays inside the budget, and slowly growing loads
+// never leave it.
 TEST(Envelope, TheCpuBudgetHolds) {
   for (const double load : {0.3, 0.5, 1.0, 2.0, 3.5}) {
     SCOPED_TRACE(load);

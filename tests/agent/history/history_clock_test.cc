@@ -1,4 +1,5 @@
-// A wall clock that somebody sets: the history neither drops what is young nor keeps what is old, on disk and in memory.
+// A wall clock that somebody sets: the history neither drops what is young nor keeps what is old,
+// on disk and in memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

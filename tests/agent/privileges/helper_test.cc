@@ -1,5 +1,5 @@
-// A file that its owner alone may read, and an agent that gave up reading everybody's: to the agent it is
-// what FUSE without allow_root is. Needs root, which skips by name.
+// A file that its owner alone may read, and an agent that gave up reading everybody's: to the agent
+// it is what FUSE without allow_root is. Needs root, which skips by name.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -20,8 +20,8 @@ TEST(IsPending, ReadsTheMaskOfTheProcess) {
   EXPECT_FALSE(IsPending(kStatus, 65));
 }
 
-// In a group of its own, so that the signals do not reach the tests' runner. Exit code: bit 0: the witness has seen what
-// went to one process alone, bit 1: it has not seen what went to the group.
+// In a group of its own, so that the signals do not reach the tests' runner. Exit code: bit 0: the
+// witness has seen what went to one process alone, bit 1: it has not seen what went to the group.
 int InOwnGroup() {
   setpgid(0, 0);
   signal(SIGINT, SIG_IGN);

@@ -89,7 +89,8 @@ TEST(FrequencyChange, WithoutSamplesThereIsNoBatch) {
   EXPECT_EQ(PeriodsOf(bench), (std::vector<PeriodAndSamples>{{2e7, 1}}));
 }
 
-// A stream of samples, forks, execs and exits, during which somebody sets the wall clock an hour back, and forth.
+// A stream of samples, forks, execs and exits, during which somebody sets the wall clock an hour
+// back, and forth.
 TEST(WallClockJumps, LeaveEveryBatchValidAndInOrder) {
   const TemporaryDirectory directory;
   TestClock clock;

@@ -1,6 +1,7 @@
-// Code objects without end: what names an interpreter's frames stays within its bounds however many there were. From records, as the
-// ring has them, to sealed batches; each of a million code objects is another one, with a name and a file of its own. The test
-// takes fewer unless STACKRAY_CODE_OBJECTS says how many.
+// Code objects without end: what names an interpreter's frames stays within its bounds however many
+// there were. From records, as the ring has them, to sealed batches; each of a million code objects
+// is another one, with a name and a file of its own. The test takes fewer unless
+// STACKRAY_CODE_OBJECTS says how many.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -38,8 +39,8 @@ constexpr bool kHeapIsMeasured = false;
 constexpr bool kHeapIsMeasured = true;
 #endif
 
-// What becomes of a code object before it is named: sent by BPF; still in the process; sent and never asked for; sent without its lines, and
-// still there; not sent, and another one's by now.
+// What becomes of a code object before it is named: sent by BPF; still in the process; sent and
+// never asked for; sent without its lines, and still there; not sent, and another one's by now.
 enum class Fate { kSent, kInProcess, kNeverAsked, kSentInPart, kReplaced, kCount };
 
 Fate FateOf(uint64_t number) {

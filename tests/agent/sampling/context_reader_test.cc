@@ -1,4 +1,5 @@
-// The reader of contexts against memory that changes while it is read, and against processes of this machine.
+// The reader of contexts against memory that changes while it is read, and against processes of
+// this machine.
 #include "agent/sampling/context_reader.h"
 
 #include <gtest/gtest.h>

@@ -83,8 +83,8 @@ SampleParts OneFrame(uint32_t pid) {
   return parts;
 }
 
-// Every single byte of a record's counts, kinds and sizes turned around: nothing crashes, and what is
-// refused is counted once.
+// Every single byte of a record's counts, kinds and sizes turned around: nothing crashes, and what
+// is refused is counted once.
 TEST(DamagedRecords, AreCountedOneByOne) {
   TestClock clock;
   SampleParts parts = OneFrame(9);

@@ -1,4 +1,5 @@
-// The thread that looks lines up: what it may spend, and that a batch never waits for it longer than its deadline.
+// The thread that looks lines up: what it may spend, and that a batch never waits for it longer
+// than its deadline.
 #include "agent/sampling/line_worker.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ std::vector<LineQuestion> Questions(const ExecutableFilePtr& file, size_t count)
   return questions;
 }
 
-// A share that is used up at once: the worker sleeps after its first question for longer than any test.
+// A share that is used up at once: the worker sleeps after its first question for longer than any
+// test.
 LineWorkerSettings Spent() { return {.cpu_share = 1e-9, .burst_seconds = 0}; }
 
 TEST(LineWorker, KeepsToItsShareOfOneCpu) {
@@ -105,8 +107,8 @@ TEST(LineWorker, TakesNoMoreThanItsQueueHolds) {
   EXPECT_LE(taken, LineWorker::kMaxQuestions + 2);
 }
 
-// Asked for the lines of many addresses, of which none or one come: the batch goes out at its deadline, all of its
-// frames are there, and the missing ones are counted.
+// Asked for the lines of many addresses, of which none or one come: the batch goes out at its
+// deadline, all of its frames are there, and the missing ones are counted.
 TEST(NativeLines, ABatchDoesNotWaitBeyondItsDeadline) {
   constexpr size_t kFrames = 50;
   const absl::Duration deadline = absl::Milliseconds(200);

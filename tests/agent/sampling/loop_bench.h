@@ -1,5 +1,5 @@
-// A sample loop with all that stands behind it, as SamplingSession puts it together, without BPF: tables
-// live in ordinary memory, time is what the test says.
+// A sample loop with all that stands behind it, as SamplingSession puts it together, without BPF:
+// tables live in ordinary memory, time is what the test says.
 #ifndef STACKRAY_TESTS_AGENT_SAMPLING_LOOP_BENCH_H_
 #define STACKRAY_TESTS_AGENT_SAMPLING_LOOP_BENCH_H_
 
@@ -60,7 +60,8 @@ class LoopBench {
 
   SampleLoop& loop() { return *loop_; }
   SampleWalk& walk() { return walk_; }
-  // As the reader of the ring and the loop together. Returns what is given back of the slices' budget.
+  // As the reader of the ring and the loop together. Returns what is given back of the slices'
+  // budget.
   uint64_t Take(std::span<const uint8_t> record) {
     return intake_.Add(record, [this](const TakenRecord& taken) { loop_->Take(taken); });
   }

@@ -1,4 +1,5 @@
-// Any one batch, decoded alone, names every frame that could be named: readelf says which those are.
+// Any one batch, decoded alone, names every frame that could be named: readelf says which those
+// are.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -21,7 +22,8 @@ constexpr int kRecords = 2'500;
 
 class NameOracle {
  public:
-  // Names that readelf gives the address; empty: none. Deleted files are asked for where they came from.
+  // Names that readelf gives the address; empty: none. Deleted files are asked for where they came
+  // from.
   std::set<std::string> Names(const DecodedFrame& frame) {
     std::string path = frame.mapping_path;
     const std::string file = std::filesystem::path(path).filename().string();
@@ -148,8 +150,8 @@ std::optional<code_range> RangeAt(uint64_t address) {
   return std::nullopt;
 }
 
-// A library that comes and goes: while it is not mapped its file cannot be opened, and that it could not be is not held
-// against it when it is there again, within one batch.
+// A library that comes and goes: while it is not mapped its file cannot be opened, and that it
+// could not be is not held against it when it is there again, within one batch.
 TEST(Names, OfALibraryThatIsLoadedAndUnloadedByTurns) {
   if (!CanOpenMappedFiles()) GTEST_SKIP() << "mapped files cannot be opened: not root";
   const TemporaryDirectory directory;

@@ -124,7 +124,8 @@ TEST_F(Waits, CountOnceOverSeals) {
   EXPECT_THAT(Ship(40 * kSecond), IsEmpty());
 }
 
-// What was shipped as blocked before the wakeup was known is not shipped again as time in the run queue.
+// What was shipped as blocked before the wakeup was known is not shipped again as time in the run
+// queue.
 TEST_F(Waits, SealBetweenWakeupAndRun) {
   ASSERT_TRUE(Begin(7, 1000));
   EXPECT_THAT(Ship(2000), ElementsAre(Part{WaitKind::kBlocked, 2000, 1000}));
@@ -183,7 +184,8 @@ TEST_F(Waits, ThoseWhoseEndWasLostAreForgotten) {
   EXPECT_THAT(End(1, 100, 0, 101), ElementsAre(Part{WaitKind::kBlocked, 101, 1}));
 }
 
-// Whatever comes in whatever order: no part has a value below 1, and what is counted of a wait is no more than it lasted.
+// Whatever comes in whatever order: no part has a value below 1, and what is counted of a wait is
+// no more than it lasted.
 TEST_F(Waits, AnyOrderOfRecordsIsBounded) {
   waits_ = OffCpuWaits({.waits = 20, .bytes = 1 << 20});
   std::mt19937_64 random(5);

@@ -1,6 +1,7 @@
-// A seeded run of records about a world of real and made-up processes: samples, forks, execs, exits,
-// reused pids, damaged records. Real children die while samples of theirs still wait in the "ring":
-// those then show only code that the process had been asked for before, because nobody could know more.
+// A seeded run of records about a world of real and made-up processes: samples, forks, execs,
+// exits, reused pids, damaged records. Real children die while samples of theirs still wait in the
+// "ring": those then show only code that the process had been asked for before, because nobody
+// could know more.
 #ifndef STACKRAY_TESTS_AGENT_SAMPLING_SAMPLE_STREAM_H_
 #define STACKRAY_TESTS_AGENT_SAMPLING_SAMPLE_STREAM_H_
 
@@ -27,8 +28,8 @@ class SampleStream {
     uint64_t samples = 0, damaged = 0, events = 0, deaths = 0, after_death = 0, raw = 0;
   };
 
-  // Files are made in `directory`, which must be there and empty. With `kernel_changes` the kernel's
-  // code comes and goes, too.
+  // Files are made in `directory`, which must be there and empty. With `kernel_changes` the
+  // kernel's code comes and goes, too.
   SampleStream(uint64_t seed, const std::string& directory, TestClock* clock,
                bool kernel_changes = false);
 

@@ -1,5 +1,5 @@
-// Processes and files that a made-up stream of samples can be about: real ones of this machine, so that
-// they can be opened, named and compared, and some that never were.
+// Processes and files that a made-up stream of samples can be about: real ones of this machine, so
+// that they can be opened, named and compared, and some that never were.
 #ifndef STACKRAY_TESTS_AGENT_SAMPLING_SAMPLED_WORLD_H_
 #define STACKRAY_TESTS_AGENT_SAMPLING_SAMPLED_WORLD_H_
 
@@ -15,7 +15,8 @@
 
 namespace stackray::test {
 
-// The files behind a process's mappings can be opened here (it takes root, or CAP_CHECKPOINT_RESTORE).
+// The files behind a process's mappings can be opened here (it takes root, or
+// CAP_CHECKPOINT_RESTORE).
 bool CanOpenMappedFiles();
 
 // A process that exists (or did).

@@ -1,6 +1,7 @@
-// Every setting with values that are just outside what it takes, and with what nobody should write: from the command
-// line, a variable and the file, for each verb that has it. Each is refused, and the message says where and what is
-// allowed. A row of the table without values here fails EveryRowHasBadValues.
+// Every setting with values that are just outside what it takes, and with what nobody should write:
+// from the command line, a variable and the file, for each verb that has it. Each is refused, and
+// the message says where and what is allowed. A row of the table without values here fails
+// EveryRowHasBadValues.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

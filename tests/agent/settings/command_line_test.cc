@@ -330,7 +330,8 @@ TEST(CommandLine, TypesOfSamples) {
                 HasSubstr("--type: \"cpu,gpu\" is not allowed; expected different ones of cpu, "
                           "off-cpu and page-faults"));
   }
-  // An output of one type has the one that is named; a list stands only where an agent reads it too.
+  // An output of one type has the one that is named; a list stands only where an agent reads it
+  // too.
   const auto type = [](const std::vector<std::string>& words, const Environment& environment) {
     return std::get<ConvertSettings>(Parse(words, environment).verb).type;
   };

@@ -1,4 +1,5 @@
-"""What the agent's tests share: an agent of their own, its page, its metrics, and files of batches."""
+"""What the agent's tests share: an agent of their own, its page, its metrics, and files of
+batches."""
 
 import glob
 import http.client
@@ -65,7 +66,8 @@ class Agent:
         return self.url
 
     def get(self, path, host=None, headers=()):
-        """(status, text) of a request to the page's server, with the printed token unless there are headers."""
+        """(status, text) of a request to the page's server, with the printed token unless there are
+        headers."""
         address = urllib.parse.urlparse(self.url)
         connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
         if not headers and self.token:
@@ -78,7 +80,8 @@ class Agent:
             connection.close()
 
     def samples(self):
-        """The metrics of samples: {"produced": n, "due": {receiver: n}, "delivered": {…}, "lost": {…}, …}."""
+        """The metrics of samples: {"produced": n, "due": {receiver: n}, "delivered": {…}, "lost":
+        {…}, …}."""
         found = {"produced": 0, "due": {}, "delivered": {}, "lost": {}, "in_flight": {}}
         for line in self.get("/metrics")[1].splitlines():
             match = METRIC.match(line)
@@ -101,7 +104,8 @@ class Agent:
         return self.process.wait(seconds)
 
     def totals(self):
-        """Samples (produced, delivered, lost), as the agent's last words have them, where none is kept."""
+        """Samples (produced, delivered, lost), as the agent's last words have them, where none is
+        kept."""
         *totals, kept = self.totals_of("otlp")
         assert kept == 0, self.log()
         return tuple(totals)
@@ -234,7 +238,8 @@ class AgentCase(stackray_command.SamplingCase):
         return sum_of_folded(folded)
 
     def count_one_by_one(self, batches):
-        """Counts batches of different sampling rates: together in one file they would be weighed."""
+        """Counts batches of different sampling rates: together in one file they would be
+        weighed."""
         sums = [0, 0]
         path = self.path("one.otlp")
         for batch in batches:

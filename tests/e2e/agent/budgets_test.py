@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""An agent with budgets that are too small for it: it does without, says so everywhere, and its batches stay right."""
+"""An agent with budgets that are too small for it: it does without, says so everywhere, and its
+batches stay right."""
 
 import json
 import os
@@ -75,7 +76,8 @@ class Budgets(agent_case.AgentCase):
         self.assert_time_of_samples(self.path("kept.otlp"))
 
     def assert_time_of_samples(self, otlp):
-        """Batches of several periods; in pprof, whose samples have a time, they weigh what they stand for."""
+        """Batches of several periods; in pprof, whose samples have a time, they weigh what they
+        stand for."""
         answer = stackray_command.run("convert", otlp, self.path("kept.json"))
         self.assertEqual(answer.returncode, 0, answer.stderr)
         by_period = {}

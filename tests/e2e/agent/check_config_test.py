@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`agent --check-config`: what would hold and where it comes from; what is wrong, and what to write."""
+"""`agent --check-config`: what would hold and where it comes from; what is wrong, and what to
+write."""
 
 import os
 import subprocess

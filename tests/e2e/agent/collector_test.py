@@ -51,8 +51,8 @@ class AgentToCollector(agent_case.AgentCase):
         kept, collected = self.path("kept.otlp"), str(self.collector.output)
         self.assertGreaterEqual(len(self.write_history(kept)), BATCHES)
         self.assertEqual(self.count(kept), (delivered, lost))
-        # The Collector writes resources' keys as indices, which our own rules do not allow in what we
-        # send; so its file is not checked by them, but read and compared.
+        # The Collector writes resources' keys as indices, which our own rules do not allow in what
+        # we send; so its file is not checked by them, but read and compared.
         compared = subprocess.run([EXPORT_BATCHES, "compare", kept, collected], timeout=300,
                                   capture_output=True, text=True, check=False)
         self.assertEqual(compared.returncode, 0, compared.stdout + compared.stderr)

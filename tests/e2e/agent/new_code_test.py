@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Programs that make functions, call them and drop them all the time: the agent's memory stays flat, and names stay right.
+"""Programs that make functions, call them and drop them all the time: the agent's memory stays
+flat, and names stay right.
 
-What is here of Python, Ruby, PHP and Perl, side by side at 999 Hz. Every sampled function is new, so each
-of them is read, named, sent and forgotten.
+What is here of Python, Ruby, PHP and Perl, side by side at 999 Hz. Every sampled function is new,
+so each of them is read, named, sent and forgotten.
 """
 
 import os
@@ -17,7 +18,8 @@ from otlp_receiver import OtlpReceiver
 PROGRAMS = os.path.join(agent_case.ROOT, "tests", "live", "programs")
 SECONDS = int(os.environ.get("STACKRAY_NEW_CODE_SECONDS", "60"))
 FREQUENCY_HZ = 999
-# (program, source, what its functions are called). Subs and closures without a name have one name for all.
+# (program, source, what its functions are called). Subs and closures without a name have one name
+# for all.
 LANGUAGES = (("python3", "python/new_code.py", re.compile(r"made_\d+$")),
              ("ruby", "ruby/new_code.rb", re.compile(r"made_\d+$")),
              ("php", "php/new_code.php", re.compile(r"\{closure")),
@@ -25,7 +27,8 @@ LANGUAGES = (("python3", "python/new_code.py", re.compile(r"made_\d+$")),
 MEMORY = re.compile(r'^stackray_memory_bytes\{owner="([^"]+)"\} (\S+)$', re.MULTILINE)
 MARKERS = ("[stale]", "[gone]")
 MOST_GROWTH = 1.05    # Of the last third's maximum over the second third's.
-MOST_CACHES = 24 << 20  # All that is kept of names, full: native ones, lines, code that was read, code that was sent.
+# All that is kept of names, full: native ones, lines, code that was read, code that was sent.
+MOST_CACHES = 24 << 20
 MOST_MARKERS = 0.001  # Of each program's frames.
 
 

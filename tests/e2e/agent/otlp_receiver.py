@@ -1,7 +1,8 @@
 """A receiver of OTLP profiles over HTTP that comes and goes, and says what it has taken.
 
-It takes a batch exactly when it answers 200: what it refuses, or cuts off, it does not keep, so that
-sender and receiver can be compared without "perhaps". Only lose_reply leaves the sender in doubt.
+It takes a batch exactly when it answers 200: what it refuses, or cuts off, it does not keep, so
+that sender and receiver can be compared without "perhaps". Only lose_reply leaves the sender in
+doubt.
 """
 
 import gzip
@@ -11,7 +12,8 @@ import struct
 import threading
 
 PATH = "/v1development/profiles"
-# The agent's question at its start whether it is here: a dictionary of seven zero elements, and no profiles.
+# The agent's question at its start whether it is here: a dictionary of seven zero elements, and no
+# profiles.
 EMPTY = bytes.fromhex("120e0a0012001a0022002a0032003a00")
 
 
@@ -64,8 +66,8 @@ class OtlpReceiver:
             return self.changed.wait_for(lambda: len(self.batches) >= batches, seconds)
 
     def take(self, body, answer):
-        """Keeps the body if `answer(status, text)` could be given; all at once, for down(). False: no
-        answer was given."""
+        """Keeps the body if `answer(status, text)` could be given; all at once, for down(). False:
+        no answer was given."""
         with self.changed:
             if self._server is None:
                 return False

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several receivers at once: a slow one holds up nobody, each has its own account, and what one has lost
-is told to that one alone."""
+"""Several receivers at once: a slow one holds up nobody, each has its own account, and what one has
+lost is told to that one alone."""
 
 import os
 import time
@@ -89,8 +89,9 @@ receivers:
         second = self.begin()
         self.assertTrue(self.other.wait_for(len(self.good.batches), 40))
         self.assertEqual(second.end(), 0)
-        # After a kill a batch may come twice to one that had it just then. The batch that the kill found between the two spools can
-        # have come to the first receiver alone; no other is missing.
+        # After a kill a batch may come twice to one that had it just then. The batch that the kill
+        # found between the two spools can have come to the first receiver alone; no other is
+        # missing.
         missing = set(self.good.batches) - set(self.other.batches)
         self.assertLessEqual(len(missing), 1)
         self.assertEqual(missing & earlier, set())

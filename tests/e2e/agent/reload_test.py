@@ -158,7 +158,8 @@ class Reload(agent_case.AgentCase):
         agent = self.begin()
         accountant = self.account(agent, from_the_start=False)
         self.assert_still_samples(agent)
-        # What is in the open batch when the receiver comes is owed to it: one has to be sealed before.
+        # What is in the open batch when the receiver comes is owed to it: one has to be sealed
+        # before.
         end = time.monotonic() + 20
         while agent.samples()["delivered"].get("history", 0) == 0 and time.monotonic() < end:
             time.sleep(0.1)

@@ -25,8 +25,8 @@ class SizeLimit(agent_case.AgentCase):
         self.receiver = OtlpReceiver()
         self.addCleanup(self.receiver.down)
         self.receiver.up()
-        # Many short programs: batches with many stacks and processes. Nobody else's: one sample of a
-        # deep stack may be larger than a limit, and cannot be halved.
+        # Many short programs: batches with many stacks and processes. Nobody else's: one sample of
+        # a deep stack may be larger than a limit, and cannot be halved.
         short = "while :; do ls -lR /usr/include/linux >/dev/null; done"
         self.pids = [self.spin(), self.spin("sh", "-c", short), self.spin("sh", "-c", short)]
 

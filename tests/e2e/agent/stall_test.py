@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An agent that is stopped for some seconds, as on a host without a CPU to spare: its ring runs full,
-and what is lost is counted, travels to the receiver as markers, and adds up exactly."""
+"""An agent that is stopped for some seconds, as on a host without a CPU to spare: its ring runs
+full, and what is lost is counted, travels to the receiver as markers, and adds up exactly."""
 
 import signal
 import time

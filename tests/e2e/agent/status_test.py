@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`agent --status`, /metrics and the batches tell the same; and the next agent says how long nobody sampled."""
+"""`agent --status`, /metrics and the batches tell the same; and the next agent says how long nobody
+sampled."""
 
 import os
 import random

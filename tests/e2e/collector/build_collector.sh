@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the OpenTelemetry Collector of builder.yaml with the collector project's own builder, from the
-# Go module proxy that this machine's Go is set up for.
-# Usage: build_collector.sh OUTDIR      makes OUTDIR/stackray-test-collector, and says its path last.
-# A collector built earlier from the same builder.yaml is kept.
-# Exit: 0 made or kept · 77 cannot be made here, with the reason (ctest counts it as skipped) · 2 wrong use.
+# Builds the OpenTelemetry Collector of builder.yaml with the collector project's own builder, from
+# the Go module proxy that this machine's Go is set up for.
+# Usage: build_collector.sh OUTDIR      makes OUTDIR/stackray-test-collector, and says its path
+# last. A collector built earlier from the same builder.yaml is kept.
+# Exit: 0 made or kept · 77 cannot be made here, with the reason (ctest counts it as skipped) · 2
+#       wrong use.
 set -u
 [ $# -eq 1 ] || { echo "usage: build_collector.sh OUTDIR" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,8 +36,9 @@ if [ ! -x "$GOBIN/builder" ] || [ "$(cat "$out/builder.version" 2>/dev/null)" !=
 fi
 rm -rf "$out/source"
 sed "s|^dist:|dist:\n  output_path: $out/source|" "$here/builder.yaml" >"$out/builder.yaml"
-# The builder writes the sources and we the go.mod, then go fetches only what the sources import: the
-# builder's own way asks for the modules of all parts' tests too, and a proxy need not have those.
+# The builder writes the sources and we the go.mod, then go fetches only what the sources import:
+# the builder's own way asks for the modules of all parts' tests too, and a proxy need not have
+# those.
 generate_and_compile() {
   nice -n 15 timeout 600 "$GOBIN/builder" --config="$out/builder.yaml" --skip-compilation --skip-get-modules || return
   cd "$out/source" || return

@@ -9,7 +9,8 @@ import unittest
 
 from stackray_command import STACKRAY, SPIN, SamplingCase, run, wait_until_sampling
 
-# Counts its signals, cleans up for a while and ends with 7; a signal that comes while it cleans up is counted too.
+# Counts its signals, cleans up for a while and ends with 7; a signal that comes while it cleans up
+# is counted too.
 JOB = """
 import os, signal, sys, time
 got = []

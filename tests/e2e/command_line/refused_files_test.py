@@ -1,4 +1,5 @@
-"""Programs on a file system that serves its user alone and refuses root: FUSE without allow_root."""
+"""Programs on a file system that serves its user alone and refuses root: FUSE without
+allow_root."""
 
 import os
 import re

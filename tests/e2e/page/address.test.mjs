@@ -1,5 +1,5 @@
-// The address says what is shown: Back and Reload keep to it, and a link shows the same in another browser.
-// Beside it, the files that the page saves of what is shown.
+// The address says what is shown: Back and Reload keep to it, and a link shows the same in another
+// browser. Beside it, the files that the page saves of what is shown.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -15,7 +15,8 @@ export const WAIT_MS = 100_000;
 
 export const ROW_HEIGHT = 20; // of the flame graph, as in web/src/view/flame_paint.ts
 
-// Path of the browser, or null with a reason on standard output. STACKRAY_CHROMIUM names another one.
+// Path of the browser, or null with a reason on standard output. STACKRAY_CHROMIUM names another
+// one.
 export function findChromium() {
   const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
   const candidates = process.env.STACKRAY_CHROMIUM ? [process.env.STACKRAY_CHROMIUM] : usual;
@@ -132,8 +133,8 @@ export async function colorAt(page, share, depth) {
   }, [share, depth, ROW_HEIGHT]);
 }
 
-// From now on cpuSeconds() says how much CPU time the page's main thread has used, which tells a slow
-// page from a busy machine.
+// From now on cpuSeconds() says how much CPU time the page's main thread has used, which tells a
+// slow page from a busy machine.
 export async function cpuClock(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });

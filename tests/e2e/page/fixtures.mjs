@@ -5,8 +5,8 @@ export const HOSTILE = "<script>alert(1)</script>";
 export const START_MS = 1_790_000_000_000;
 
 // 100 samples in ten buckets of a second:
-//   web (pid 100)   70: main > serve > parse 40 (buckets 0-4, 8 each), main > serve > write > [k] 30
-//                       (buckets 5-9, 6 each)
+//   web (pid 100)   70: main > serve > parse 40 (buckets 0-4, 8 each), main > serve > write > [k]
+//                       30 (buckets 5-9, 6 each)
 //   hostile (pid 7) 20: start > hostile frame, 2 in each bucket
 //   python (pid 9)  10: main > run (cpython) > [truncated: depth], all in bucket 9
 export function smallProfile(startMs = START_MS) {
@@ -14,8 +14,8 @@ export function smallProfile(startMs = START_MS) {
 }
 
 // The small one's samples, and of the same threads
-//   off-CPU 2.53 s: main > serve > lock blocked 200 ms in each bucket, main > serve > write in the run queue
-//                   500 ms in bucket 5, python's main > run preempted 30 ms in bucket 9
+//   off-CPU 2.53 s: main > serve > lock blocked 200 ms in each bucket, main > serve > write in the
+//                   run queue 500 ms in bucket 5, python's main > run preempted 30 ms in bucket 9
 //   40 page faults: hostile's start, in bucket 0
 export function typedProfile(startMs = START_MS) {
   const { data, worker, writer, bad, main } = smallData(startMs, { cpus: 2, other_types: [

@@ -1,5 +1,5 @@
-// Every control at the width of a large screen, a small one and a phone, in light and dark: it is on the screen,
-// covers no other one, opens what it opens there, and can be read.
+// Every control at the width of a large screen, a small one and a phone, in light and dark: it is
+// on the screen, covers no other one, opens what it opens there, and can be read.
 // STACKRAY_PICTURES=FOLDER keeps what was seen, for people.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -88,7 +88,8 @@ const OPENERS = ["[data-select=processes] .select-opener", "[data-select=threads
   "[data-select=waits] .select-opener", "[data-menu=layout] .menu-opener", "[data-menu=export] .menu-opener"];
 
 for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {
-  // Where things are does not depend on the colours: in the dark only what shows all kinds of text is opened.
+  // Where things are does not depend on the colours: in the dark only what shows all kinds of text
+  // is opened.
   for (const [colors, views, openers] of [["light", VIEWS, OPENERS], ["dark", VIEWS.slice(1, 2), OPENERS.slice(0, 1)]]) {
     test(`every control at ${width} pixels, ${colors}`, async () => {
       await shared.fresh({ viewport: { width, height }, colorScheme: colors });

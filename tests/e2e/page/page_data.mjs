@@ -47,7 +47,8 @@ export class PageData {
     return this.threads.process.push(process) - 1;
   }
 
-  // `stack`: frames, outermost first. `type`: 0, or 1 more than an index into the head's `other_types`.
+  // `stack`: frames, outermost first. `type`: 0, or 1 more than an index into the head's
+  // `other_types`.
   sample(thread, bucket, stack, count = 1, type = 0, wait = "") {
     let node = 0;
     for (const entry of stack) {

@@ -1,5 +1,5 @@
-// Runs the page in a real browser.   node run.mjs [PAGE [FILE…]]   default: web/dist/page.html, all files
-// Exit codes: 0 all held, 1 something did not, 77 skipped because there is no Chromium.
+// Runs the page in a real browser.   node run.mjs [PAGE [FILE…]]   default: web/dist/page.html, all
+// files Exit codes: 0 all held, 1 something did not, 77 skipped because there is no Chromium.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
@@ -15,8 +15,8 @@ const names = process.argv.slice(3);
 const tests = readdirSync(here).filter((name) => name.endsWith(".test.mjs"))
   .filter((name) => names.length === 0 || names.some((part) => name.startsWith(part)))
   .map((name) => join(here, name));
-// One browser for all files: starting one takes longer than most tests. Files run side by side, because the
-// live page mostly waits.
+// One browser for all files: starting one takes longer than most tests. Files run side by side,
+// because the live page mostly waits.
 const browser = await launchServer();
 const env = { ...process.env, STACKRAY_PAGE: page, STACKRAY_BROWSER: browser.wsEndpoint() };
 const results = await Promise.all(tests.map(async (path) => {

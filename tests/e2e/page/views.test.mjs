@@ -1,4 +1,5 @@
-// What a user can change about how a profile is seen: types, order, hidden frames, groups, the time view, keys.
+// What a user can change about how a profile is seen: types, order, hidden frames, groups, the time
+// view, keys.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

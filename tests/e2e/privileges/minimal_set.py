@@ -1,8 +1,10 @@
-"""What each capability that an agent keeps is worth: samples without it, beside what `doctor` says of it.
+"""What each capability that an agent keeps is worth: samples without it, beside what `doctor` says
+of it.
 
-Programs of other users run meanwhile: one that everybody may read, one that its user alone may read, Python, one
-that is mostly in the kernel. Prints one table row a capability, and fails where one that is kept costs nothing,
-where sampling needs one that is not kept, or where doctor's words say something else.
+Programs of other users run meanwhile: one that everybody may read, one that its user alone may
+read, Python, one that is mostly in the kernel. Prints one table row a capability, and fails where
+one that is kept costs nothing, where sampling needs one that is not kept, or where doctor's words
+say something else.
 """
 
 import glob
@@ -63,7 +65,8 @@ class Loads:
 
 
 def facts_of(path):
-    """(complete, named leaves, kernel leaves named, Python functions), each in percent of its stacks."""
+    """(complete, named leaves, kernel leaves named, Python functions), each in percent of its
+    stacks."""
     stacks = complete = named = kernel = kernel_named = python = 0
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:

@@ -1,5 +1,6 @@
-// A recorded thread: the walk in bpf/lua.h and the names, as they were when a program stopped itself below coroutines, a pcall, metamethods
-// that a sort calls, loaded text and recursion (tests/fixtures/lua). And what damage does.
+// A recorded thread: the walk in bpf/lua.h and the names, as they were when a program stopped
+// itself below coroutines, a pcall, metamethods that a sort calls, loaded text and recursion
+// (tests/fixtures/lua). And what damage does.
 #include <gtest/gtest.h>
 
 #include <algorithm>

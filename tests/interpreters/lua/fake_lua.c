@@ -1,5 +1,5 @@
-/* A library with the symbols that Lua exports, and an evaluation loop whose instructions' addresses are in a table. VERSION: its version
- * as a text. */
+/* A library with the symbols that Lua exports, and an evaluation loop whose instructions' addresses
+ * are in a table. VERSION: its version as a text. */
 const char lua_ident[] = "$LuaVersion: Lua " VERSION "  Copyright (C) nobody $";
 
 int lua_newstate(int n)

@@ -1,5 +1,6 @@
-// Recorded processes of each version: the walk in bpf/perl.h and the names, as they were when a program stopped itself below
-// evals, callbacks, overloading, a tie and recursion (tests/fixtures/perl). And what damage does.
+// Recorded processes of each version: the walk in bpf/perl.h and the names, as they were when a
+// program stopped itself below evals, callbacks, overloading, a tie and recursion
+// (tests/fixtures/perl). And what damage does.
 #include <gtest/gtest.h>
 
 #include <filesystem>

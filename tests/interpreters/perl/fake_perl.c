@@ -1,5 +1,5 @@
-/* A library with the symbols that Perl exports and nothing else behind them. VERSION: its version as a text. THREADS: a build with
- * threads. */
+/* A library with the symbols that Perl exports and nothing else behind them. VERSION: its version
+ * as a text. THREADS: a build with threads. */
 const char *own_version(void)
 {
 	return VERSION;

@@ -1,5 +1,6 @@
-// Recorded processes of each version: the walk in bpf/php.h and the names, as they were when a program stopped itself below
-// an eval(), a closure, __call(), generators that delegate, recursion and a callback (tests/fixtures/php). And what damage does.
+// Recorded processes of each version: the walk in bpf/php.h and the names, as they were when a
+// program stopped itself below an eval(), a closure, __call(), generators that delegate, recursion
+// and a callback (tests/fixtures/php). And what damage does.
 #include <gtest/gtest.h>
 
 #include <filesystem>

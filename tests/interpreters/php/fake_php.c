@@ -1,5 +1,5 @@
-/* A library with the symbols that PHP exports and nothing else behind them. VERSION: its version as a text. THREAD_SAFE: 1 for
- * 7.4 and later, 2 for 7.3. */
+/* A library with the symbols that PHP exports and nothing else behind them. VERSION: its version as
+ * a text. THREAD_SAFE: 1 for 7.4 and later, 2 for 7.3. */
 const char *version_header(void)
 {
 	return "X-Powered-By: PHP/" VERSION;

@@ -21,7 +21,8 @@ void Add(std::vector<uint8_t>* code, const std::vector<uint8_t>& bytes) {
   code->insert(code->end(), bytes.begin(), bytes.end());
 }
 
-// What the JIT's memory begins with: code of the loop; a called function with a part behind its return; the way out of a trace.
+// What the JIT's memory begins with: code of the loop; a called function with a part behind its
+// return; the way out of a trace.
 struct Code {
   Code() {
     Add(&bytes, {0x4d, 0x89, 0x3e});  // mov %r15,(%r14)

@@ -1,5 +1,6 @@
-// Recorded threads of each version: the walk in bpf/python.h and the names, as they were when a program stopped itself
-// below C code, a generator, a coroutine and recursion (tests/fixtures/python). And what damage does to them.
+// Recorded threads of each version: the walk in bpf/python.h and the names, as they were when a
+// program stopped itself below C code, a generator, a coroutine and recursion
+// (tests/fixtures/python). And what damage does to them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +65,8 @@ TEST_P(RecordedChain, DamageEndsAndStaysInBounds) {
   CheckDamage(recorded_.words, [this](const MemoryWords& words) { return Frames(words); });
 }
 
-// 3.11: the frames of functions that Nuitka has compiled have any value in the byte that says that a loop began there.
+// 3.11: the frames of functions that Nuitka has compiled have any value in the byte that says that
+// a loop began there.
 TEST_P(RecordedChain, ABeginningIsBelievedWhereTheLoopBeforeLeftOff) {
   const python_layout& layout = data_->layout();
   if (layout.chain != PYTHON_CFRAMES) GTEST_SKIP() << "only 3.11 has such a byte";

@@ -1,7 +1,8 @@
-/* A library with the symbols that CPython exports and nothing else behind them. VERSION: PY_VERSION_HEX; without
- * one it looks like a version before 3.11, 3.MINOR. DEBUG_OFFSETS: it describes itself, as from 3.13 on; then FREE_THREADED is 0 or 1.
- * ACCESSORS: the functions that answer the current thread state and the first interpreter. TAIL_CALLS: one function an instruction, and
- * an entry into JIT code. */
+/* A library with the symbols that CPython exports and nothing else behind them. VERSION:
+ * PY_VERSION_HEX; without one it looks like a version before 3.11, 3.MINOR. DEBUG_OFFSETS: it
+ * describes itself, as from 3.13 on; then FREE_THREADED is 0 or 1. ACCESSORS: the functions that
+ * answer the current thread state and the first interpreter. TAIL_CALLS: one function an
+ * instruction, and an entry into JIT code. */
 #ifdef VERSION
 const unsigned long Py_Version = VERSION;
 #endif

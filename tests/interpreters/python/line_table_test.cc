@@ -1,5 +1,5 @@
-// Tables as compilers of the three kinds write them; the lines beside them are what Python itself says of these
-// functions (code.co_lines(), dis.findlinestarts()).
+// Tables as compilers of the three kinds write them; the lines beside them are what Python itself
+// says of these functions (code.co_lines(), dis.findlinestarts()).
 #include "interpreters/python/line_table.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Recorded threads of each version: the walk in bpf/ruby.h and the names, as they were when a program stopped itself below
-// C functions, blocks, a rescue and recursion (tests/fixtures/ruby). And what damage does to them.
+// Recorded threads of each version: the walk in bpf/ruby.h and the names, as they were when a
+// program stopped itself below C functions, blocks, a rescue and recursion (tests/fixtures/ruby).
+// And what damage does to them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

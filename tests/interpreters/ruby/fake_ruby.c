@@ -1,5 +1,5 @@
-/* A library that looks like Ruby MAJOR.MINOR to the loader: the exported names, code that finds the same things in the same ways, and an
- * evaluation loop without a name of Ruby's. */
+/* A library that looks like Ruby MAJOR.MINOR to the loader: the exported names, code that finds the
+ * same things in the same ways, and an evaluation loop without a name of Ruby's. */
 extern int rb_st_foreach(void *table, int (*each)(void), unsigned long argument);
 
 const int ruby_api_version[3] = { MAJOR, MINOR, 0 };

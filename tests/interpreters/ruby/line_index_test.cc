@@ -1,4 +1,5 @@
-// Indexes made here from lists of positions, as Ruby makes them, answered as a search through the list would.
+// Indexes made here from lists of positions, as Ruby makes them, answered as a search through the
+// list would.
 #include "interpreters/ruby/line_index.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Takes 5 MB of its stack at once, as Ruby's start does, and works below them. Its caller is above them all.
+// Takes 5 MB of its stack at once, as Ruby's start does, and works below them. Its caller is above
+// them all.
 #include <alloca.h>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Works on a small stack in the midst of a large mapping, whose bounds it keeps where Go's programs keep a goroutine's: behind a
-// pointer in the word below the thread pointer.
+// Works on a small stack in the midst of a large mapping, whose bounds it keeps where Go's programs
+// keep a goroutine's: behind a pointer in the word below the thread pointer.
 #include <sys/mman.h>
 #include <ucontext.h>
 

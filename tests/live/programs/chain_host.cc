@@ -1,6 +1,6 @@
-// chain_host LIBRARY: maps the library anew for each of its functions and calls the function through that copy. The
-// functions are a MiB apart, so that none lies in a page whose neighbours were sampled before. From the second half
-// on a copy comes in the place of the one before.
+// chain_host LIBRARY: maps the library anew for each of its functions and calls the function
+// through that copy. The functions are a MiB apart, so that none lies in a page whose neighbours
+// were sampled before. From the second half on a copy comes in the place of the one before.
 #include <dlfcn.h>
 #include <signal.h>
 

@@ -1,8 +1,8 @@
 // Burns CPU, and publishes a process context when it is told to: context_publisher KIND FORK
 //   KIND  memfd or anon: what the header lies in; FORK  keep, or dont (MADV_DONTFORK)
-//   SIGUSR1  publishes service "context-1"; each further one changes it to "context-2" and so on, and the
-//            attributes with it. The command's name is "published-N" when that is done, "cannot" where the
-//            kernel names no anonymous mappings.
+//   SIGUSR1  publishes service "context-1"; each further one changes it to "context-2" and so on,
+//            and the attributes with it. The command's name is "published-N" when that is done,
+//            "cannot" where the kernel names no anonymous mappings.
 //   SIGUSR2  forks a child named "child" that burns CPU and publishes nothing
 // Written after the publication protocol of OTEP 4719.
 #include <signal.h>

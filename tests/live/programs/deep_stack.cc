@@ -1,5 +1,6 @@
-// 600 KB of stack in 12 frames, all of it written, and then code that runs. With an argument: in a thread. With two: in one whose stack
-// has other memory right above it, in one mapping, as the kernel joins a stack and an arena of malloc().
+// 600 KB of stack in 12 frames, all of it written, and then code that runs. With an argument: in a
+// thread. With two: in one whose stack has other memory right above it, in one mapping, as the
+// kernel joins a stack and an arena of malloc().
 #include <pthread.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,5 @@
-// Reads a file with io_uring by the kernel's worker threads, for as long as it lives: `io_workers FILE`. Exit code 77: there is no io_uring.
+// Reads a file with io_uring by the kernel's worker threads, for as long as it lives: `io_workers
+// FILE`. Exit code 77: there is no io_uring.
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>

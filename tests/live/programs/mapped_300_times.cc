@@ -1,5 +1,5 @@
-// Maps its own code 300 times, below everything else, and works then. Each mapping is one of its own, because there is a gap
-// behind it.
+// Maps its own code 300 times, below everything else, and works then. Each mapping is one of its
+// own, because there is a gap behind it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,9 @@
-// Moves text out of its file, as programs do that want their code in huge pages, and burns CPU in it:
+// Moves text out of its file, as programs do that want their code in huge pages, and burns CPU in
+// it:
 //   moved_text program|memfd     its own text, into anonymous memory or a file in memory
 //   moved_text library FILE      the text of FILE, a library with PluginWork()
-//   moved_text made              its own text, and then puts code made at run time over an unused part of it
+//   moved_text made              its own text, and then puts code made at run time over an unused
+//   part of it
 // Exit code 77: it could not be moved.
 #include <dlfcn.h>
 #include <sys/mman.h>

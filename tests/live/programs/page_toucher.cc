@@ -1,5 +1,5 @@
-// Touches fresh pages: page_toucher PAGES. Waits for a line on standard input, touches each page once in touch_pages(), says "end".
-// Each touch is one page fault, because huge pages are refused.
+// Touches fresh pages: page_toucher PAGES. Waits for a line on standard input, touches each page
+// once in touch_pages(), says "end". Each touch is one page fault, because huge pages are refused.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

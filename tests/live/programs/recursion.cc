@@ -1,4 +1,5 @@
-// A stack of ARGUMENT functions below main, each calling itself; then it burns CPU as long as it lives.
+// A stack of ARGUMENT functions below main, each calling itself; then it burns CPU as long as it
+// lives.
 #include <cstdint>
 #include <cstdlib>
 

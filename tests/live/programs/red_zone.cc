@@ -1,5 +1,5 @@
-// Calls one of red_zone.S's functions for ever: with an argument the second one. Built with frame pointers, so that a caller is
-// found by the register that they keep below the stack pointer.
+// Calls one of red_zone.S's functions for ever: with an argument the second one. Built with frame
+// pointers, so that a caller is found by the register that they keep below the stack pointer.
 extern "C" void PoppedLeaf();
 extern "C" void SavedBelowLeaf();
 

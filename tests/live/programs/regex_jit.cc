@@ -1,6 +1,7 @@
-// Matches a pattern over and over by the code that PCRE2's JIT made of it: code in memory of no file, without unwind tables and without
-// frame pointers. Usage: regex_jit PATTERN   The library is found at run time and used without its headers. Exit code 77: it is missing,
-// or has no JIT.
+// Matches a pattern over and over by the code that PCRE2's JIT made of it: code in memory of no
+// file, without unwind tables and without
+// frame pointers. Usage: regex_jit PATTERN   The library is found at run time and used without its
+// headers. Exit code 77: it is missing, or has no JIT.
 #include <dlfcn.h>
 
 #include <cstdint>

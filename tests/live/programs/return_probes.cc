@@ -1,5 +1,5 @@
-// Puts return probes on functions of its own and burns CPU below them: `return_probes one|recursion|chain|leaf`.
-// Exit code 77: this kernel or user may not have probes.
+// Puts return probes on functions of its own and burns CPU below them: `return_probes
+// one|recursion|chain|leaf`. Exit code 77: this kernel or user may not have probes.
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
-// Works in code in memory of no file, without tables and frame pointers, whose room for locals holds what earlier calls have left: the
-// return address of a call through a pointer that is over, and above it words that are no code.
+// Works in code in memory of no file, without tables and frame pointers, whose room for locals
+// holds what earlier calls have left: the return address of a call through a pointer that is over,
+// and above it words that are no code.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -9,7 +10,8 @@ namespace {
 
 using Made = int64_t (*)(uint64_t stale, const void* data, int64_t rounds);
 
-// push rbx; sub rsp, 0x80; mov [rsp+8], rdi; mov [rsp+16..120], rsi; mov rbx, rdx; dec rbx; jnz; add rsp, 0x80; pop rbx; ret
+// push rbx; sub rsp, 0x80; mov [rsp+8], rdi; mov [rsp+16..120], rsi; mov rbx, rdx; dec rbx; jnz;
+// add rsp, 0x80; pop rbx; ret
 constexpr size_t kLocalBytes = 0x80;
 constexpr uint8_t kBegin[] = {0x53, 0x48, 0x81, 0xec, kLocalBytes, 0, 0,
                               0,    0x48, 0x89, 0x7c, 0x24,        8};

@@ -1,6 +1,7 @@
 // Threads that wait in known ways, each in a function of its own, and what their waits truly were.
 //
-//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle; none: the first four
+//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle; none: the first
+//   four
 // Waits for a line on standard input, lets the threads run, and prints for each one
 // FUNCTION WALL_NS CPU_NS RUN_QUEUE_NS
 // (the last from /proc/thread-self/schedstat). It ends when standard input does.

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""The guard against false stacks: no native frame stands above a caller whose call site calls something else.
+"""The guard against false stacks: no native frame stands above a caller whose call site calls
+something else.
 
-    call_sites.py STACKRAY [--gallery FOLDER] [--seconds N] [--programs N] [--stacks N] [--otlp FILE]
+    call_sites.py STACKRAY [--gallery FOLDER] [--seconds N] [--programs N] [--stacks N] [--otlp
+    FILE]
 
-Runs many programs of this machine one after another under one recording, each with a load, and judges each pair of native
-frames by the instruction before the return address (call_sites/judge.py). With --otlp a recording that is there is judged.
-Prints a row of a table a program and below it each pair that breaks the rule. As a check of itself the guard then leaves out
-one frame of true stacks: most of these pairs must break it. Exit: 1 when a pair does, when there are
-fewer programs or stacks than were asked for, or when the check fails; 77 when a tool is missing.
+Runs many programs of this machine one after another under one recording, each with a load, and
+judges each pair of native frames by the instruction before the return address
+(call_sites/judge.py). With --otlp a recording that is there is judged. Prints a row of a table a
+program and below it each pair that breaks the rule. As a check of itself the guard then leaves out
+one frame of true stacks: most of these pairs must break it. Exit: 1 when a pair does, when there
+are fewer programs or stacks than were asked for, or when the check fails; 77 when a tool is
+missing.
 """
 
 import argparse
@@ -28,10 +32,12 @@ from otlp_json import Batch  # pylint: disable=wrong-import-position
 SKIPPED = 77
 FREQUENCY_HZ = 997
 KINDS = ("direct", "by name", "indirect", "jump", "chosen", "by hand", "unknown", "guessed", "broken")
-# Walks that went by frame pointers or by a scan of the stack, and say so: what they came to is a guess.
+# Walks that went by frame pointers or by a scan of the stack, and say so: what they came to is a
+# guess.
 GUESSED_END = re.compile(r"\[truncated: (file|table) not loaded\]")
 MOST_TRIPLES = 2000
-LEAST_FOUND_PERCENT = 60  # Of frames left out: callers that call indirectly, and the callee's recursion, hide the others.
+# Of frames left out: callers that call indirectly, and the callee's recursion, hide the others.
+LEAST_FOUND_PERCENT = 60
 GUESSED_BELOW = re.compile(r"\[unknown|\[.* jit\]")
 
 
@@ -135,7 +141,8 @@ class Guard:
         return programs
 
     def learn(self, frames, times):
-        """First all samples are shown: what defines a name may be in other stacks of the program."""
+        """First all samples are shown: what defines a name may be in other stacks of the
+        program."""
         for program in self.programs_of(times):
             self.files[program].update(frame[1] for frame in frames if frame[0] == "native" and frame[1])
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Programs in a container-like root: another suite's root folder with another libc, a pid namespace of its own, started after the
-recorder, alive for 300 ms of CPU time. Is every frame of the interpreter named?
+"""Programs in a container-like root: another suite's root folder with another libc, a pid namespace
+of its own, started after the recorder, alive for 300 ms of CPU time. Is every frame of the
+interpreter named?
 
     container_roots.py STACKRAY ROOT [--programs N]
 
-ROOT is a folder made by `mmdebstrap --variant=minbase --include=python3,perl,php-cli,ruby SUITE ROOT`; of the interpreters, those that are there
-run. Each program has functions first(), middle() and last() of 100 ms each, one after the other.
-Exit: 77 with the reason when nothing can be run, 1 when a program's function was not seen by name or a frame has no name, else 0.
+ROOT is a folder made by `mmdebstrap --variant=minbase --include=python3,perl,php-cli,ruby SUITE
+ROOT`; of the interpreters, those that are there run. Each program has functions first(), middle()
+and last() of 100 ms each, one after the other. Exit: 77 with the reason when nothing can be run, 1
+when a program's function was not seen by name or a frame has no name, else 0.
 """
 
 import argparse

@@ -3,15 +3,17 @@
 
     huge_binary.py STACKRAY CC [--megabytes N] [--rows N]
 
-Functions lie all over the file, each with rows of its own; the program calls 60 of them, chosen at random, in a chain. Once
-it stays in one chain: every stack must be complete, the first sample's too, whose 60 functions lie in 60 pages that nobody
-has read, and the agent takes little more CPU than for the same chain in a program of 60 functions. Then it chooses another
-chain every 100 ms: tables are read all the time, and the stacks must be complete.
+Functions lie all over the file, each with rows of its own; the program calls 60 of them, chosen at
+random, in a chain. Once it stays in one chain: every stack must be complete, the first sample's
+too, whose 60 functions lie in 60 pages that nobody has read, and the agent takes little more CPU
+than for the same chain in a program of 60 functions. Then it chooses another chain every 100 ms:
+tables are read all the time, and the stacks must be complete.
 
-At last the agent is there first, and sees the program's first stacks: the first sample of the chain must be complete, and
-by the samples' own times it is at most 200 ms after the program's execve(). That is judged where the machine has a CPU for
-both alone, because a program that waits for a CPU has no samples; it is printed always.
-Exit: 77 with the reason when there is no room, else 1 when a bound is not kept.
+At last the agent is there first, and sees the program's first stacks: the first sample of the chain
+must be complete, and by the samples' own times it is at most 200 ms after the program's execve().
+That is judged where the machine has a CPU for both alone, because a program that waits for a CPU
+has no samples; it is printed always. Exit: 77 with the reason when there is no room, else 1 when a
+bound is not kept.
 """
 
 import argparse
@@ -163,7 +165,8 @@ def timed_stacks(path):
 
 
 def first_stacks(stackray, program, folder):
-    """From execve() to the first complete sample of the chain in ms, and how many were cut before it."""
+    """From execve() to the first complete sample of the chain in ms, and how many were cut before
+    it."""
     output = os.path.join(folder, "first.json")
     text = subprocess.run([stackray, "record", "-F", str(FREQUENCY_HZ), "--symbols", "off", "-o", output, "--", program,
                            "exec", str(HOLD_MS)], check=False, capture_output=True, text=True)

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Real programs under real load: how many stacks are complete, how deep they are, how many frames have a name.
+"""Real programs under real load: how many stacks are complete, how deep they are, how many frames
+have a name.
 
-    real_programs.py STACKRAY [--seconds N] [--only NAME,NAME] [--least PERCENT] [--least-sum PERCENT]
+    real_programs.py STACKRAY [--seconds N] [--only NAME,NAME] [--least PERCENT] [--least-sum
+    PERCENT]
 
-Each workload (workloads.py) runs twice: started before the agent, which then comes with empty tables, and after it. Prints
-one row of a table a run, and below it why stacks are not complete. Programs that are not here are left out by name.
-Exit: 1 when a row is below --least, or the sum below --least-sum, 77 when nothing could be run.
+Each workload (workloads.py) runs twice: started before the agent, which then comes with empty
+tables, and after it. Prints one row of a table a run, and below it why stacks are not complete.
+Programs that are not here are left out by name. Exit: 1 when a row is below --least, or the sum
+below --least-sum, 77 when nothing could be run.
 
-"Of JIT code" counts the stacks that pass through executable memory of no file. Of java they are left out where they are
-cut: its own threads (collector, compilers) are what is looked at here, Java's frames are not unwound yet.
+"Of JIT code" counts the stacks that pass through executable memory of no file. Of java they are
+left out where they are cut: its own threads (collector, compilers) are what is looked at here,
+Java's frames are not unwound yet.
 """
 
 import argparse
@@ -130,7 +134,8 @@ def record(stackray, pids, seconds, output):
 
 
 def record_tree(options, program, output, is_before):
-    """Of a process and, where it runs already, all below it. One of these may end before it is looked at: then again."""
+    """Of a process and, where it runs already, all below it. One of these may end before it is
+    looked at: then again."""
     for _ in range(TRIES):
         pids = descendants(program.process.pid) if is_before else [program.process.pid]
         recorder = record(options.stackray, pids, options.seconds, output)

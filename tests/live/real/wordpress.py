@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""WordPress on php-fpm with its JIT behind nginx, under load: how many stacks are whole, how many frames are unknown.
+"""WordPress on php-fpm with its JIT behind nginx, under load: how many stacks are whole, how many
+frames are unknown.
 
-    wordpress.py STACKRAY [--source FOLDER] [--seconds N] [--jit tracing|function] [--most-unknown PERCENT]
+    wordpress.py STACKRAY [--source FOLDER] [--seconds N] [--jit tracing|function] [--most-unknown
+    PERCENT]
                  [-o FILE]…
 
-`ab` asks for two pages over and over; meanwhile php-fpm's processes are recorded at 499 Hz. Prints how many stacks are whole, how many
-frames nobody can say anything about (code that was made at run time, functions that were gone, missing parts of stacks), each kind with
-what called it, and how many have a file and an address in the place of a name (stripped files).
-Exit: 77 with the reason when something is not here, 1 when more than --most-unknown % of the frames are unknown, else 0.
+`ab` asks for two pages over and over; meanwhile php-fpm's processes are recorded at 499 Hz. Prints
+how many stacks are whole, how many frames nobody can say anything about (code that was made at run
+time, functions that were gone, missing parts of stacks), each kind with what called it, and how
+many have a file and an address in the place of a name (stripped files). Exit: 77 with the reason
+when something is not here, 1 when more than --most-unknown % of the frames are unknown, else 0.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """A WordPress with posts, comments and a theme, on php-fpm with its JIT behind nginx, on loopback.
 
-WordPress's own code (Debian's package `wordpress`, or a folder that has it) is copied; its database is a MariaDB of its own, without
-a network. Everything lies in one folder and ends with stop().
+WordPress's own code (Debian's package `wordpress`, or a folder that has it) is copied; its database
+is a MariaDB of its own, without a network. Everything lies in one folder and ends with stop().
 """
 
 import os

@@ -1,6 +1,7 @@
 """Real programs under real load, for real_programs.py: what to run, and what makes it work.
 
-A workload is a shell script that runs until it is killed; it gets a folder of its own. Nothing leaves the loopback.
+A workload is a shell script that runs until it is killed; it gets a folder of its own. Nothing
+leaves the loopback.
 """
 
 import importlib.util

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Two hours' worth of churn in minutes: no table of the agent grows with what it has ever seen.
 
-200,000 processes, 20,000 executables, a process of 2,000 threads, one of 100,000 mappings. Memory and
-BPF maps every second, in test-results/churn.csv and churn.svg; flat, and within their budgets.
+200,000 processes, 20,000 executables, a process of 2,000 threads, one of 100,000 mappings. Memory
+and BPF maps every second, in test-results/churn.csv and churn.svg; flat, and within their budgets.
 """
 
 import csv

@@ -1,5 +1,5 @@
-// A storm of short processes while the real `stackray` profiles the whole host, and a bare tick counter
-// beside it that says how many samples there should be.
+// A storm of short processes while the real `stackray` profiles the whole host, and a bare tick
+// counter beside it that says how many samples there should be.
 #ifndef STACKRAY_TESTS_LIVE_STORMS_RECORDED_STORM_H_
 #define STACKRAY_TESTS_LIVE_STORMS_RECORDED_STORM_H_
 
@@ -19,8 +19,8 @@ inline constexpr double kQuietShare = 0.9;
 struct StormPlan {
   double frequency_hz = 99;
   double seconds = 3;
-  // The storm, as a shell's command. STOP stands for a file that ends it, COUNT for one that it writes
-  // a number of processes to.
+  // The storm, as a shell's command. STOP stands for a file that ends it, COUNT for one that it
+  // writes a number of processes to.
   std::string command;
   std::vector<std::string> commands;  // Whose samples count: leaders' commands.
 };
@@ -43,10 +43,12 @@ struct RecordedStorm {
   double chance_samples() const;
 };
 
-// Errors: FailedPrecondition (no BPF here, no program), Internal (the profiler or the storm failed).
+// Errors: FailedPrecondition (no BPF here, no program), Internal (the profiler or the storm
+//         failed).
 absl::StatusOr<RecordedStorm> RecordStorm(const StormPlan& plan);
 
-// The storm under `stackray agent` with its default settings but for the rate; nothing is read back.
+// The storm under `stackray agent` with its default settings but for the rate; nothing is read
+// back.
 absl::StatusOr<RecordedStorm> WatchStorm(const StormPlan& plan);
 
 }  // namespace stackray::test

@@ -1,5 +1,5 @@
-// What the batches say of a storm's processes: how many samples, how complete, how well named, and each
-// kind of what is missing.
+// What the batches say of a storm's processes: how many samples, how complete, how well named, and
+// each kind of what is missing.
 #ifndef STACKRAY_TESTS_LIVE_STORMS_STORM_REPORT_H_
 #define STACKRAY_TESTS_LIVE_STORMS_STORM_REPORT_H_
 

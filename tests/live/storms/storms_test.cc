@@ -1,5 +1,6 @@
-// Storms of processes that live for milliseconds: every expected sample is there, its stack goes to the
-// program's start, and the process has its name. Short here; STACKRAY_STORM_SECONDS=20 as a proof.
+// Storms of processes that live for milliseconds: every expected sample is there, its stack goes to
+// the program's start, and the process has its name. Short here; STACKRAY_STORM_SECONDS=20 as a
+// proof.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

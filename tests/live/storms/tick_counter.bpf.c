@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A second, bare program on the same clock, for tests alone: it counts ticks by who was running, and
- * does nothing that could go wrong. Its sums are the samples that a sampler should have delivered. */
+/* A second, bare program on the same clock, for tests alone: it counts ticks by who was running,
+ * and does nothing that could go wrong. Its sums are the samples that a sampler should have
+ * delivered. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>

@@ -1,8 +1,10 @@
-// What stackray says of addresses of one file, as a batch would have it, in the form in which llvm-symbolizer answers: for
-// each address read from standard input the frames, innermost first, a line of the function's name (mangled, "??"
-// where it has none) and one of FILE:LINE:COLUMN; then an empty line.
+// What stackray says of addresses of one file, as a batch would have it, in the form in which
+// llvm-symbolizer answers: for each address read from standard input the frames, innermost first, a
+// line of the function's name (mangled, "??" where it has none) and one of FILE:LINE:COLUMN; then
+// an empty line.
 //
-//   name_answers ROOT PATH    ROOT: where debug files are looked for, "/" or a folder that stands for it; PATH: in ROOT
+//   name_answers ROOT PATH    ROOT: where debug files are looked for, "/" or a folder that stands
+//   for it; PATH: in ROOT
 //
 // To standard error: how much CPU time it took and how much memory stays.
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-"""The binaries whose names are compared: of many makers, and built here of one source in many ways."""
+"""The binaries whose names are compared: of many makers, and built here of one source in many
+ways."""
 
 import dataclasses
 import glob
@@ -19,7 +20,9 @@ class Binary:
     kind: str
     root: str = "/"
     path: str = ""    # In the root.
-    oracle: str = ""  # What the oracle is asked about, where that is another file: with the same code at the same addresses.
+    # What the oracle is asked about, where that is another file: with the same code at the same
+    # addresses.
+    oracle: str = ""
     folder: str = ""  # Where split debug information is found.
     is_go: bool = False
     reason: str = ""  # Why it is not compared.
@@ -141,7 +144,8 @@ def found_binary(name, kind, pattern, root):
 
 def built_binary(entry, folder):
     name, kind, tools, script, oracle = entry
-    own = os.path.join(folder, name)  # Each has a folder: what split units are called is relative to it.
+    # Each has a folder: what split units are called is relative to it.
+    own = os.path.join(folder, name)
     binary = Binary(name, kind, "/", os.path.join(own, name), os.path.join(own, oracle) if oracle else "", own,
                     kind.startswith("Go"))
     missing = [tool for tool in tools if shutil.which(tool) is None]
@@ -164,7 +168,8 @@ def every_name():
 
 
 def available(folder, root, only):
-    """The binaries of these names, in turn: those that are not here with their reason. Building happens on the way."""
+    """The binaries of these names, in turn: those that are not here with their reason. Building
+    happens on the way."""
     for name, kind, pattern in FOUND:
         if name in only:
             yield found_binary(name, kind, pattern, root)

@@ -1,7 +1,8 @@
 """Compares two answers for one address and says what kind of difference there is.
 
-"Function" is the function that the code belongs to (the last frame), "stack" everything: inlined functions, files and
-lines. Each difference gets a class; WRONG holds those that nobody has explained, which count against stackray."""
+"Function" is the function that the code belongs to (the last frame), "stack" everything: inlined
+functions, files and lines. Each difference gets a class; WRONG holds those that nobody has
+explained, which count against stackray."""
 
 import collections
 import os
@@ -136,7 +137,8 @@ def same_stack(expected, found):
 
 
 def without_symbol_file(names, frames):
-    """Where debug information has no place of the outermost function, the oracle takes the symbol table's file."""
+    """Where debug information has no place of the outermost function, the oracle takes the symbol
+    table's file."""
     last = frames[-1]
     if len(frames) > 1 and last.line == 0 and last.file in names.elsewhere:
         return (*frames[:-1], last._replace(file=""))

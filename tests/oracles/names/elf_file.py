@@ -1,5 +1,5 @@
-"""What the comparison itself reads of an ELF file: sections with code and symbols. Plain, whole and independent of stackray's
-own reader (ELF-64, little endian; System V ABI, chapters 4 and 5)."""
+"""What the comparison itself reads of an ELF file: sections with code and symbols. Plain, whole and
+independent of stackray's own reader (ELF-64, little endian; System V ABI, chapters 4 and 5)."""
 
 import bisect
 import collections
@@ -14,7 +14,8 @@ Symbol = collections.namedtuple("Symbol", "address size type bind name table lim
 SYMTAB, STRTAB, NOBITS, DYNSYM = 2, 3, 8, 11
 ALLOC, EXECUTABLE = 2, 4
 NOTYPE, FUNCTION, IFUNC = 0, 2, 10
-LABEL_REACH = 4096  # How far stackray lets a label without a size reach (symbolizer/symbol_scan.cc).
+# How far stackray lets a label without a size reach (symbolizer/symbol_scan.cc).
+LABEL_REACH = 4096
 
 
 class ElfFile:
@@ -96,7 +97,8 @@ class Names:
             self.furthest.append(max(self.furthest[-1] if self.furthest else 0, end))
 
     def starts_of(self, name, address):
-        """Where symbols of that name begin, below the address: (start, size), the last one first."""
+        """Where symbols of that name begin, below the address: (start, size), the last one
+        first."""
         return [(s.address, s.size) for s in self._below(address) if s.name.split("@")[0] == name]
 
     def covering(self, address):

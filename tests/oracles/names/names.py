@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Names of random addresses, against llvm-symbolizer: functions, inlined functions, files and lines.
+"""Names of random addresses, against llvm-symbolizer: functions, inlined functions, files and
+lines.
 
-    names.py ANSWERS [--addresses N] [--folder DIR] [--root DIR] [--only NAME,NAME | --without NAME,NAME]
+    names.py ANSWERS [--addresses N] [--folder DIR] [--root DIR] [--only NAME,NAME | --without
+    NAME,NAME]
              [--examples FILE] [--list]
 
-ANSWERS is the program name_answers. The binaries are in binaries.py: those that this machine has, and those that are
-built here into --folder (STACKRAY_NAMES_FOLDER, or a temporary one if none is given; what is there already is taken as it
-is, which saves the most of the time). --root (STACKRAY_NAMES_ROOT): a folder of unpacked packages, looked at before "/". Prints a row of a table for each, then every class of differences with its count.
-Exit: 1 when a function in 10,000 or a stack in 1,000 differs without an explanation, 77 when nothing could be compared.
+ANSWERS is the program name_answers. The binaries are in binaries.py: those that this machine has,
+and those that are built here into --folder (STACKRAY_NAMES_FOLDER, or a temporary one if none is
+given; what is there already is taken as it is, which saves the most of the time). --root
+(STACKRAY_NAMES_ROOT): a folder of unpacked packages, looked at before "/". Prints a row of a table
+for each, then every class of differences with its count. Exit: 1 when a function in 10,000 or a
+stack in 1,000 differs without an explanation, 77 when nothing could be compared.
 """
 
 import argparse

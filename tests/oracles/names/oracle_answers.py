@@ -1,4 +1,5 @@
-"""What others say of addresses: llvm-symbolizer's frames and `go tool addr2line`'s, and stackray's in the same form."""
+"""What others say of addresses: llvm-symbolizer's frames and `go tool addr2line`'s, and stackray's
+in the same form."""
 
 import collections
 import functools
@@ -31,7 +32,8 @@ def unversioned(name):
 
 
 def parse(text):
-    """Frames of each address, innermost first: a line of the function, one of the place; an empty line behind the last."""
+    """Frames of each address, innermost first: a line of the function, one of the place; an empty
+    line behind the last."""
     answers, frames, lines = [], [], text.split("\n")
     at = 0
     while at < len(lines):
@@ -72,7 +74,8 @@ def ask_stackray(program, root, path, addresses):
 
 
 def ask_go(path, addresses):
-    """One frame an address: the function that the code belongs to, file and line of the innermost."""
+    """One frame an address: the function that the code belongs to, file and line of the
+    innermost."""
     lines = _run(["go", "tool", "addr2line", path], addresses)[0].split("\n")
     answers = []
     for function, place in zip(lines[::2], lines[1::2]):

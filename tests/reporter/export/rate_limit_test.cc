@@ -149,8 +149,8 @@ TEST_F(RateLimitedQueue, WhatNobodyCanLookIntoIsInDoubtEachTime) {
   EXPECT_EQ(queue_->Counts().partly_rejected.items, 10u);
 }
 
-// 401 and 403; 404, UNIMPLEMENTED and their like, as of a Collector whose gate for profiles is off: nothing is lost,
-// and the tries are far apart.
+// 401 and 403; 404, UNIMPLEMENTED and their like, as of a Collector whose gate for profiles is off:
+// nothing is lost, and the tries are far apart.
 TEST_F(RateLimitedQueue, WhatSomebodyMustChangeLosesNothingAndIsTriedSlowly) {
   for (int i = 0; i < 3; ++i) {
     receiver_->script.push_back({.kind = Kind::kNoEntry, .message = "HTTP 401"});

@@ -139,7 +139,8 @@ TEST(RetryRules, CredentialsThatAreRefusedLoseNothing) {
   }
 }
 
-// A Collector without the gate for profiles answers so, and takes them once it has been started with it.
+// A Collector without the gate for profiles answers so, and takes them once it has been started
+// with it.
 TEST(RetryRules, AServiceThatIsMissingLosesNothing) {
   for (const ExportProtocol protocol : {ExportProtocol::kGrpc, ExportProtocol::kHttpProtobuf}) {
     int requests = 0;

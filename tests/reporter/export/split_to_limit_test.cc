@@ -1,5 +1,5 @@
-// Real batches through the queue to a receiver with a small limit that it does not name: every sample
-// arrives, line by line.
+// Real batches through the queue to a receiver with a small limit that it does not name: every
+// sample arrives, line by line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Sealed batches of a host whose every second brings stacks and threads never seen before, beside one
-// stack of the thread "main" that half of the samples have.
+// Sealed batches of a host whose every second brings stacks and threads never seen before, beside
+// one stack of the thread "main" that half of the samples have.
 #ifndef STACKRAY_TESTS_REPORTER_FORMATS_BUSY_HOST_H_
 #define STACKRAY_TESTS_REPORTER_FORMATS_BUSY_HOST_H_
 

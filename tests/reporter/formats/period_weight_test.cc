@@ -1,4 +1,5 @@
-// Batches of different sampling periods in one page or file: each sample counts for the time it stands for.
+// Batches of different sampling periods in one page or file: each sample counts for the time it
+// stands for.
 #include "reporter/formats/period_weight.h"
 
 #include <gtest/gtest.h>

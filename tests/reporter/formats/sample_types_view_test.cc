@@ -1,4 +1,5 @@
-// Batches with several sample types, a link and attributes, through every output: each type's sum is its own, everywhere.
+// Batches with several sample types, a link and attributes, through every output: each type's sum
+// is its own, everywhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,8 @@ using testing::IsEmpty;
 constexpr int64_t kEndNs = kTestStartNs + 1'000'000'000;
 const ProcessId kApp{.pid = 42, .exec_id = 1, .start_time_ns = 7};
 
-// 3 on-CPU samples of 10 ms, 9 ms of waiting in three events and two stacks, 226 page faults in two events.
+// 3 on-CPU samples of 10 ms, 9 ms of waiting in three events and two stacks, 226 page faults in two
+// events.
 std::string SomeTypes(bool timestamps = false) {
   BatchBuilder batch(
       {.frequency_hz = 100, .page_fault_period = 113, .keep_timestamps = timestamps});

@@ -1,7 +1,7 @@
 // spool_cost DIRECTORY: prints what a spool costs on a disk, the evidence of
 // docs/decisions/078-spool-written-ahead.md.
-// For a receiver that is there and one that is not, and for two sizes of batches: the time of Add(),
-// CPU a batch, bytes that were marked for the disk and taken back before they got there.
+// For a receiver that is there and one that is not, and for two sizes of batches: the time of
+// Add(), CPU a batch, bytes that were marked for the disk and taken back before they got there.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

@@ -1,7 +1,7 @@
 // A process that fills and empties a spool is killed (SIGKILL) again and again, at random moments.
-// After each kill every batch whose Add() had returned lies whole on disk or has been delivered, and
-// at most the batch whose Add() was running is torn; the next process counts exactly that. In the
-// end everything has been delivered, and nothing twice but what was being delivered at a kill.
+// After each kill every batch whose Add() had returned lies whole on disk or has been delivered,
+// and at most the batch whose Add() was running is torn; the next process counts exactly that. In
+// the end everything has been delivered, and nothing twice but what was being delivered at a kill.
 // STACKRAY_KILLS: how often; 12 without it.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -106,7 +106,8 @@ class SpoolKill : public testing::Test {
   }
   std::string LogOf(int run) const { return fmt::format("{}/log{}", scratch_.path(), run); }
 
-  // How many times slower than a plain build on an idle machine a child is: under a sanitizer, beside other work.
+  // How many times slower than a plain build on an idle machine a child is: under a sanitizer,
+  // beside other work.
   int Pace() const {
     constexpr auto kPlain = std::chrono::milliseconds(20);
     const auto begin = std::chrono::steady_clock::now();

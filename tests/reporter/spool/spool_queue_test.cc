@@ -120,8 +120,8 @@ TEST_F(SpoolQueueTest, WhatIsTooOldGoesThoughTheReceiverAskedForADay) {
   ExpectHonest(queue->Counts());
 }
 
-// Somebody sets the wall clock, hours back and hours forward, while batches wait: their age and the waits between
-// attempts are a steady clock's.
+// Somebody sets the wall clock, hours back and hours forward, while batches wait: their age and the
+// waits between attempts are a steady clock's.
 TEST_F(SpoolQueueTest, AWallClockThatJumpsDropsNothingAndShortensNoWait) {
   constexpr int64_t kHourMs = 3'600'000;
   std::atomic<int64_t> wall_ms = 1'790'000'000'000;

@@ -1,4 +1,5 @@
-// Rows of arm64: what compilers write, one form at a time, and code that has no rules. Real libraries: oracle_test.cc.
+// Rows of arm64: what compilers write, one form at a time, and code that has no rules. Real
+// libraries: oracle_test.cc.
 #include <elf.h>
 #include <gtest/gtest.h>
 

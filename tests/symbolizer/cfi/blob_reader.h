@@ -27,7 +27,8 @@ DecodedPage DecodePage(std::span<const uint8_t> blob, uint16_t machine = EM_X86_
 u16 FindCodeLinearly(std::span<const uint8_t> blob, uint32_t offset_in_page);
 
 // What a code says, in the words of `readelf --debug-dump=frames-interp`: "rsp+16", "c-8", "u",
-// "exp", "rdx". On arm64 `rbp` is x29's cell, and a return address in x30 is "u". `special` is NONE, END, PLT, SIGNAL or UNSUPPORTED, and then the others are empty.
+// "exp", "rdx". On arm64 `rbp` is x29's cell, and a return address in x30 is "u". `special` is
+// NONE, END, PLT, SIGNAL or UNSUPPORTED, and then the others are empty.
 struct CodeText {
   std::string special, cfa, rbp, ra, rbx;
   // CFA, rbp and return address as expressions in the words of llvm-dwarfdump.

@@ -1,4 +1,5 @@
-// Where functions begin by their call frame information, against the symbols of files that have them.
+// Where functions begin by their call frame information, against the symbols of files that have
+// them.
 #include "symbolizer/cfi/function_begins.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// Rows of Go's own table against what readelf says of the .debug_frame that Go's linker made: of a program built here, at
-// every row boundary. Both count how far the stack pointer is from the return address, or on arm64 from the frame's upper end; where the
-// runtime changes stacks, only ours knows.
+// Rows of Go's own table against what readelf says of the .debug_frame that Go's linker made: of a
+// program built here, at every row boundary. Both count how far the stack pointer is from the
+// return address, or on arm64 from the frame's upper end; where the runtime changes stacks, only
+// ours knows.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -57,7 +58,8 @@ void CompareWithDebugFrame(const std::string& path, uint16_t machine) {
       if (row == nullptr) continue;
       ++compared;
       saved += ours.rbp.starts_with("c-") ? 1 : 0;
-      // "The same" as in the caller: in x30. Of outermost functions (mstart) Go's linker says nothing, though it is stored.
+      // "The same" as in the caller: in x30. Of outermost functions (mstart) Go's linker says
+      // nothing, though it is stored.
       const std::string ra = row->ra == "s" ? "u" : row->ra;
       const bool is_outermost = row->ra == "u" && ours.ra.starts_with("c-");
       unsaid += is_outermost ? 1 : 0;
@@ -90,7 +92,8 @@ TEST(GoFrames, CountAsDebugFrameOnArm64) {
   CompareWithDebugFrame(STACKRAY_BINARY_DIR "/tests/symbolizer/cfi/go_arm64", EM_AARCH64);
 }
 
-// As Go's assembler writes racecall: rsp into r12, g0's stack from m (r13), and back behind the call.
+// As Go's assembler writes racecall: rsp into r12, g0's stack from m (r13), and back behind the
+// call.
 constexpr uint8_t kDetectorsCall[] = {0x4d, 0x8b, 0x6e, 0x30,  // mov 0x30(%r14), %r13
                                       0x49, 0x89, 0xe4,        // mov %rsp, %r12
                                       0x4d, 0x8b, 0x55, 0x00,  // mov 0(%r13), %r10

@@ -1,4 +1,5 @@
-// Frames from instructions: the decoder against objdump, what is found against a compiler's own rules.
+// Frames from instructions: the decoder against objdump, what is found against a compiler's own
+// rules.
 #include "symbolizer/cfi/instruction_look.h"
 
 #include <fmt/format.h>
@@ -169,7 +170,8 @@ TEST(InstructionLook, ARecordIsLeftByItsOwnWord) {
 }
 
 TEST(InstructionLook, BehindTrapsNoSwitchGoesOn) {
-  // push rbx; jmp rcx; int3 up to 16; ret: what follows is no case of that switch, and another function.
+  // push rbx; jmp rcx; int3 up to 16; ret: what follows is no case of that switch, and another
+  // function.
   std::vector<uint8_t> code(17, 0xcc);
   const uint8_t jump[] = {0x53, 0xff, 0xe1};
   std::ranges::copy(jump, code.begin());
@@ -198,7 +200,8 @@ TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
 }
 
 TEST(InstructionLook, WhereTablesEndAnotherFunctionBegins) {
-  // push rbx; call +0 (abort(), say); push r12; pop r12; ret: the last three are what a call leads to, or not.
+  // push rbx; call +0 (abort(), say); push r12; pop r12; ret: the last three are what a call leads
+  // to, or not.
   const std::vector<uint8_t> code = {0x53, 0xe8, 0x10, 0, 0, 0, 0x41, 0x54, 0x41, 0x5c, 0xc3};
   EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 8:rsp+24 10:rsp+16 ");
   const uint64_t end[] = {0x1006};
@@ -224,7 +227,8 @@ TEST(InstructionLook, KnowsWhereAThreadBeginsAndASignalEnds) {
 }
 
 TEST(InstructionLook, TheEntryPointHasNoCaller) {
-  // mov rdi, rsp; call +0; mov r12, rax: the dynamic loader's begin, which does not clear rbp first.
+  // mov rdi, rsp; call +0; mov r12, rax: the dynamic loader's begin, which does not clear rbp
+  // first.
   const std::vector<uint8_t> code = {0x48, 0x89, 0xe7, 0xe8, 0, 0, 0, 0, 0x49, 0x89, 0xc4};
   const std::vector<LookedRow> rows = LookAtInstructions(code, 0x1000, {.entry = 0x1000});
   ASSERT_FALSE(rows.empty());
@@ -237,8 +241,8 @@ TEST(InstructionLook, FollowsACopyOfRspWhereItIsAligned) {
   EXPECT_EQ(Describe({0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x81, 0xec, 0, 1, 0, 0, 0x4c,
                       0x89, 0xd4, 0xc3}),
             "0:rsp+8 7:reg10+8 17:rsp+8 ");
-  // push rbx; mov rax, rsp; and rsp, -32; sub rsp, 64; mov [rsp + 48], rax; xor eax, eax; push rcx; pop rcx;
-  // mov rsp, [rsp + 48]; pop rbx; ret
+  // push rbx; mov rax, rsp; and rsp, -32; sub rsp, 64; mov [rsp + 48], rax; xor eax, eax; push rcx;
+  // pop rcx; mov rsp, [rsp + 48]; pop rbx; ret
   EXPECT_EQ(Describe({0x53, 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0x48, 0x83,
                       0xec, 0x40, 0x48, 0x89, 0x44, 0x24, 0x30, 0x31, 0xc0, 0x51,
                       0x59, 0x48, 0x8b, 0x64, 0x24, 0x30, 0x5b, 0xc3}),
@@ -250,13 +254,14 @@ TEST(InstructionLook, FollowsACopyOfRspWhereItIsAligned) {
 }
 
 TEST(InstructionLook, BehindAChangeOfStacksTheWayToTheReturnCounts) {
-  // push rbp; push rbx; mov [rdi], rsp; mov rsp, [rsi]; pop rbx; pop rbp; mov rax, rdi; ret: Ruby's fibers to 3.3.
+  // push rbp; push rbx; mov [rdi], rsp; mov rsp, [rsi]; pop rbx; pop rbp; mov rax, rdi; ret: Ruby's
+  // fibers to 3.3.
   EXPECT_EQ(Describe({0x55, 0x53, 0x48, 0x89, 0x27, 0x48, 0x8b, 0x26, 0x5b, 0x5d, 0x48, 0x89, 0xf8,
                       0xc3}),
             "0:rsp+8 1:rsp+16,rbp-16 2:rsp+24,rbp-16 8:rsp+24,rbp-16! 9:rsp+16,rbp-16! "
             "10:rsp+8! ");
-  // sub rsp, 16; mov [rsp + 8], rbp; mov [rsp], rbx; mov [rdi], rsp; mov rsp, [rsi]; mov rbp, [rsp + 8]; mov rbx, [rsp];
-  // add rsp, 16; ret: Ruby's from 3.4 on.
+  // sub rsp, 16; mov [rsp + 8], rbp; mov [rsp], rbx; mov [rdi], rsp; mov rsp, [rsi]; mov rbp, [rsp
+  // + 8]; mov rbx, [rsp]; add rsp, 16; ret: Ruby's from 3.4 on.
   EXPECT_EQ(Describe({0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x6c, 0x24, 0x08, 0x48, 0x89,
                       0x1c, 0x24, 0x48, 0x89, 0x27, 0x48, 0x8b, 0x26, 0x48, 0x8b, 0x6c,
                       0x24, 0x08, 0x48, 0x8b, 0x1c, 0x24, 0x48, 0x83, 0xc4, 0x10, 0xc3}),
@@ -264,8 +269,8 @@ TEST(InstructionLook, BehindAChangeOfStacksTheWayToTheReturnCounts) {
 }
 
 TEST(InstructionLook, AnAddressFromTheNewStackIsGoneToByAJump) {
-  // lea rsp, [rsp - 8]; mov [rsp], rbp; mov rsp, rdi; mov r8, [rsp + 8]; mov rbp, [rsp]; lea rsp, [rsp + 16]; jmp r8:
-  // boost's jump_fcontext().
+  // lea rsp, [rsp - 8]; mov [rsp], rbp; mov rsp, rdi; mov r8, [rsp + 8]; mov rbp, [rsp]; lea rsp,
+  // [rsp + 16]; jmp r8: boost's jump_fcontext().
   const std::vector<uint8_t> jump = {0x48, 0x8d, 0x64, 0x24, 0xf8, 0x48, 0x89, 0x2c, 0x24,
                                      0x48, 0x89, 0xfc, 0x4c, 0x8b, 0x44, 0x24, 0x08, 0x48,
                                      0x8b, 0x2c, 0x24, 0x48, 0x8d, 0x64, 0x24, 0x10};
@@ -280,7 +285,8 @@ TEST(InstructionLook, AnAddressFromTheNewStackIsGoneToByAJump) {
 }
 
 TEST(InstructionLook, AStoredReturnAddressThatLeadsToTheEndIsOutermost) {
-  // push rbp; jmp rbx; endbr64; xor rdi, rdi; call; hlt: where a fiber of boost.context returns, looked up a byte before.
+  // push rbp; jmp rbx; endbr64; xor rdi, rdi; call; hlt: where a fiber of boost.context returns,
+  // looked up a byte before.
   const std::vector<uint8_t> fiber = {0x55, 0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48,
                                       0x31, 0xff, 0xe8, 0,    0,    0,    0,    0xf4};
   EXPECT_EQ(Describe(fiber), "0:rsp+8 1:rsp+16,rbp-16 2:outermost ");
@@ -303,7 +309,8 @@ TEST(InstructionLook, WhatIsNoWayToAReturnSaysNothingOfANewStack) {
   // mov rsp, [rdi + 48]; mov rdx, [rdi + 56]; jmp rdx
   EXPECT_EQ(Describe({0x48, 0x8b, 0x67, 0x30, 0x48, 0x8b, 0x57, 0x38, 0xff, 0xe2}),
             "0:rsp+8 4:unknown ");
-  // mov rsp, [rsi]; then before pop rbx; ret: jne, call, push rax, mov rbp, [rdi], sub rsp, rax, an invalid byte.
+  // mov rsp, [rsi]; then before pop rbx; ret: jne, call, push rax, mov rbp, [rdi], sub rsp, rax, an
+  // invalid byte.
   for (const std::vector<uint8_t>& between : {std::vector<uint8_t>{0x75, 0x01},
                                               {0xe8, 0, 0, 0, 0},
                                               {0x50},

@@ -1,5 +1,6 @@
-// Compares every row boundary of real files, from both sides, with readelf and llvm-dwarfdump. The arm64 libraries are
-// those of Debian's packages for cross compilers (libstdc++6-arm64-cross): an x86-64 machine reads them as well.
+// Compares every row boundary of real files, from both sides, with readelf and llvm-dwarfdump. The
+// arm64 libraries are those of Debian's packages for cross compilers (libstdc++6-arm64-cross): an
+// x86-64 machine reads them as well.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -154,7 +155,8 @@ bool IsStubOrSignalReturn(const ElfImage& elf, uint64_t address, const CodeText&
   return ours.special == "SIGNAL";
 }
 
-// A return address behind this one is a function's first byte: it lies right before an entry, or where no entry is.
+// A return address behind this one is a function's first byte: it lies right before an entry, or
+// where no entry is.
 bool IsBeforeStart(const FrameOracle& oracle, uint64_t address, const CodeText& ours) {
   if (ours.special != "START") return false;
   const OracleEntry* next = oracle.EntryAt(address + 1);

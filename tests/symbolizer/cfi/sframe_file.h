@@ -1,4 +1,5 @@
-// Writes SFrame sections of all three versions, for tests: from the format's description, sharing nothing with the reader.
+// Writes SFrame sections of all three versions, for tests: from the format's description, sharing
+// nothing with the reader.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_CFI_SFRAME_FILE_H_
 #define STACKRAY_TESTS_SYMBOLIZER_CFI_SFRAME_FILE_H_
 

@@ -1,6 +1,7 @@
-// SFrame as an assembler writes it: a program's rows against what readelf prints of the section, and against those of its
-// own .eh_frame, at every address. Further files, of other versions and machines: STACKRAY_SFRAME_FILES="FILE …", and
-// the readelf that knows them: STACKRAY_SFRAME_READELF.
+// SFrame as an assembler writes it: a program's rows against what readelf prints of the section,
+// and against those of its own .eh_frame, at every address. Further files, of other versions and
+// machines: STACKRAY_SFRAME_FILES="FILE …", and the readelf that knows them:
+// STACKRAY_SFRAME_READELF.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,7 +153,8 @@ std::map<uint64_t, std::string> RowsOfReadelf(const File& file, bool is_arm64) {
   return rows;
 }
 
-// GNU ld (2.44, 2.47) says of .plt.got's stubs that their caller pushed twice. Such rows are refused.
+// GNU ld (2.44, 2.47) says of .plt.got's stubs that their caller pushed twice. Such rows are
+// refused.
 bool IsLinkersError(const std::string& readelfs, const std::string& eh_frames) {
   return readelfs == "rsp+16 u c-8" && eh_frames == "rsp+8 u c-8";
 }
@@ -183,7 +185,8 @@ TEST(SframeOracle, RowsAreReadelfsAndThoseOfEhFrame) {
         continue;
       }
       const std::string ours = sframe.At(address);
-      // The byte before a function's first one is marked where that function has an entry; .sframe may have none.
+      // The byte before a function's first one is marked where that function has an entry; .sframe
+      // may have none.
       if (row == "START") continue;
       if (!ours.empty() && ours != row && ++other < 5)
         ADD_FAILURE() << fmt::format("{:x}: {} is {} in .eh_frame", address, ours, row);

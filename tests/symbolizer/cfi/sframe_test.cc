@@ -1,5 +1,5 @@
-// Rows from SFrame sections: each form of the three versions, what is refused, damage, and its bounds. What assemblers
-// write is in sframe_oracle_test.cc.
+// Rows from SFrame sections: each form of the three versions, what is refused, damage, and its
+// bounds. What assemblers write is in sframe_oracle_test.cc.
 #include <elf.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// debuginfod against a server on the loopback interface: what it has is taken and kept; whatever it does wrong costs
-// that file only, is bounded, and is not asked again at once.
+// debuginfod against a server on the loopback interface: what it has is taken and kept; whatever it
+// does wrong costs that file only, is bounded, and is not asked again at once.
 #include "symbolizer/debuginfod/client.h"
 
 #include <gtest/gtest.h>

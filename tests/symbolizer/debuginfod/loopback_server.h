@@ -1,4 +1,5 @@
-// An HTTP server on the loopback interface that answers as a test says: rightly, wrongly, slowly, or never.
+// An HTTP server on the loopback interface that answers as a test says: rightly, wrongly, slowly,
+// or never.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_DEBUGINFOD_LOOPBACK_SERVER_H_
 #define STACKRAY_TESTS_SYMBOLIZER_DEBUGINFOD_LOOPBACK_SERVER_H_
 
@@ -22,7 +23,8 @@ namespace stackray::test {
 
 class LoopbackServer {
  public:
-  // What to send to one request for `path`; `send` returns false when the client is gone or the server ends.
+  // What to send to one request for `path`; `send` returns false when the client is gone or the
+  // server ends.
   using Send = std::function<bool(const std::string& bytes)>;
   using Handler = std::function<void(const std::string& path, const Send& send)>;
 

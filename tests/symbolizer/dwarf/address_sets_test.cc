@@ -1,4 +1,5 @@
-// .debug_aranges: sets in both formats and sizes of addresses, damaged ones, and the units of DWARF 2 that need them.
+// .debug_aranges: sets in both formats and sizes of addresses, damaged ones, and the units of DWARF
+// 2 that need them.
 #include "symbolizer/dwarf/address_sets.h"
 
 #include <elf.h>
@@ -73,8 +74,8 @@ TEST(AddressSets, DamageEndsThem) {
 
 constexpr uint64_t kText = kMadeBase + 256;
 
-// DWARF's numbers: tags, attributes (name 3, low_pc 0x11, high_pc 0x12, abstract_origin 0x31) and forms (string 8, addr 1,
-// ref4 0x13).
+// DWARF's numbers: tags, attributes (name 3, low_pc 0x11, high_pc 0x12, abstract_origin 0x31) and
+// forms (string 8, addr 1, ref4 0x13).
 enum : uint8_t { kUnit = 1, kFunction, kInlined, kAbstract };
 Bytes Abbreviations() {
   Bytes abbrevs;
@@ -84,7 +85,8 @@ Bytes Abbreviations() {
   return abbrevs.U8(kAbstract).U8(0x2e).U8(0).U8(3).U8(8).U16(0).U8(0);
 }
 
-// A unit of DWARF 2: outer() calls middle(), which calls inner() in a piece of its own, and, in another section, cold().
+// A unit of DWARF 2: outer() calls middle(), which calls inner() in a piece of its own, and, in
+// another section, cold().
 Bytes UnitInPieces() {
   constexpr size_t kHeaderBytes = 11;
   Bytes entries;

@@ -1,5 +1,5 @@
-// Debug information that no compiler writes, made to cost as much as it can: the work is bounded, counted in reads and
-// bytes, and the program's other addresses keep their answers.
+// Debug information that no compiler writes, made to cost as much as it can: the work is bounded,
+// counted in reads and bytes, and the program's other addresses keep their answers.
 #include <gtest/gtest.h>
 
 #include "symbolizer/dwarf/debug_file.h"
@@ -24,8 +24,8 @@ void Declare(uint64_t code, uint64_t tag, bool children,
   abbrevs->U8(0).U8(0);
 }
 
-// DWARF's numbers: tags, attributes (name 3, low_pc 0x11, high_pc 0x12, abstract_origin 0x31, specification 0x47) and
-// forms (string 8, addr 1, data4 6, ref4 0x13, GNU_ref_alt 0x1f20).
+// DWARF's numbers: tags, attributes (name 3, low_pc 0x11, high_pc 0x12, abstract_origin 0x31,
+// specification 0x47) and forms (string 8, addr 1, data4 6, ref4 0x13, GNU_ref_alt 0x1f20).
 Bytes Abbreviations() {
   Bytes abbrevs;
   Declare(kUnit, 0x11, true, {{0x03, 0x08}, {0x11, 0x01}, {0x12, 0x06}}, &abbrevs);
@@ -131,7 +131,8 @@ TEST_F(DwarfBounds, CallsFromLinesThatNoFileHas) {
   entries.U8(kCall).U32(abstract).U64(kText).U32(64).U8(1).U64(~0ULL).U64(uint64_t{1} << 63);
   entries.U8(kCall).U32(abstract).U64(kText + 64).U32(64).U8(1).U64(~uint32_t{0}).U64(7);
   entries.U8(0).U8(0).U8(0);
-  // One file, and a row of line 5 for all the text: set_address, advance_line, copy, advance_pc, end_sequence.
+  // One file, and a row of line 5 for all the text: set_address, advance_line, copy, advance_pc,
+  // end_sequence.
   Bytes rules, program, lines;
   rules.U8(1).U8(1).U8(1).U8(0).U8(1).U8(10);
   for (const uint8_t arguments : {0, 1, 1, 1, 1, 0, 0, 0, 1}) rules.U8(arguments);

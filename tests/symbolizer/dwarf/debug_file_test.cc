@@ -1,4 +1,5 @@
-// Small programs, built in every way that debug information comes: DebugFile says what llvm-symbolizer says.
+// Small programs, built in every way that debug information comes: DebugFile says what
+// llvm-symbolizer says.
 #include "symbolizer/dwarf/debug_file.h"
 
 #include <fmt/format.h>
@@ -66,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
         Build{"clang_dwarf5", "clang++ -O2 -g -gdwarf-5 {} -o {}", ""}),
     [](const auto& tested) { return tested.param.name; });
 
-// Directory 0 of DWARF 5 is the unit's own, so it does not stand twice before a file's name. (addr2line 2.40 and llvm-symbolizer 14
-// write it twice.)
+// Directory 0 of DWARF 5 is the unit's own, so it does not stand twice before a file's name.
+// (addr2line 2.40 and llvm-symbolizer 14 write it twice.)
 TEST(DebugFile, RelativeDirectoriesOfUnitsStandOnce) {
   if (!HasTool("g++")) GTEST_SKIP() << "no g++ here";
   const TemporaryDirectory directory;
@@ -122,8 +123,8 @@ TEST(DebugFile, OfVeryManyInlinedFunctionsTheInnermostStay) {
 
 class PackedSections : public testing::TestWithParam<const char*> {};
 
-// The oracle of this machine may not unpack them (zstd since LLVM 15, zlib-gnu up to then), so the program before it was packed
-// is the oracle.
+// The oracle of this machine may not unpack them (zstd since LLVM 15, zlib-gnu up to then), so the
+// program before it was packed is the oracle.
 TEST_P(PackedSections, SayTheSame) {
   for (const char* tool : {"g++", "objcopy"})
     if (!HasTool(tool)) GTEST_SKIP() << "no " << tool << " here";

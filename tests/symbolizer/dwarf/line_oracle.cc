@@ -37,7 +37,8 @@ bool SamePlace(const OracleFrame& a, const OracleFrame& b) {
   return a.file == b.file && a.line == b.line;
 }
 
-// Where debug information has no place of the outermost function, the oracle takes the symbol table's file.
+// Where debug information has no place of the outermost function, the oracle takes the symbol
+// table's file.
 bool IsSymbolsFile(const OracleFrame& expected) {
   return expected.line == 0 && expected.file.find('/') == std::string::npos;
 }

@@ -47,8 +47,8 @@ struct Comparison {
   std::string examples;         // Of the first differences.
 };
 
-// Compares what `resolve` says. The outermost function may be called as in the symbol table, because
-// the oracle prefers that.
+// Compares what `resolve` says. The outermost function may be called as in the symbol table,
+// because the oracle prefers that.
 template <typename Resolve>
 Comparison Compare(const std::vector<uint64_t>& addresses,
                    const std::vector<std::vector<OracleFrame>>& expected, Resolve resolve);

@@ -1,5 +1,6 @@
-// Long proof: 10,000 random addresses of files with debug information against llvm-symbolizer: programs of this build,
-// and what this machine has of kDefault, or those that STACKRAY_LINE_FILES names instead (separated by ':').
+// Long proof: 10,000 random addresses of files with debug information against llvm-symbolizer:
+// programs of this build, and what this machine has of kDefault, or those that STACKRAY_LINE_FILES
+// names instead (separated by ':').
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Debug information that is elsewhere: what SourceLines says of a stripped program with it is what it says of the
-// program before; and files that are not the ones meant are not taken.
+// Debug information that is elsewhere: what SourceLines says of a stripped program with it is what
+// it says of the program before; and files that are not the ones meant are not taken.
 #include "symbolizer/source_lines.h"
 
 #include <fcntl.h>

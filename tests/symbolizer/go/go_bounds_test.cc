@@ -65,7 +65,8 @@ TEST_F(GoBounds, ACallFromOutsideOfTheFunctionIsNone) {
   EXPECT_EQ(Resolve(MadeGoFile::kSecond + 20).size(), 1u);
 }
 
-// Changes that never come to the address: 24 MiB of them, and the function is asked for 120 times over.
+// Changes that never come to the address: 24 MiB of them, and the function is asked for 120 times
+// over.
 TEST_F(GoBounds, LongValueTablesCostTheBudgetOnce) {
   MadeGoFile made;
   Bytes endless;
@@ -102,7 +103,8 @@ TEST_F(GoBounds, MoreFunctionsThanThereAreAreNoneAtAll) {
   EXPECT_TRUE(absl::IsUnimplemented(Open().status()));
 }
 
-// Every cut of the file, and every byte of the table changed: no answer is too long, nothing is read out of bounds.
+// Every cut of the file, and every byte of the table changed: no answer is too long, nothing is
+// read out of bounds.
 TEST_F(GoBounds, DamageCostsAnswersOnly) {
   Build({});
   const std::vector<uint8_t> whole = bytes_;

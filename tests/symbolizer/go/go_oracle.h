@@ -1,4 +1,5 @@
-// Go programs, built on the spot, that say what Go's runtime knows of their code; and what GoTable says of the same.
+// Go programs, built on the spot, that say what Go's runtime knows of their code; and what GoTable
+// says of the same.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_GO_GO_ORACLE_H_
 #define STACKRAY_TESTS_SYMBOLIZER_GO_GO_ORACLE_H_
 
@@ -33,7 +34,8 @@ class GoProgram {
   // The program's own answers: functions at random addresses, and whole stacks.
   GoStacks Places(size_t count) const;
   GoStacks Stacks() const;
-  // What `go tool addr2line` says: the function that the code belongs to, file and line of the innermost.
+  // What `go tool addr2line` says: the function that the code belongs to, file and line of the
+  // innermost.
   std::vector<GoFrame> AddressToLine(const GoStacks& places) const;
   // Takes the section headers out of the file.
   void DropSections() const;
@@ -57,8 +59,8 @@ struct GoComparison {
          inlined = 0;  // Addresses; those of which more than one function was said.
   std::string examples;
 };
-// All functions at every place (only the innermost where the program says no more); and the one that the code belongs to
-// against `outermost`, unless that is empty.
+// All functions at every place (only the innermost where the program says no more); and the one
+// that the code belongs to against `outermost`, unless that is empty.
 GoComparison ComparePlaces(const OpenedGoTable& table, const GoStacks& places,
                            const std::vector<GoFrame>& outermost);
 // Every stack, frame by frame.

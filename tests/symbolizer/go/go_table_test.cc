@@ -1,4 +1,5 @@
-// Go programs built in every way that moves the table about: GoTable says what the Go runtime and addr2line say.
+// Go programs built in every way that moves the table about: GoTable says what the Go runtime and
+// addr2line say.
 #include "symbolizer/go/go_table.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ TEST_P(GoTableOf, SaysWhatTheRuntimeSays) {
   if (program == nullptr) GTEST_SKIP() << "no Go here that builds it: " << GetParam().arguments;
   const GoStacks places = program->Places(3000);
   ASSERT_GT(places.size(), 2500u);
-  // Without symbols addr2line takes .text for the start of Go's code, and it is not when C's start-up code comes first.
+  // Without symbols addr2line takes .text for the start of Go's code, and it is not when C's
+  // start-up code comes first.
   const bool is_misled =
       std::string_view(GetParam().arguments).find("external") != std::string::npos;
   const std::vector<GoFrame> outermost =
@@ -78,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
                           "-buildmode=pie -ldflags='-s -w -linkmode=external'"}),
     [](const auto& tested) { return tested.param.name; });
 
-// The linker tells a function's two calling conventions apart in symbols alone: "internal/bytealg.Count.abi0".
+// The linker tells a function's two calling conventions apart in symbols alone:
+// "internal/bytealg.Count.abi0".
 TEST(GoTable, FunctionsOfTwoConventionsAreCalledAsInTheTable) {
   const auto program = GoProgram::Build("", "");
   if (program == nullptr) GTEST_SKIP() << "no Go here";

@@ -1,5 +1,6 @@
-// Long proof: 10,000 random addresses and the stacks of a program of every Go since 1.16, against that Go's own runtime
-// and addr2line. Versions that are not here are fetched by Go itself; without a network they are skipped.
+// Long proof: 10,000 random addresses and the stacks of a program of every Go since 1.16, against
+// that Go's own runtime and addr2line. Versions that are not here are fetched by Go itself; without
+// a network they are skipped.
 #include <gtest/gtest.h>
 
 #include "tests/symbolizer/go/go_oracle.h"

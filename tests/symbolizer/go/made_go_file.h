@@ -1,5 +1,6 @@
-// A small Go program as a linker of Go 1.20 or later would write it: a function without inlined calls, and one in which
-// "main.inner" is inlined at its bytes 16 to 32, called from byte 4. Parts of it can be replaced.
+// A small Go program as a linker of Go 1.20 or later would write it: a function without inlined
+// calls, and one in which "main.inner" is inlined at its bytes 16 to 32, called from byte 4. Parts
+// of it can be replaced.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_GO_MADE_GO_FILE_H_
 #define STACKRAY_TESTS_SYMBOLIZER_GO_MADE_GO_FILE_H_
 

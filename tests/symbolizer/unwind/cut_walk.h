@@ -1,4 +1,5 @@
-// A walk that stops in the middle of a stack, as a sampling program does when a table page is missing.
+// A walk that stops in the middle of a stack, as a sampling program does when a table page is
+// missing.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_UNWIND_CUT_WALK_H_
 #define STACKRAY_TESTS_SYMBOLIZER_UNWIND_CUT_WALK_H_
 
@@ -15,8 +16,8 @@ struct CutWalk {
   unwind_registers resume = {};  // Of the last frame in `words`.
 };
 
-// One entry a frame that the walk can be left at: the first `i + 1` frames are in entry i. Nothing is
-// loaded on the way.
+// One entry a frame that the walk can be left at: the first `i + 1` frames are in entry i. Nothing
+// is loaded on the way.
 std::vector<CutWalk> CutAtEveryFrame(WalkEnvironment& environment, const unwind_registers& leaf);
 
 }  // namespace stackray

@@ -1,4 +1,5 @@
-// Copies of a file's text in this process's own memory, where the file's mappings say that the text would be.
+// Copies of a file's text in this process's own memory, where the file's mappings say that the text
+// would be.
 #include "symbolizer/unwind/moved_text.h"
 
 #include <fcntl.h>

@@ -99,8 +99,8 @@ RecordedWalk OwnMemory::Record(HostWalk& walker, const unwind_registers& leaf, W
 
 std::optional<code_range> OwnMemory::FindRange(uint64_t pc) {
   for (const Mapping& mapping : mappings_) {
-    // qemu-user's way out of a signal handler is a page's first instruction, where no kernel's is; and
-    // a handler's return address is looked up one byte before.
+    // qemu-user's way out of a signal handler is a page's first instruction, where no kernel's is;
+    // and a handler's return address is looked up one byte before.
     const uint64_t start = mapping.start - (mapping.path.empty() ? 1 : 0);
     if (!mapping.executable || pc < start || pc >= mapping.end) continue;
     code_range range = {};

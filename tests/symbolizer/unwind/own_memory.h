@@ -1,5 +1,6 @@
 // This very process as an unwinder's target: its memory, its mappings, tables of its files.
-// Works where one process may not look into another: under an emulator of another machine's programs.
+// Works where one process may not look into another: under an emulator of another machine's
+// programs.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_UNWIND_OWN_MEMORY_H_
 #define STACKRAY_TESTS_SYMBOLIZER_UNWIND_OWN_MEMORY_H_
 
@@ -20,15 +21,16 @@
 
 namespace stackray {
 
-// Threads: one at a time. Mappings are those of the last ReadMappings(). In a signal handler it may be used when the
-// interrupted code does not allocate, and the pages were loaded by an earlier walk or need no lock.
+// Threads: one at a time. Mappings are those of the last ReadMappings(). In a signal handler it may
+// be used when the interrupted code does not allocate, and the pages were loaded by an earlier walk
+// or need no lock.
 class OwnMemory : public WalkEnvironment {
  public:
   OwnMemory();
   void ReadMappings();
 
-  // What a walk from `leaf` looks at, found by walking again word by word. `result`, the walk itself, has the recording's
-  // ranges afterwards.
+  // What a walk from `leaf` looks at, found by walking again word by word. `result`, the walk
+  // itself, has the recording's ranges afterwards.
   RecordedWalk Record(HostWalk& walker, const unwind_registers& leaf, WalkResult* result);
 
   bool Read(uint64_t address, std::span<uint8_t> to) override;

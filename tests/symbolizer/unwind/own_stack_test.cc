@@ -1,6 +1,6 @@
-// The unwinder on this process's own stack, beside glibc's backtrace(), which reads the same rules with libgcc's code. So
-// it needs no BPF, no debugger and no second process, and runs under an emulator too: this is arm64's test on other
-// machines (there with signed return addresses).
+// The unwinder on this process's own stack, beside glibc's backtrace(), which reads the same rules
+// with libgcc's code. So it needs no BPF, no debugger and no second process, and runs under an
+// emulator too: this is arm64's test on other machines (there with signed return addresses).
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -194,7 +194,8 @@ TEST_F(OwnStack, ThroughASignalOnAnotherStack) {
   ExpectEqual(8);
 }
 
-// Interrupted anywhere: in prologues and epilogues, stubs of the .plt, leaf functions of the library.
+// Interrupted anywhere: in prologues and epilogues, stubs of the .plt, leaf functions of the
+// library.
 constexpr int kStops = 200;
 constexpr int kMostStubs = kStops / 10;
 int g_stops, g_equal, g_stubs;

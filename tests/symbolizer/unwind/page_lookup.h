@@ -1,4 +1,5 @@
-// The look-up of bpf/table_lookup.h on the host, over MemoryRows, and pages whose every answer is known.
+// The look-up of bpf/table_lookup.h on the host, over MemoryRows, and pages whose every answer is
+// known.
 #ifndef STACKRAY_TESTS_SYMBOLIZER_UNWIND_PAGE_LOOKUP_H_
 #define STACKRAY_TESTS_SYMBOLIZER_UNWIND_PAGE_LOOKUP_H_
 

@@ -1,5 +1,5 @@
-// Recorded stacks (tests/fixtures/README.md), walked again by the unwinder that BPF runs: whole, cut and
-// gone on with, and with damage in everything that was recorded.
+// Recorded stacks (tests/fixtures/README.md), walked again by the unwinder that BPF runs: whole,
+// cut and gone on with, and with damage in everything that was recorded.
 #include "tests/recorder/recorded_walk.h"
 
 #include <gtest/gtest.h>
@@ -54,8 +54,8 @@ TEST_P(RecordedUnwind, MatchesExpected) {
           << "windows " << windows << ", lazy " << lazy;
 }
 
-// gdb knows no rules for this code: its frames part from ours, which lead to the program's start (gallery_cases.cc has
-// the rules that the live test holds it to).
+// gdb knows no rules for this code: its frames part from ours, which lead to the program's start
+// (gallery_cases.cc has the rules that the live test holds it to).
 bool GdbLosesTheStack(const std::string& name) {
   static const std::set<std::string> kNames = {
       "anonymous_code", "asm_fiber_no_cfi", "asm_loop_no_cfi", "asm_realign_no_cfi", "dlopened",
@@ -70,8 +70,8 @@ bool IsBegunByHand(const std::string& name) {
   return name == "context_swap" || name == "hand_made_base";
 }
 
-// gdb.txt holds what gdb saw at the same stop. Where one of the two ends earlier (README.md says where and
-// why), the frames that both have still agree.
+// gdb.txt holds what gdb saw at the same stop. Where one of the two ends earlier (README.md says
+// where and why), the frames that both have still agree.
 TEST_P(RecordedUnwind, AgreesWithGdb) {
   std::istringstream lines(ReadText(kFolder / GetParam() / "gdb.txt"));
   std::vector<uint64_t> theirs;
@@ -130,7 +130,8 @@ TEST_P(RecordedUnwind, GoesOnFromAnyFrame) {
   }
 }
 
-// A page that cannot be had cuts the stack, or leads to a guess that says so: it never ends as if whole.
+// A page that cannot be had cuts the stack, or leads to a guess that says so: it never ends as if
+// whole.
 TEST_P(RecordedUnwind, SaysThatAPageIsMissing) {
   const std::vector<uint64_t> whole = FramePcs(Replay({}));
   const std::map<std::pair<uint64_t, uint32_t>, std::vector<uint8_t>> pages = walk_.pages;

@@ -1,4 +1,5 @@
-// The row store as a program in the kernel sees it: through the directory and the look-up that BPF runs.
+// The row store as a program in the kernel sees it: through the directory and the look-up that BPF
+// runs.
 #include "symbolizer/unwind/row_store.h"
 
 #include <gtest/gtest.h>

@@ -86,7 +86,8 @@ TEST_F(TableLoaderTest, AMissLoadsThePageAndItsNeighbours) {
   EXPECT_EQ(found.code, CODE_BASE_RSP << CODE_BASE_SHIFT | 1);
 }
 
-// The C library's start-up code around _start has no tables, and a look at the instructions is dear.
+// The C library's start-up code around _start has no tables, and a look at the instructions is
+// dear.
 TEST_F(TableLoaderTest, ANeighbourThatOnlyALookWouldFillWaitsUntilItIsAskedFor) {
   const uint64_t entry_offset = getauxval(AT_ENTRY) - own_.start + own_.file_offset;
   const auto entry_page = static_cast<uint32_t>(entry_offset >> PAGE_TEXT_SHIFT);

@@ -1,5 +1,5 @@
-// The agent's printed address carries a token, which its answer has turned into a cookie. It does not stay in the
-// address, from where people copy links and which is seen on shared screens.
+// The agent's printed address carries a token, which its answer has turned into a cookie. It does
+// not stay in the address, from where people copy links and which is seen on shared screens.
 export function withoutToken(href: string): string {
   const url = new URL(href);
   url.searchParams.delete("token");

@@ -1,6 +1,7 @@
-// Adds the samples that pass a filter up to the tree of the whole host. With `fold` a function that calls
-// itself is one frame; its own and its total samples are the same either way. Frames of a hidden type are
-// left out: their samples belong to their caller, and a sample with hidden frames only is not shown.
+// Adds the samples that pass a filter up to the tree of the whole host. With `fold` a function that
+// calls itself is one frame; its own and its total samples are the same either way. Frames of a
+// hidden type are left out: their samples belong to their caller, and a sample with hidden frames
+// only is not shown.
 import { Profile } from "../data/profile";
 import { Filter, forEachRow } from "./filter";
 import { Functions, Grouping, groupsOf } from "./names";

@@ -12,8 +12,8 @@ function foldedName(tree: Tree, node: number): string {
   return kind === "kernel" ? `${name}_[k]` : kind === "inlined" ? `${name}_[i]` : name;
 }
 
-// Calls `visit` for each node at or below `zoom` that has samples of its own, with the way to it from below
-// the root of the host.
+// Calls `visit` for each node at or below `zoom` that has samples of its own, with the way to it
+// from below the root of the host.
 function forEachStack(tree: Tree, zoom: number, visit: (path: number[], value: number) => void): void {
   for (let node = zoom; node < tree.end[zoom]!; node++) {
     if (tree.self[node]! <= 0) continue;
@@ -23,8 +23,8 @@ function forEachStack(tree: Tree, zoom: number, visit: (path: number[], value: n
   }
 }
 
-// One line a stack, outermost first (or innermost, where the tree is turned around). Waiting time is in
-// microseconds, as `stackray convert` writes it.
+// One line a stack, outermost first (or innermost, where the tree is turned around). Waiting time
+// is in microseconds, as `stackray convert` writes it.
 export function foldedText(tree: Tree, zoom: number, measure: Measure): string {
   const part = measure.type.unit === "nanoseconds" ? 1000 : 1;
   const names = Array.from(tree.item, (_, node) => foldedName(tree, node));

@@ -1,5 +1,5 @@
-// How much of the values is in which type of frame, for the legend: from the data's own tree, so that
-// types whose frames are hidden are counted too.
+// How much of the values is in which type of frame, for the legend: from the data's own tree, so
+// that types whose frames are hidden are counted too.
 import { Profile } from "../data/profile";
 import { Filter, forEachRow } from "./filter";
 import { Functions, kindOf } from "./names";

@@ -1,4 +1,5 @@
-// Who ran when: a lane for each process, and one for each of its threads, with its values over time.
+// Who ran when: a lane for each process, and one for each of its threads, with its values over
+// time.
 import { Profile } from "../data/profile";
 import { Filter, forEachRow, processKey, threadKey } from "./filter";
 import { processLabel, threadLabel } from "./names";
@@ -8,7 +9,8 @@ export interface Lane {
   process: string;        // keys of the filter
   thread: string;         // "": the lane is a whole process
   sum: number;            // in the chosen time
-  counts: Map<number, number>; // by bucket, whatever time is chosen; buckets without values are absent
+  // by bucket, whatever time is chosen; buckets without values are absent
+  counts: Map<number, number>;
 }
 
 // Processes heaviest first, each followed by its threads where it has several.

@@ -1,5 +1,6 @@
-// What each marker means, in a sentence: shown where the pointer rests on one. A marker stands where frames
-// are missing. The longest beginning that fits counts. docs/unwinding.md has the theory.
+// What each marker means, in a sentence: shown where the pointer rests on one. A marker stands
+// where frames are missing. The longest beginning that fits counts. docs/unwinding.md has the
+// theory.
 const MEANINGS: readonly (readonly [string, string])[] = [
   ["[cut: rarer stacks]", "Rare stacks end here, because this long a range has no room for them. A shorter range shows them whole."],
   ["[lost: ring full]", "Samples that were taken while the agent had no time to read them. They are counted, and their stacks are gone."],

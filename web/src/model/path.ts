@@ -1,5 +1,5 @@
-// Finds a node again in another tree of the same program, also in another browser: by a number made of the
-// names on the way to it, which is short enough for an address.
+// Finds a node again in another tree of the same program, also in another browser: by a number made
+// of the names on the way to it, which is short enough for an address.
 import { functionKey, Functions } from "./names";
 import { Tree } from "./tree";
 

@@ -1,5 +1,5 @@
-// Answers what the page asks of a profile. DocumentSource adds the page's own document up; an answer is
-// awaited all the same, so that another source may be a server.
+// Answers what the page asks of a profile. DocumentSource adds the page's own document up; an
+// answer is awaited all the same, so that another source may be a server.
 import { Profile } from "../data/profile";
 import { buildHostTree, Shape } from "./aggregate";
 import { Choice, processChoices, threadChoices, waitChoices } from "./choices";

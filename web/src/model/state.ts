@@ -1,5 +1,6 @@
-// What the user chose, and how an address says it. The address names things by what they are and never by
-// an index, so it means the same in another browser, and in another document of the same program.
+// What the user chose, and how an address says it. The address names things by what they are and
+// never by an index, so it means the same in another browser, and in another document of the same
+// program.
 import { Profile } from "../data/profile";
 import { Filter } from "./filter";
 import { Grouping, GROUPINGS } from "./names";
@@ -84,7 +85,8 @@ export function readState(text: string): State {
   return state;
 }
 
-// The filter that the state means in a profile. A type or time that it lacks is its first, and all of it.
+// The filter that the state means in a profile. A type or time that it lacks is its first, and all
+// of it.
 export function filterOf(state: State, profile: Profile): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
   const { processes, threads, waits } = state;

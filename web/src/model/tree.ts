@@ -15,7 +15,8 @@ export interface Tree {
   maxDepth: number;
   functions: Functions;
   groupLabels: string[];
-  leafFirst: boolean; // callers stand below the functions that they call; then `self` says nothing of a node
+  // callers stand below the functions that they call; then `self` says nothing of a node
+  leafFirst: boolean;
 }
 
 // A tree while it grows: parents come before their children, siblings are unique by item.

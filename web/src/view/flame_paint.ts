@@ -1,5 +1,5 @@
-// Paints the visible part of a tree. Subtrees that are narrower than a pixel or outside the view are
-// skipped whole, so the work follows what is on the screen, not the size of the tree.
+// Paints the visible part of a tree. Subtrees that are narrower than a pixel or outside the view
+// are skipped whole, so the work follows what is on the screen, not the size of the tree.
 import { Tree } from "../model/tree";
 import { cssColor } from "./dom";
 import { fillOf } from "./colors";

@@ -1,4 +1,5 @@
-// Who ran when: a lane of bars for each process and thread, under one time axis. Knows lanes, not profiles.
+// Who ran when: a lane of bars for each process and thread, under one time axis. Knows lanes, not
+// profiles.
 import { formatClock } from "../model/format";
 import { Lane } from "../model/lanes";
 import { Measure } from "../model/measure";

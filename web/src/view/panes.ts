@@ -1,5 +1,5 @@
-// The main area: flame graph, table, time of each process, or one function's callers and callees; with the
-// line above them that tells about the chosen frame, and the legend below.
+// The main area: flame graph, table, time of each process, or one function's callers and callees;
+// with the line above them that tells about the chosen frame, and the legend below.
 import { TypeShare } from "../model/kinds";
 import { Lane } from "../model/lanes";
 import { Measure } from "../model/measure";

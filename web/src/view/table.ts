@@ -132,7 +132,8 @@ export class TopTable {
       })));
   }
 
-  // Up and down go from row to row; the row is brought on the screen first, as only those there exist.
+  // Up and down go from row to row; the row is brought on the screen first, as only those there
+  // exist.
   private keyPressed(event: KeyboardEvent): void {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const focused = Number((event.target as HTMLElement).dataset["item"] ?? -1);

@@ -1,10 +1,12 @@
 // Embeds interpreters that call each other through C, as deep as it is asked, over and over.
-// Usage: embedder ANSWERS PATTERN   PATTERN: of each call which interpreter, outermost first: p (Python), l (Perl), r (Ruby).
+// Usage: embedder ANSWERS PATTERN   PATTERN: of each call which interpreter, outermost first: p
+//        (Python), l (Perl), r (Ruby).
 //
-// The innermost function spins in its own language, then in C. At the first descent each runtime writes into the file ANSWERS
-// what it says of its own stack, a frame a line, innermost first: "FUNCTION LINE"; its last line is "end".
-// Their libraries are found at run time and used without their headers: STACKRAY_LIBPYTHON, …LIBPERL, …LIBRUBY name others. Exit
-// code 77: one of them is missing.
+// The innermost function spins in its own language, then in C. At the first descent each runtime
+// writes into the file ANSWERS what it says of its own stack, a frame a line, innermost first:
+// "FUNCTION LINE"; its last line is "end". Their libraries are found at run time and used without
+// their headers: STACKRAY_LIBPYTHON, …LIBPERL, …LIBRUBY name others. Exit code 77: one of them is
+// missing.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -82,7 +84,8 @@ def python_answer(path):
 )");
 }
 
-// Perl. The operator `time` is what crosses into C: a new function of Perl's would need its headers.
+// Perl. The operator `time` is what crosses into C: a new function of Perl's would need its
+// headers.
 void* g_perl;
 void* (*g_perl_eval)(void*, const char*, int);
 void* (*g_perl_time)(void*);

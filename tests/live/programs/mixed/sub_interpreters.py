@@ -1,5 +1,7 @@
-# Interpreters inside of interpreters: the main one runs a second one in the same thread, that one a third one. With "threads"
-# each of two threads does so. Usage: sub_interpreters.py READY [threads]   READY: a file that appears when all is running.
+# Interpreters inside of interpreters: the main one runs a second one in the same thread, that one a
+# third one. With "threads"
+# each of two threads does so. Usage: sub_interpreters.py READY [threads]   READY: a file that
+# appears when all is running.
 import sys
 import threading
 

@@ -1,11 +1,13 @@
 // Answers SIGUSR1 inside of a Perl process with what caller() says: loaded beside it (LD_PRELOAD).
 //
-// Perl runs signal handlers of its own when an op has ended. This one is the kernel's: it forks, and the copy evaluates Perl code
-// right there, so that caller() speaks of that very moment and the process itself goes on untouched. The text that the
-// copy evaluates is a frame to caller(): the place where it was "called" is the place where the thread was.
+// Perl runs signal handlers of its own when an op has ended. This one is the kernel's: it forks,
+// and the copy evaluates Perl code right there, so that caller() speaks of that very moment and the
+// process itself goes on untouched. The text that the copy evaluates is a frame to caller(): the
+// place where it was "called" is the place where the thread was.
 //
-// Answers go to the file that PERL_BACKTRACE names: a line a call, innermost first: SUB, FILE and LINE with tabs between them. LINE
-// is where SUB was called. A line "." ends an answer. No header of Perl is needed.
+// Answers go to the file that PERL_BACKTRACE names: a line a call, innermost first: SUB, FILE and
+// LINE with tabs between them. LINE is where SUB was called. A line "." ends an answer. No header
+// of Perl is needed.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,14 +1,17 @@
 // Answers SIGUSR1 inside of a PHP process with PHP's own backtrace: loaded beside it (LD_PRELOAD).
 //
-// The handler forks, and the copy runs debug_backtrace(), so that PHP works on the stack of that very moment and the process
-// itself goes on untouched. While the virtual machine's loop runs, it has the instruction in a register (r15, with the frame in
-// r14), and what it calls keeps both. So the handler has the C stack unwound by libgcc, down to the innermost native frame of the
-// loop, and the copy writes the instruction that was there to where PHP looks for it, as the loop does before most calls.
+// The handler forks, and the copy runs debug_backtrace(), so that PHP works on the stack of that
+// very moment and the process itself goes on untouched. While the virtual machine's loop runs, it
+// has the instruction in a register (r15, with the frame in r14), and what it calls keeps both. So
+// the handler has the C stack unwound by libgcc, down to the innermost native frame of the loop,
+// and the copy writes the instruction that was there to where PHP looks for it, as the loop does
+// before most calls.
 //
-// Answers go to the file that PHP_BACKTRACE names: a line a frame, innermost first, as debug_backtrace() has them: FUNCTION,
-// FILE and LINE with tabs between them. LINE is where FUNCTION was called; FILE may be empty. A line "." ends an answer; a line "!"
-// stands for one that PHP could not give. No
-// header of PHP is needed, and no function of a newer C library than 2.2.5, so that one build serves every root.
+// Answers go to the file that PHP_BACKTRACE names: a line a frame, innermost first, as
+// debug_backtrace() has them: FUNCTION, FILE and LINE with tabs between them. LINE is where
+// FUNCTION was called; FILE may be empty. A line "." ends an answer; a line "!" stands for one that
+// PHP could not give. No header of PHP is needed, and no function of a newer C library than 2.2.5,
+// so that one build serves every root.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,8 +31,9 @@ extern "C" __attribute__((weak)) void execute_ex(void* frame);
 
 namespace {
 
-// Offsets in PHP's structures, in the order of PHP_PLACES: of the innermost frame's address in executor_globals; of the
-// function in a frame; of its instructions and of their count in a function; and the bytes of an instruction.
+// Offsets in PHP's structures, in the order of PHP_PLACES: of the innermost frame's address in
+// executor_globals; of the function in a frame; of its instructions and of their count in a
+// function; and the bytes of an instruction.
 struct Places {
   unsigned long current = 0, function = 0, instructions = 0, instruction_count = 0,
                 instruction_bytes = 0;
@@ -67,7 +71,8 @@ T At(unsigned long address) {
   return value;
 }
 
-// Between two functions the loop has one's frame and still the other's instruction; the frame says then where it is.
+// Between two functions the loop has one's frame and still the other's instruction; the frame says
+// then where it is.
 bool HasInstruction(const Live& live) {
   const auto function = At<unsigned long>(live.frame + places.function);
   const unsigned long bytes =

@@ -1,5 +1,6 @@
-// Runs a PHP script in several threads of one process, each for itself, by the embed library of a thread-safe build, which is loaded
-// beside it (LD_PRELOAD): `php_threads SCRIPT`. The main thread only waits. No header of PHP is needed. Exit code 77: no such library.
+// Runs a PHP script in several threads of one process, each for itself, by the embed library of a
+// thread-safe build, which is loaded beside it (LD_PRELOAD): `php_threads SCRIPT`. The main thread
+// only waits. No header of PHP is needed. Exit code 77: no such library.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
-"""Two functions by turns, each of as much CPU time and called as deep as the other; and one that both callers share.
+"""Two functions by turns, each of as much CPU time and called as deep as the other; and one that
+both callers share.
 
     alternating.py RESULT SECONDS
 
-At the end RESULT says the process and how much CPU time, in ns, was spent below either caller. Python 3.6 has no clock in ns."""
+At the end RESULT says the process and how much CPU time, in ns, was spent below either caller.
+Python 3.6 has no clock in ns."""
 import os
 import random
 import sys

@@ -1,5 +1,6 @@
-# Greenlets, begun and gone on with from different depths of the main one's C stack: what lies above a greenlet's first function is somebody
-# else's. Two kinds, whose functions must never meet, nor level()'s.
+# Greenlets, begun and gone on with from different depths of the main one's C stack: what lies above
+# a greenlet's first function is somebody else's. Two kinds, whose functions must never meet, nor
+# level()'s.
 import greenlet
 
 main = greenlet.getcurrent()

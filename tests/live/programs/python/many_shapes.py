@@ -2,8 +2,8 @@
 
     many_shapes.py DUMP_FILE [threads|deep]
 
-On SIGUSR1 the thread that gets it writes its own stack to DUMP_FILE (module faulthandler): that is what the
-tests compare with. Runs on Python 3.6 and later.
+On SIGUSR1 the thread that gets it writes its own stack to DUMP_FILE (module faulthandler): that is
+what the tests compare with. Runs on Python 3.6 and later.
 """
 import ctypes
 import faulthandler

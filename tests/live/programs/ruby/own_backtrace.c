@@ -1,13 +1,14 @@
-/* Preloaded into a Ruby: on SIGUSR2 the thread that gets it appends its own backtrace, as Ruby itself tells it, to
- * the file that the environment variable STACKRAY_BACKTRACES names.
+/* Preloaded into a Ruby: on SIGUSR2 the thread that gets it appends its own backtrace, as Ruby
+ * itself tells it, to the file that the environment variable STACKRAY_BACKTRACES names.
  *
- * The handler copies the process (a bare clone: no handlers of fork's, no locks taken), and the copy asks Ruby
- * (rb_make_backtrace, which is what Kernel#caller calls). So whatever asking does, the program goes on untouched. A copy that gets
- * stuck, because the thread held malloc's lock, ends by its alarm. While the collector is at work nothing can be
- * asked, and the answer is that.
+ * The handler copies the process (a bare clone: no handlers of fork's, no locks taken), and the
+ * copy asks Ruby (rb_make_backtrace, which is what Kernel#caller calls). So whatever asking does,
+ * the program goes on untouched. A copy that gets stuck, because the thread held malloc's lock,
+ * ends by its alarm. While the collector is at work nothing can be asked, and the answer is that.
  *
- * Lines: "= TID", then "PATH:LINE:in `LABEL'" innermost first, or "collecting", then ".". No header of Ruby's is needed, and no
- * function of a newer C library than 2.2.5, so that one build serves every root. */
+ * Lines: "= TID", then "PATH:LINE:in `LABEL'" innermost first, or "collecting", then ".". No header
+ * of Ruby's is needed, and no function of a newer C library than 2.2.5, so that one build serves
+ * every root. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-"""What the guard against false stacks knows of an ELF file: its bytes by address, where functions begin and end, which names
-stand where, and what a PLT stub or a slot of the GOT is filled with. x86-64, little endian, made for files of this machine.
+"""What the guard against false stacks knows of an ELF file: its bytes by address, where functions
+begin and end, which names stand where, and what a PLT stub or a slot of the GOT is filled with.
+x86-64, little endian, made for files of this machine.
 
 Sources: System V ABI (ELF-64, AMD64 relocations); Linux Standard Base, .eh_frame_hdr and .eh_frame.
 """
@@ -25,11 +26,13 @@ class ElfCode:
             raise ValueError("no x86-64 ELF file")
         self.loads, self.sections, self.header_at = [], [], None
         self._read_headers()
-        self.functions = []     # (begin, end), ascending: from .eh_frame and from symbols with a size.
+        # (begin, end), ascending: from .eh_frame and from symbols with a size.
+        self.functions = []
         self.names_at = {}      # Address to names.
         self.named = {}         # Name to addresses.
         self.ifuncs = set()     # Addresses and names of functions that choose another one.
-        self.slots = {}         # Address of a GOT slot to the name that fills it; "" for one chosen at start.
+        # Address of a GOT slot to the name that fills it; "" for one chosen at start.
+        self.slots = {}
         self._read_symbols()
         self._read_fdes()
         self._read_relocations()
@@ -112,7 +115,8 @@ class ElfCode:
                 self.functions.append((self.header_at + begin, self.header_at + begin + size))
 
     def _fde_size(self, address):
-        """Of a function: behind length, CIE's distance and begin. Pointers are 4 bytes wide, else the entry is passed over."""
+        """Of a function: behind length, CIE's distance and begin. Pointers are 4 bytes wide, else
+        the entry is passed over."""
         head = self.read(address, 16)
         if len(head) < 16:
             return 0
@@ -122,7 +126,8 @@ class ElfCode:
         augmentation = text[:end]
         if end < 0 or b"R" not in augmentation:
             return 0
-        # Behind the text: code alignment, data alignment, register, length, then one byte a letter but for P's pointer.
+        # Behind the text: code alignment, data alignment, register, length, then one byte a letter
+        # but for P's pointer.
         body = self.read(cie + 9 + end + 1, 32)
         at = 0
         for _ in range(4):
@@ -153,7 +158,8 @@ class ElfCode:
                     self.slots[where] = self._text(strings + names[symbol]).split("@")[0]
 
     def function_of(self, address):
-        """(begin, end) of the function that the address is in, by its own range; None: nobody says."""
+        """(begin, end) of the function that the address is in, by its own range; None: nobody
+        says."""
         i = bisect.bisect_right(self.begins, address) - 1
         if i >= 0 and address < self.functions[i][1]:
             return self.functions[i]

@@ -1,12 +1,17 @@
-"""Does a call site call the function whose frame stands above it? Answered by disassembly, apart from all that has made the stack.
+"""Does a call site call the function whose frame stands above it? Answered by disassembly, apart
+from all that has made the stack.
 
 A pair is judged by the instruction before the return address:
-  direct      a call of the callee, or of what reaches the callee by jumps (tail calls, parts of a function that lie elsewhere)
-  by name     a call of a PLT stub, or through a slot of the GOT, whose symbol is the callee or reaches it by jumps
+  direct      a call of the callee, or of what reaches the callee by jumps (tail calls, parts of a
+  function that lie elsewhere)
+  by name     a call of a PLT stub, or through a slot of the GOT, whose symbol is the callee or
+  reaches it by jumps
   indirect    a call through a register or memory: the target is not known from the code
-  jump        the target leaves by a jump through a register or memory, so that it may have reached the callee
+  jump        the target leaves by a jump through a register or memory, so that it may have reached
+  the callee
   chosen      the target is chosen when the program starts (IFUNC)
-  by hand     no call leads there: a signal's handler returns to its trampoline, what was interrupted calls nothing
+  by hand     no call leads there: a signal's handler returns to its trampoline, what was
+  interrupted calls nothing
   unknown     the code is not at hand (no file, no range of a function)
   broken      none of these: the callee was never called from there
 """
@@ -22,7 +27,8 @@ RETPOLINES = ("__x86_indirect_thunk", "__llvm_retpoline", "__x86_return_thunk")
 STUB_BYTES = 16           # Of a PLT stub.
 DIRECT = re.compile(r"0x[0-9a-f]+$")
 SLOT = re.compile(r"qword ptr \[rip ([+-]) (0x[0-9a-f]+|\d+)\]$")
-# Of a switch in code that is not to be moved; with a register beside the index it is a table of functions.
+# Of a switch in code that is not to be moved; with a register beside the index it is a table of
+# functions.
 ABSOLUTE_TABLE = re.compile(r"\[\w+\*8 \+ 0x[0-9a-f]+\]")
 
 
@@ -30,7 +36,8 @@ class Code:
     """One function's instructions, as far as the judge needs them."""
 
     def __init__(self):
-        self.calls = {}           # Return address to ("direct", target), ("slot", address) or ("indirect", None).
+        # Return address to ("direct", target), ("slot", address) or ("indirect", None).
+        self.calls = {}
         self.jumps = set()        # Direct targets outside of it.
         self.slots = set()        # Slots of the GOT that it jumps through.
         self.leaves_by_pointer = False
@@ -47,7 +54,8 @@ class Judge:
         self.verdicts = {}
 
     def judge(self, callee, caller, files):
-        """`callee`: (path, address); `caller`: (path, address of the call's last byte). `files`: what defines names."""
+        """`callee`: (path, address); `caller`: (path, address of the call's last byte). `files`:
+        what defines names."""
         key = (callee, caller)
         if key not in self.verdicts:
             self.verdicts[key] = self._judge(callee, caller, files)
@@ -159,7 +167,8 @@ class Judge:
         return None
 
     def _step_by_stub(self, search, elf, place, callee):
-        """A PLT stub jumps through a slot, which is the loader's until it is filled. Its own frame is its callee too."""
+        """A PLT stub jumps through a slot, which is the loader's until it is filled. Its own frame
+        is its callee too."""
         _, path, target = place
         if path == callee[0] and elf.in_plt(callee[1]):
             return "direct", "a stub"

@@ -1,7 +1,8 @@
-"""The programs whose stacks the guard looks at, each with a load: a name, what must be there, and a shell script.
+"""The programs whose stacks the guard looks at, each with a load: a name, what must be there, and a
+shell script.
 
-A script runs in a folder of its own, in which `text` is 8 MB of words and `tree` a copy of some source files; it is ended
-after a few seconds. Nothing leaves the machine.
+A script runs in a folder of its own, in which `text` is 8 MB of words and `tree` a copy of some
+source files; it is ended after a few seconds. Nothing leaves the machine.
 """
 
 import shutil

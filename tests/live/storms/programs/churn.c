@@ -1,5 +1,5 @@
-// churn TINY FOLDER EXECUTABLES RUNS: makes EXECUTABLES copies of TINY in FOLDER, each with a build id of
-// its own, runs each RUNS times and removes it. Prints how many processes ended well.
+// churn TINY FOLDER EXECUTABLES RUNS: makes EXECUTABLES copies of TINY in FOLDER, each with a build
+// id of its own, runs each RUNS times and removes it. Prints how many processes ended well.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdint.h>

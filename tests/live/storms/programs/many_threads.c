@@ -1,5 +1,5 @@
-// many_threads COUNT: COUNT threads with names of their own, each awake for some 10 µs of every 200 ms, until
-// it is killed. Says so when all are there.
+// many_threads COUNT: COUNT threads with names of their own, each awake for some 10 µs of every 200
+// ms, until it is killed. Says so when all are there.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

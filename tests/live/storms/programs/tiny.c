@@ -1,5 +1,5 @@
-// The smallest program with a stack worth sampling: no libc, two functions, unwind tables, a build id.
-// It burns some 0.2 ms and ends. churn.c makes thousands of different executables of it.
+// The smallest program with a stack worth sampling: no libc, two functions, unwind tables, a build
+// id. It burns some 0.2 ms and ends. churn.c makes thousands of different executables of it.
 typedef unsigned long long u64;
 
 __asm__(".globl _start\n"

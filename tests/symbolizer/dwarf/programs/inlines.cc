@@ -1,5 +1,5 @@
-// Functions in functions: templates, lambdas, recursion, cold parts and loops, without any header, so that every
-// compiler builds it in a moment.
+// Functions in functions: templates, lambdas, recursion, cold parts and loops, without any header,
+// so that every compiler builds it in a moment.
 using Number = unsigned long;
 
 namespace shapes {
