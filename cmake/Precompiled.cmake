@@ -29,6 +29,11 @@ target_precompile_headers(stackray_headers PRIVATE ${stackray_common_headers})
 stackray_precompile(stackray_test_headers GTest::gmock)
 target_precompile_headers(stackray_test_headers PRIVATE ${stackray_common_headers} <gmock/gmock.h> <gtest/gtest.h>)
 
+# Tests' own files compile in half the time with -O1; what they test keeps the build's level. gcc
+# reuses a precompiled header only at the level that it was compiled at.
+set(stackray_test_options $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+target_compile_options(stackray_test_headers PRIVATE ${stackray_test_options})
+
 # Walks the folders below `folder` and lets each of our targets reuse one of the two.
 function(stackray_use_precompiled_headers folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
@@ -43,6 +48,7 @@ function(stackray_use_precompiled_headers folder)
     endif()
     if("GTest::gmock" IN_LIST libraries)
       target_precompile_headers(${target} REUSE_FROM stackray_test_headers)
+      target_compile_options(${target} PRIVATE ${stackray_test_options})
     else()
       target_precompile_headers(${target} REUSE_FROM stackray_headers)
     endif()

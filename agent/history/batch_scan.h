@@ -1,6 +1,6 @@
 // Finds a stored batch's time range without decoding it: reads a few bytes at each field's start
-// and skips the rest. Field numbers: reporter/proto/profiles.proto. Input: bytes of a file that may be damaged
-// anywhere. Bounded by the batch's length; reads nothing outside.
+// and skips the rest. Field numbers: reporter/proto/profiles.proto. Input: bytes of a file that may
+// be damaged anywhere. Bounded by the batch's length; reads nothing outside.
 #ifndef STACKRAY_AGENT_HISTORY_BATCH_SCAN_H_
 #define STACKRAY_AGENT_HISTORY_BATCH_SCAN_H_
 

@@ -1,5 +1,5 @@
-// Inlined functions and lines of the open batch's native frames: from the cache at once, from the worker later, and
-// not at all after the deadline of the seal (slow names hold no batch up).
+// Inlined functions and lines of the open batch's native frames: from the cache at once, from the
+// worker later, and not at all after the deadline of the seal (slow names hold no batch up).
 //
 // Memory:  the cache, the worker's, 64 KiB of files without debug information, and some 100 bytes a
 // frame that waits. Threads: one (the sample loop's); the worker's is its own.

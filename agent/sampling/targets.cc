@@ -50,6 +50,8 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler) {
       sampler.TargetCommand(target.command_name);
       return absl::OkStatus();
     case TargetKind::kProgram: return sampler.TargetPids({}, /*inherit=*/true);
+    case TargetKind::kUser:
+    case TargetKind::kService: break;  // Of captures.
   }
   return absl::InternalError("unknown kind of target");
 }
@@ -71,6 +73,8 @@ std::string DescribeTarget(const TargetSettings& target) {
     case TargetKind::kContainer: return fmt::format("container {}", target.container_id);
     case TargetKind::kCommandName: return fmt::format("processes named {}", target.command_name);
     case TargetKind::kProgram: return fmt::format("{}", fmt::join(target.program, " "));
+    case TargetKind::kUser: return fmt::format("user {}", target.uid);
+    case TargetKind::kService: return fmt::format("service {}", target.service_name);
   }
   return "";
 }

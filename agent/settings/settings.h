@@ -19,7 +19,16 @@ namespace stackray {
 
 inline constexpr uint64_t kMiB = 1024 * 1024;
 
-enum class TargetKind { kWholeHost, kPids, kCgroup, kContainer, kCommandName, kProgram };
+enum class TargetKind {
+  kWholeHost,
+  kPids,
+  kCgroup,
+  kContainer,
+  kCommandName,
+  kProgram,
+  kUser,     // Captures only.
+  kService,  // Captures only.
+};
 
 // How native code gets its names: not at all, from symbol tables, or also inlined functions and
 // source lines from debug information.
@@ -35,6 +44,8 @@ struct TargetSettings {
   std::string command_name;          // kCommandName: 1 to 15 bytes, as the kernel's comm.
   std::vector<std::string> program;  // kProgram: CMD ARG…; never empty then.
   bool as_root = false;              // kProgram: do not become the user who called sudo.
+  uid_t uid = 0;                     // kUser: the effective user of a task.
+  std::string service_name;          // kService: the resource's service.name.
 
   friend bool operator==(const TargetSettings&, const TargetSettings&) = default;
 };

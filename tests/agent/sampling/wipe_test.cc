@@ -1,5 +1,5 @@
-// The statelessness of the reporter, as a property of thousands of records: whatever is forgotten, and
-// whenever, no batch says anything else. STACKRAY_WIPING_RECORDS=1000000 makes a proof of it.
+// The statelessness of the reporter, as a property of thousands of records: whatever is forgotten,
+// and whenever, no batch says anything else. STACKRAY_WIPING_RECORDS=1000000 makes a proof of it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
