@@ -210,12 +210,11 @@ void SampleLoop::ChangeFrequency(double frequency_hz, uint64_t from_ns) {
 
 void SampleLoop::TakeFrequency(uint64_t sample_time_ns) {
   if (frequency_changes_.empty() || sample_time_ns < frequency_changes_.front().from_ns) return;
-  Seal();
   while (!frequency_changes_.empty() && sample_time_ns >= frequency_changes_.front().from_ns) {
     batch_settings_.frequency_hz = frequency_changes_.front().frequency_hz;
     frequency_changes_.pop_front();
   }
-  OpenBatch();
+  batch_.SetFrequency(batch_settings_.frequency_hz);
 }
 
 void SampleLoop::LimitBatchBytes(size_t bytes) {

@@ -86,8 +86,8 @@ class SampleLoop {
   // that one again.
   void LimitBatchBytes(size_t bytes);
 
-  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. The first of them
-  // begins a batch of its own, because a batch has one period. Several changes may be under way.
+  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. They go into profiles
+  // of their own, because a profile has one period. Several changes may be under way.
   void ChangeFrequency(double frequency_hz, uint64_t from_ns);
 
   // Drops every cache, as a test does between any two records.

@@ -104,7 +104,7 @@ class SamplingSession {
   // Stops the clocks, takes what is left in the ring, seals. Nothing is in flight then.
   void Stop();
 
-  // Takes effect at once; less memory is reached within a second or so. Batches stay right: each
+  // Takes effect at once; less memory is reached within a second or so. Profiles stay right: each
   // has one rate. Errors: as Sampler::SetFrequency; the rate may then be the old one on some CPUs.
   absl::Status Limit(const SessionLimits& limits);
   const SessionLimits& limits() const { return limits_; }

@@ -133,8 +133,8 @@ class KeptSession {
       const DecodedResource& resource = batch->resources[static_cast<size_t>(sample.resource)];
       if (resource.Find("process.pid") != fmt::format("{}", pid_)) continue;
       phase_.samples += static_cast<uint64_t>(sample.count);
-      phase_.sampled_seconds += static_cast<double>(sample.count) * batch->period_ns / 1e9;
-      phase_.periods_ns.insert(batch->period_ns);
+      phase_.sampled_seconds += static_cast<double>(sample.count) * sample.period_ns / 1e9;
+      phase_.periods_ns.insert(sample.period_ns);
     }
   }
 

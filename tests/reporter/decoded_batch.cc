@@ -78,7 +78,7 @@ class Decoder {
   void AddResource(
       const opentelemetry::proto::profiles::v1development::ResourceProfiles& resource_profiles);
   void AddProfile(const Profile& profile);
-  void AddSample(const Sample& sample);
+  void AddSample(const Sample& sample, double period_ns);
   void WidenTime(const Profile& profile);
 
   const ProfilesData& data_;
@@ -173,10 +173,11 @@ void Decoder::WidenTime(const Profile& profile) {
   has_time_ = true;
 }
 
-void Decoder::AddSample(const Sample& sample) {
+void Decoder::AddSample(const Sample& sample, double period_ns) {
   if (!Spend(sizeof(DecodedSample))) return;
   DecodedSample& out = batch_.samples.emplace_back();
   out.resource = static_cast<int32_t>(batch_.resources.size()) - 1;
+  out.period_ns = period_ns;
   if (Inside("stack", sample.stack_index(), dictionary_.stack_table_size())) {
     const auto& locations = dictionary_.stack_table(sample.stack_index()).location_indices();
     if (!Spend(sizeof(int32_t) * static_cast<size_t>(locations.size()))) return;
@@ -203,11 +204,12 @@ void Decoder::AddProfile(const Profile& profile) {
   String(profile.sample_type().unit_strindex());
   String(profile.period_type().unit_strindex());
   for (const int32_t index : profile.attribute_indices()) AttributeAt(index);
-  if (batch_.period_ns == 0 &&
-      String(profile.period_type().type_strindex()) == TypeOf(SampleOrigin::kCpuClock).period_type)
-    batch_.period_ns = static_cast<double>(profile.period());
+  const bool has_period =
+      String(profile.period_type().type_strindex()) == TypeOf(SampleOrigin::kCpuClock).period_type;
+  const double period_ns = has_period ? static_cast<double>(profile.period()) : 0;
+  if (batch_.period_ns == 0) batch_.period_ns = period_ns;
   WidenTime(profile);
-  for (const Sample& sample : profile.samples()) AddSample(sample);
+  for (const Sample& sample : profile.samples()) AddSample(sample, period_ns);
 }
 
 void Decoder::AddResource(
