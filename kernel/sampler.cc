@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -388,6 +389,10 @@ absl::StatusOr<uint64_t> Sampler::SetFrequency(double frequency_hz) {
     if (absl::Status status = impl_->clocks_->SetPeriod(ClockPeriod(frequency_hz)); !status.ok())
       return status;
   return BootTimeNs();
+}
+
+void Sampler::SetOffCpuRate(uint32_t rate) {
+  if (impl_->off_cpu_ != nullptr) impl_->control_->off_cpu_rate = std::max(rate, 1u);
 }
 
 // The budget may be below zero while slices wait in the ring; then there are none.

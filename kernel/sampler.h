@@ -64,6 +64,10 @@ class Sampler : public SampleRing {
   // shorter than this call takes, about 5 us a CPU, the first few of the new rate can lie before
   // it.)
   absl::StatusOr<uint64_t> SetFrequency(double frequency_hz);
+  // Another number of stacks of waits a second and CPU, at least one; from the next window of 100 ms
+  // on. Values stay right, because each wait has its own weight. Nothing happens where waits are
+  // not sampled.
+  void SetOffCpuRate(uint32_t rate);
   // False: samples take no slices of stacks along any more, and a walk without a table goes on by
   // frame pointers. True: as the settings have it.
   void AllowSlices(bool allow);

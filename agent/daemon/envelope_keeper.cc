@@ -22,6 +22,8 @@ constexpr uint64_t kLookIntervalNs = 1'000'000'000;
 // Of BPF code for a frame, where the kernel does not count: between a deep, warm stack (110) and a
 // compiler's (550).
 constexpr uint64_t kNsPerFrame = 250;
+// And for a wait whose stack is not taken: the switch that begins it, and the one that ends it.
+constexpr uint64_t kNsPerWait = 600;
 constexpr uint64_t kTablesFillBudgetPercent = 90;
 
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); }
@@ -65,7 +67,7 @@ void EnvelopeKeeper::Configure(const AgentSettings& settings, SamplingSession& s
   status_.budgets = BudgetsOf(settings);
   status_.most = MostLevels(settings.sampling.frequency_hz, history.memory_bytes() != 0);
   envelope_.Configure(status_.budgets, status_.most);
-  if (std::exchange(session_, &session) != &session) seen_run_ns_ = seen_frames_ = 0;
+  if (std::exchange(session_, &session) != &session) seen_run_ns_ = seen_guess_ns_ = 0;
   if (const uint64_t bytes = LimitsOf(session, {}).unwind_table_bytes;
       bytes < settings.sampling.unwind_tables_bytes)
     LogWarning(
@@ -82,9 +84,11 @@ SessionLimits EnvelopeKeeper::LimitsOf(const SamplingSession& session,
   const uint64_t table_bytes =
       std::min(full.unwind_table_bytes,
                TableBytesWithin(status_.budgets.bpf_bytes, session.fixed_map_bytes()));
+  const int frequency = level(EnvelopeStep::kFrequency);
   return {.unwind_table_bytes = TableBytesAt(level(EnvelopeStep::kUnwindTables), table_bytes),
           .symbol_cache_bytes = ShareAt(level(EnvelopeStep::kNameCaches), full.symbol_cache_bytes),
-          .frequency_hz = FrequencyAt(level(EnvelopeStep::kFrequency), full.sampler.frequency_hz),
+          .frequency_hz = FrequencyAt(frequency, full.sampler.frequency_hz),
+          .off_cpu_rate = OffCpuRateAt(frequency, full.sampler.off_cpu_rate),
           .frame_pointers = level(EnvelopeStep::kFramePointers) > 0};
 }
 
@@ -106,10 +110,11 @@ uint64_t EnvelopeKeeper::BpfNs(SamplingSession& session) {
     run_ns += cost.run_time_ns;
   const counters counts = session.sampler().Counters();
   const uint64_t frames = counts.value[COUNT_USER_FRAMES] + counts.value[COUNT_KERNEL_FRAMES];
+  const uint64_t guess_ns = frames * kNsPerFrame + counts.value[COUNT_WAITS] * kNsPerWait;
   bpf_ns_ += run_ns > seen_run_ns_ ? run_ns - seen_run_ns_
-                                   : (frames - std::min(frames, seen_frames_)) * kNsPerFrame;
+                                   : guess_ns - std::min(guess_ns, seen_guess_ns_);
   seen_run_ns_ = run_ns;
-  seen_frames_ = frames;
+  seen_guess_ns_ = guess_ns;
   return bpf_ns_;
 }
 
@@ -156,6 +161,9 @@ void EnvelopeKeeper::LogChange(const SessionLimits& before, const StepLevels& le
   if (now.frequency_hz != before.frequency_hz)
     changes.push_back(
         fmt::format("{:.4g} Hz instead of {:.4g}", now.frequency_hz, before.frequency_hz));
+  if (now.off_cpu_rate != before.off_cpu_rate)
+    changes.push_back(fmt::format("{} stacks of waits a second and CPU instead of {}",
+                                  now.off_cpu_rate, before.off_cpu_rate));
   if (now.symbol_cache_bytes != before.symbol_cache_bytes)
     changes.push_back(fmt::format("name caches {:.2f} MiB", MiB(now.symbol_cache_bytes)));
   const auto history = static_cast<size_t>(EnvelopeStep::kHistory);

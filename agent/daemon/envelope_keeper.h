@@ -5,7 +5,7 @@
 // budget from the start: they alone grow.
 //
 // CPU is the process's own time and that of its BPF programs: as the kernel counts it where
-// kernel.bpf_stats_enabled is 1, else by the frames that they walked. Answers of the page are left
+// kernel.bpf_stats_enabled is 1, else by the frames that they walked and the waits that they saw. Answers of the page are left
 // out: they have a pace of their own, and nothing that is given up here would make them cheaper.
 //
 // Cost: 10 us a second. Threads: the agent's loop.
@@ -52,7 +52,7 @@ class EnvelopeKeeper {
   uint64_t next_look_ns_ = 0;
   // Of the session at hand.
   const SamplingSession* session_ = nullptr;
-  uint64_t seen_run_ns_ = 0, seen_frames_ = 0, bpf_ns_ = 0;
+  uint64_t seen_run_ns_ = 0, seen_guess_ns_ = 0, bpf_ns_ = 0;
 };
 
 // Resident memory of this process, /proc/self/statm; 0: unreadable.

@@ -115,6 +115,7 @@ Json EnvelopeJson(const EnvelopeStatus& e) {
           {"given_up_total", e.given_up},
           {"exhausted", e.exhausted},
           {"frequency_hz", e.limits.frequency_hz},
+          {"off_cpu_rate", e.limits.off_cpu_rate},
           {"unwind_tables_bytes", e.limits.unwind_table_bytes}};
 }
 

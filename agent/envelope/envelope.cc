@@ -205,6 +205,9 @@ uint64_t TableBytesAt(int level, uint64_t configured_bytes) {
   return std::min(configured_bytes, std::max(bytes, kLeastTableBytes));
 }
 double FrequencyAt(int level, double configured_hz) { return configured_hz / (1 << level); }
+uint32_t OffCpuRateAt(int level, uint32_t configured) {
+  return std::max(configured >> level, std::min(configured, 1u));
+}
 uint64_t ShareAt(int level, uint64_t configured) { return configured >> level; }
 
 }  // namespace stackray

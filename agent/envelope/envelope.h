@@ -6,7 +6,8 @@
 //   1 unwind tables   resident and BPF memory   1/2, 1/4, then 2 MiB: what is evicted is asked for
 //   again
 //   2 frame pointers  CPU                       no stack slices, nothing is loaded ahead
-//   3 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz
+//   3 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz; stacks of
+//   waits with it
 //   4 name caches     resident memory           1/2 (source lines too): less, and all is read again
 //   and again
 //   5 history         resident memory           1/2, 1/4 of one that is kept in memory
@@ -120,6 +121,8 @@ StepLevels MostLevels(double frequency_hz, bool history_in_memory);
 // What a level means.
 uint64_t TableBytesAt(int level, uint64_t configured_bytes);
 double FrequencyAt(int level, double configured_hz);
+// Stacks of waits fall with the frequency, to one a second at the lowest. 0 stays 0: there are none.
+uint32_t OffCpuRateAt(int level, uint32_t configured);
 uint64_t ShareAt(int level, uint64_t configured);  // Halved `level` times.
 
 }  // namespace stackray

@@ -268,6 +268,7 @@ absl::Status SamplingSession::Limit(const SessionLimits& limits) {
     sampler_->WakeMissReader();
   }
   sampler_->AllowSlices(!limits.frame_pointers);
+  sampler_->SetOffCpuRate(limits.off_cpu_rate);
   if (limits.symbol_cache_bytes != old.symbol_cache_bytes)
     resolver_->SetCacheBytes(limits.symbol_cache_bytes);
   if (limits.frequency_hz == old.frequency_hz) return absl::OkStatus();

@@ -74,6 +74,7 @@ struct SessionLimits {
   uint64_t unwind_table_bytes = 0;
   size_t symbol_cache_bytes = 0;
   double frequency_hz = 0;
+  uint32_t off_cpu_rate = 0;  // 0: waits are not sampled.
   // Code whose table is not loaded is walked by frame pointers instead of by a slice of the stack,
   // and no table is loaded ahead.
   bool frame_pointers = false;
@@ -121,7 +122,8 @@ class SamplingSession {
       : settings_(WithTypes(std::move(settings))),
         limits_{.unwind_table_bytes = settings_.unwind_table_bytes,
                 .symbol_cache_bytes = settings_.symbol_cache_bytes,
-                .frequency_hz = settings_.sampler.frequency_hz} {}
+                .frequency_hz = settings_.sampler.frequency_hz,
+                .off_cpu_rate = settings_.sampler.off_cpu_rate} {}
   static SessionSettings WithTypes(SessionSettings settings);
   void LoadVdso();
   void AnswerMisses();

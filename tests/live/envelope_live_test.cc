@@ -45,6 +45,7 @@ class KeptSession {
 
   absl::Status Start() {
     settings_.sampling.frequency_hz = kFrequencyHz;
+    settings_.sampling.types = {SampleOrigin::kCpuClock, SampleOrigin::kOffCpu};
     SetBudgets(0, 0, 0);
     absl::StatusOr<std::unique_ptr<SamplingSession>> session =
         SamplingSession::Create(MakeSessionSettings(settings_.sampling, settings_.target),
@@ -132,6 +133,7 @@ class KeptSession {
     for (const DecodedSample& sample : batch->samples) {
       const DecodedResource& resource = batch->resources[static_cast<size_t>(sample.resource)];
       if (resource.Find("process.pid") != fmt::format("{}", pid_)) continue;
+      if (sample.period_ns == 0) continue;  // A wait.
       phase_.samples += static_cast<uint64_t>(sample.count);
       phase_.sampled_seconds += static_cast<double>(sample.count) * sample.period_ns / 1e9;
       phase_.periods_ns.insert(sample.period_ns);
@@ -184,6 +186,7 @@ TEST(EnvelopeLive, GivesUpInOrderKeepsWeightsAndRecovers) {
     return kept.session().map_bytes() <= kept.session().fixed_map_bytes() + 3 * kMiB + 16'384;
   })) << kept.session().map_bytes();
   EXPECT_EQ(kept.session().limits().frequency_hz, kFrequencyHz / 16);
+  EXPECT_EQ(kept.session().limits().off_cpu_rate, 200u / 16);
   EXPECT_LT(FirstWith(kept.seen_levels(), EnvelopeStep::kUnwindTables),
             FirstWith(kept.seen_levels(), EnvelopeStep::kNameCaches));
   EXPECT_LE(FirstWith(kept.seen_levels(), EnvelopeStep::kFramePointers),
@@ -200,6 +203,7 @@ TEST(EnvelopeLive, GivesUpInOrderKeepsWeightsAndRecovers) {
       << testing::PrintToString(kept.status().levels);
   EXPECT_FALSE(kept.status().exhausted);
   EXPECT_EQ(kept.session().limits().frequency_hz, kFrequencyHz);
+  EXPECT_EQ(kept.session().limits().off_cpu_rate, 200u);
   ExpectSameTime("after", kept.Measure(1.5));
   kept.Stop();
 }

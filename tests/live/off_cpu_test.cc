@@ -176,6 +176,34 @@ TEST_F(OffCpu, EstimateIsUnbiasedBelowTheRate) {
   EXPECT_LT(error, 0.5 * truth);
 }
 
+// As a budget does it: a sixteenth, and all of it again.
+TEST_F(OffCpu, TheRateMayChange) {
+  Start({"2500", "pipe", "sleep"}, AtRate(800));
+  if (IsSkipped()) return;
+  SamplingSession& session = run_->session();
+  const auto stacks_in = [&](uint64_t ns) {
+    const uint64_t before = session.sampler().Counters().value[COUNT_WAIT_STACKS];
+    const uint64_t end = BootTimeNs() + ns;
+    EXPECT_TRUE(run_->Until(kTimeoutMs, [end] { return BootTimeNs() >= end; }));
+    return session.sampler().Counters().value[COUNT_WAIT_STACKS] - before;
+  };
+  const auto limit = [&](uint32_t rate) {
+    SessionLimits limits = session.limits();
+    limits.off_cpu_rate = rate;
+    EXPECT_TRUE(session.Limit(limits).ok());
+    stacks_in(200'000'000);  // Two windows, in which it is found.
+  };
+  program_->Say("go");
+  const uint64_t full = stacks_in(600'000'000);
+  limit(50);
+  const uint64_t low = stacks_in(600'000'000);
+  limit(800);
+  const uint64_t again = stacks_in(600'000'000);
+  Measured(fmt::format("{} stacks, {} at a sixteenth of the rate, {} again", full, low, again));
+  EXPECT_LT(low, full / 3);
+  EXPECT_GT(again, 2 * low);
+}
+
 // As a tracer's stacks begin, and as deep.
 TEST_F(OffCpu, KernelStacksBeginAtTheScheduler) {
   Start({"500", "pipe"}, AtRate(1000));

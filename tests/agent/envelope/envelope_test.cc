@@ -221,6 +221,10 @@ TEST(Envelope, TheFrequencyStaysAtOneHertzOrMore) {
   EXPECT_EQ(most(10000), 4);
   EXPECT_EQ(MostLevels(20, false)[static_cast<size_t>(EnvelopeStep::kHistory)], 0);
   EXPECT_EQ(FrequencyAt(3, 20), 2.5);
+  EXPECT_EQ(OffCpuRateAt(0, 200), 200u);
+  EXPECT_EQ(OffCpuRateAt(3, 200), 25u);
+  EXPECT_EQ(OffCpuRateAt(4, 7), 1u) << "waits stay sampled";
+  EXPECT_EQ(OffCpuRateAt(4, 0), 0u) << "nobody asked for them";
 }
 
 TEST(Envelope, LevelsMeanLessAndLess) {
