@@ -1,7 +1,6 @@
 #include "agent/sampling/targets.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -58,25 +57,6 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler) {
 
 bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler) {
   return target.kind == TargetKind::kPids && !sampler.HasTargetPids();
-}
-
-std::string DescribeTarget(const TargetSettings& target) {
-  switch (target.kind) {
-    case TargetKind::kWholeHost: return "all processes of this host";
-    case TargetKind::kPids:
-      return fmt::format("{} {}{}", target.pids.size() == 1 ? "process" : "processes",
-                         fmt::join(target.pids, ", "),
-                         !target.inherit           ? ""
-                         : target.pids.size() == 1 ? " and its descendants"
-                                                   : " and their descendants");
-    case TargetKind::kCgroup: return fmt::format("cgroup {}", target.cgroup_path);
-    case TargetKind::kContainer: return fmt::format("container {}", target.container_id);
-    case TargetKind::kCommandName: return fmt::format("processes named {}", target.command_name);
-    case TargetKind::kProgram: return fmt::format("{}", fmt::join(target.program, " "));
-    case TargetKind::kUser: return fmt::format("user {}", target.uid);
-    case TargetKind::kService: return fmt::format("service {}", target.service_name);
-  }
-  return "";
 }
 
 }  // namespace stackray

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/settings/settings.h"
+#include "agent/settings/target_text.h"
 #include "kernel/sampler.h"
 
 namespace stackray {
@@ -18,9 +19,6 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler);
 // True when every target process of kPids has ended, with `inherit` their descendants too; false
 // for other kinds. From the session's start on.
 bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler);
-
-// "all processes of this host", "process 12 and its descendants", ... for titles and messages.
-std::string DescribeTarget(const TargetSettings& target);
 
 // Directory of the cgroup that a container's processes are in. Errors: NotFound.
 absl::StatusOr<std::string> FindContainerCgroup(const std::string& container_id);
