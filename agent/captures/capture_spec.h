@@ -23,7 +23,8 @@ inline constexpr int kMostCaptures = 15;  // At once, beside the continuous prof
 inline constexpr uint32_t kMostCaptureHz = 4999;
 
 struct CaptureSpec {
-  std::string name;  // [A-Za-z0-9._-]{1,64}, not beginning with a dot; never "list", "stop", "get".
+  // [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash; never "list", "stop", "get".
+  std::string name;
   // At least one; a task is sampled when any of them matches it. Never kProgram.
   std::vector<TargetSettings> targets;
   std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
