@@ -168,10 +168,10 @@ int Fail(const absl::Status& status, int code) {
 
 int Measure(const Options& options, ChildProgram& child, SamplingSession& session,
             const uint64_t& batch_bytes, const uint64_t& batch_samples) {
-  if (absl::Status s = session.sampler().AddTargetPid(static_cast<uint32_t>(child.pid())); !s.ok())
+  if (absl::Status s = session.sampler().targets().AddPid(0, static_cast<uint32_t>(child.pid())); !s.ok())
     return Fail(s, 1);
   if (options.pid != 0)
-    if (absl::Status s = session.sampler().AddTargetPid(options.pid); !s.ok()) return Fail(s, 1);
+    if (absl::Status s = session.sampler().targets().AddPid(0, options.pid); !s.ok()) return Fail(s, 1);
   if (absl::Status s = session.Start(); !s.ok()) return Fail(s, kExitSkipped);
   const Reading before = Read(session);
   Running running;
@@ -214,7 +214,7 @@ int Run(const Options& options) {
         batch_samples += batch->samples;
       });
   if (!session.ok()) return Fail(session.status(), kExitSkipped);
-  if (absl::Status s = (*session)->sampler().TargetPids({}, /*inherit=*/true); !s.ok())
+  if (absl::Status s = (*session)->sampler().targets().AddPids(0, {}, /*inherit=*/true); !s.ok())
     return Fail(s, 1);
   const UniqueFd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));  // Off again when closed.
   if (!statistics.valid())

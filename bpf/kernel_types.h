@@ -170,6 +170,13 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+struct cred {
+	kuid_t euid;
+};
+
 struct thread_struct {
 	unsigned long fsbase; /* x86-64 */
 	struct {
@@ -190,6 +197,7 @@ struct task_struct {
 	u64 self_exec_id;
 	unsigned in_execve : 1;
 	char comm[16];
+	const struct cred *cred;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */

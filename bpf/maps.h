@@ -181,8 +181,8 @@ struct {
 	__type(value, struct counters);
 } counts SEC(".maps");
 
-/* tgid → 1: the sampled process tree. User space and the fork event write. Size set at load: 1 when
- * no process filter is asked for, because a preallocated hash costs 80 bytes an entry. */
+/* tgid → the captures that want it. User space and the fork event write. Size set at load: 1 when
+ * no process can be a target, because a preallocated hash costs 80 bytes an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -190,13 +190,50 @@ struct {
 	__type(value, u32);
 } target_pids SEC(".maps");
 
-/* kernfs id of a cgroup directory (its inode number) → 1. */
+/* kernfs id of a cgroup directory (its inode number) → the captures that want what is below it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
 	__type(key, u64);
 	__type(value, u32);
 } target_cgroups SEC(".maps");
+
+/* A leader's comm, zeros behind its NUL → the captures that want it. */
+struct command_key {
+	u64 bytes[COMMAND_BYTES / 8];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct command_key);
+	__type(value, u32);
+} target_commands SEC(".maps");
+
+/* Effective user id, as the host has it → the captures that want it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u32);
+} target_users SEC(".maps");
+
+/* Hash of a css_set's address → what its cgroups want. Looking at every ancestor in every hierarchy
+ * costs a microsecond. 6 KiB a CPU: a host has one css_set for each group of cgroups that tasks are
+ * in together; what is displaced is looked up anew. */
+#define SEEN_CGROUPS 256
+struct seen_cgroups {
+	u64 css_set;    /* its address, a number */
+	u64 cgroup_id;  /* v2: an address that is used again has another one */
+	u64 generation; /* control.cgroup_generation before it was looked up */
+	u32 captures;
+	u32 reserved;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SEEN_CGROUPS);
+	__type(key, u32);
+	__type(value, struct seen_cgroups);
+} cgroups_seen SEC(".maps");
 
 /* For tests alone: an order to stop the next sample's process, given by user space and taken by one
  * tick. */

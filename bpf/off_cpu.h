@@ -168,16 +168,16 @@ static __always_inline struct waiting_thread *add_waiting_thread(u32 tid)
 	return waiting_thread_of(tid);
 }
 
-/* A wait was lost, for the reason that `counter` counts. */
-static __always_inline void count_lost_wait(struct counters *counters, u32 of_wait, u32 counter)
+/* A wait was lost: `fate` and `counter` say why. */
+static __always_inline void count_lost_wait(struct counters *counters, u32 captures, u32 of_wait, u32 fate, u32 counter)
 {
 	counters->value[of_wait]++;
-	counters->value[counter]++;
-	counters->value[COUNT_PRODUCED]++;
+	count_fate(counters, captures, FATE_PRODUCED, COUNT_PRODUCED);
+	count_fate(counters, captures, fate, counter);
 }
 
 /* The stack of the thread that leaves, which is the current one. 1: it is in the ring. */
-static __always_inline int take_wait(void *ctx, struct counters *counters, u64 now, u32 shift, u32 is_preempted)
+static __always_inline int take_wait(void *ctx, struct counters *counters, u32 captures, u64 now, u32 shift, u32 is_preempted)
 {
 	struct task_struct *task = current_task();
 	u32 slot = bpf_get_smp_processor_id() * scratch_slots_per_cpu;
@@ -188,10 +188,11 @@ static __always_inline int take_wait(void *ctx, struct counters *counters, u64 n
 	counters->value[COUNT_WAIT_STACKS]++;
 	s = s && codes ? acquire_scratch(s, &slot) : 0;
 	if (!s) {
-		count_lost_wait(counters, COUNT_WAIT_LOST, COUNT_SCRATCH_BUSY);
+		count_lost_wait(counters, captures, COUNT_WAIT_LOST, FATE_SCRATCH_BUSY, COUNT_SCRATCH_BUSY);
 		return 0;
 	}
 	begin_walk(s);
+	s->record.captures = captures;
 	s->record.header.time_ns = now;
 	s->deadline_ns = bpf_ktime_get_ns() + WALK_NS;
 	describe_task(s, task);
@@ -203,9 +204,9 @@ static __always_inline int take_wait(void *ctx, struct counters *counters, u64 n
 	walk_user_stack(s, slot, task, trace_of(codes, s->record.tid), 1);
 	if (s->record.end == END_TOO_SLOW)
 		counters->value[COUNT_WAIT_CUT]++;
-	is_lost = send_sample(s, counters, counters->value[COUNT_WAIT_STACKS]);
+	is_lost = send_sample(s, counters);
 	if (is_lost)
-		count_lost_wait(counters, COUNT_WAIT_LOST, COUNT_RING_FULL);
+		count_lost_wait(counters, s->record.captures, COUNT_WAIT_LOST, FATE_RING_FULL, COUNT_RING_FULL);
 	s->busy = 0;
 	return !is_lost;
 }
@@ -215,7 +216,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 	struct waiting_thread *thread;
 	struct wait_history *history;
 	u64 state;
-	u32 tid;
+	u32 tid, captures;
 
 	if (task->flags & flags_of_kernel_threads())
 		return;
@@ -225,7 +226,8 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 		bpf_map_delete_elem(&waiting_threads, &tid);
 		return;
 	}
-	if (!is_target(current_task(), counters))
+	captures = captures_of(current_task(), counters, controls.of_waits);
+	if (!captures)
 		return;
 	counters->value[COUNT_WAITS]++;
 	thread = waiting_thread_of(tid) ?: add_waiting_thread(tid);
@@ -243,7 +245,8 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 		return;
 	counters->steering.taken++;
 	counters->steering.taken_at_floor += history->is_at_floor;
-	thread->is_taken = take_wait(ctx, counters, now, history->shift, is_preempted);
+	thread->captures = captures;
+	thread->is_taken = take_wait(ctx, counters, captures, now, history->shift, is_preempted);
 	if (thread->is_taken)
 		count_awaited(tid, 1);
 }
@@ -254,7 +257,7 @@ static __always_inline void send_wait_end(struct task_struct *task, u32 tid, con
 	struct wait_end_record *record = bpf_ringbuf_reserve(&samples, sizeof(*record), 0);
 
 	if (!record) {
-		count_lost_wait(counters, COUNT_WAIT_END_LOST, COUNT_RING_FULL);
+		count_lost_wait(counters, thread->captures, COUNT_WAIT_END_LOST, FATE_RING_FULL, COUNT_RING_FULL);
 		return;
 	}
 	record->header.layout = RECORD_LAYOUT_VERSION;
@@ -303,7 +306,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	struct counters *counters;
 	u64 now;
 
-	if (!controls.enabled || !controls.off_cpu_rate)
+	if (!controls.enabled || !controls.of_waits)
 		return 0;
 	counters = own_counters();
 	if (!counters)
@@ -320,7 +323,7 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 	struct waiting_thread *thread;
 	u32 tid;
 
-	if (!controls.off_cpu_rate || task->flags & flags_of_kernel_threads())
+	if (!controls.of_waits || task->flags & flags_of_kernel_threads())
 		return 0;
 	tid = number_of(task, task->pid);
 	if (!*(volatile u32 *)&awaited_threads[tid & (AWAITED_THREADS - 1)])
@@ -337,7 +340,7 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
 	u32 tid = number_of(task, task->pid);
 
-	if (controls.off_cpu_rate)
+	if (controls.of_waits)
 		bpf_map_delete_elem(&waiting_threads, &tid);
 	return 0;
 }

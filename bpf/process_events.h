@@ -52,9 +52,12 @@ static __always_inline void load_ahead(struct event_scratch *s)
 		env_count(COUNT_MISS_SENT);
 }
 
-static __always_inline int is_pid_target(u32 pid)
+/* The captures that want a process by its number. */
+static __always_inline u32 captures_of_pid(u32 pid)
 {
-	return bpf_map_lookup_elem(&target_pids, &pid) != 0;
+	u32 *wanted = bpf_map_lookup_elem(&target_pids, &pid);
+
+	return wanted ? *wanted : 0;
 }
 
 /* Of a task that a tracepoint hands over. */
@@ -63,10 +66,35 @@ static __always_inline u32 event_pid(struct task_struct *task)
 	return number_of(task->group_leader, task->tgid);
 }
 
+/* Is there a capture whose targets are not known by their numbers? */
+static __always_inline int has_open_targets(void)
+{
+	return controls.of_host | controls.of_cgroups | controls.of_commands | controls.of_users;
+}
+
 /* Does anybody want to hear of this process? */
 static __always_inline int wants_events(struct task_struct *task)
 {
-	return controls.enabled && (controls.filter != FILTER_PIDS || is_pid_target(event_pid(task)));
+	return controls.enabled && (has_open_targets() || captures_of_pid(event_pid(task)));
+}
+
+/* Its cgroups are not its parent's, or not those that they were. */
+static __always_inline void forget_seen_cgroups(void)
+{
+	__sync_fetch_and_add(&controls.cgroup_generation, 1);
+}
+
+/* User space may have named the child before this. Linux 5.10 has no atomic "or" in BPF: the bits
+ * that are missing are added, which nobody else does for a process that is being made. */
+static __always_inline void add_target_pid(u32 pid, u32 captures)
+{
+	u32 *wanted;
+
+	if (!bpf_map_update_elem(&target_pids, &pid, &captures, BPF_NOEXIST))
+		return;
+	wanted = bpf_map_lookup_elem(&target_pids, &pid);
+	if (wanted)
+		__sync_fetch_and_add(wanted, captures & ~*wanted);
 }
 
 /* The child does not run yet, so the event comes before its first sample. `parent` is the thread
@@ -75,18 +103,20 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct event_scratch *s;
-	u32 pid, yes = 1;
+	u32 captures = 0;
 
-	if (child->tgid == parent->tgid) /* a thread */
-		return 0;
 	if (!controls.enabled)
 		return 0;
-	if (controls.filter == FILTER_PIDS) {
-		if (!controls.inherit || !is_pid_target(event_pid(parent)))
-			return 0;
-		pid = event_pid(child);
-		bpf_map_update_elem(&target_pids, &pid, &yes, BPF_ANY);
-	}
+	if (child->cgroups != parent->cgroups)
+		forget_seen_cgroups();
+	if (child->tgid == parent->tgid) /* a thread */
+		return 0;
+	if (controls.of_pids & controls.inherit)
+		captures = captures_of_pid(event_pid(parent)) & controls.inherit;
+	if (captures)
+		add_target_pid(event_pid(child), captures);
+	else if (!has_open_targets())
+		return 0;
 	s = begin_event(child, RECORD_FORK);
 	if (!s)
 		return 0;
@@ -135,7 +165,7 @@ int BPF_PROG(on_exit_task, struct task_struct *task)
 	s = begin_event(task, RECORD_EXIT);
 	if (s)
 		send_event(s);
-	if (controls.filter == FILTER_PIDS) {
+	if (controls.of_pids) {
 		pid = event_pid(task);
 		bpf_map_delete_elem(&target_pids, &pid);
 	}
@@ -148,6 +178,7 @@ int BPF_PROG(on_cgroup_move, struct cgroup *to, const char *path, struct task_st
 {
 	struct event_scratch *s;
 
+	forget_seen_cgroups();
 	if (task != task->group_leader || !wants_events(task))
 		return 0;
 	s = begin_event(task, RECORD_MOVED);

@@ -56,13 +56,14 @@ static __always_inline u64 wakeup_flag(u32 wake_reader, u64 number, u64 size)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* The CPU's `number`-th of its kind. 1: there was no room in the ring. */
-static __always_inline int send_sample(struct scratch *s, struct counters *counters, u64 number)
+/* 1: there was no room in the ring. */
+static __always_inline int send_sample(struct scratch *s, struct counters *counters)
 {
 	struct sample_record *record = &s->record;
 	u64 size = sizeof(*record) + (u64)s->word_count * 8 +
 		   (u64)s->range_count * sizeof(struct code_range) +
 		   (u64)record->probed_count * sizeof(struct probed_return) + record->raw_bytes;
+	u32 number = counters->sent++;
 	int is_lost = 0;
 
 	if (size > sizeof(*record) + sizeof(s->body))

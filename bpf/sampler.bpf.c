@@ -44,7 +44,7 @@ int on_cpu_clock(struct event_context *ctx)
 {
 	struct task_struct *task = current_task();
 	u64 mode = tick_mode(&ctx->registers);
-	u32 is_clock = (ctx->sample_period & EVENT_SLOT_MASK) == EVENT_SLOT_CPU_CLOCK;
+	u32 event = ctx->sample_period & EVENT_SLOT_MASK, captures;
 	u32 slot = bpf_get_smp_processor_id() * scratch_slots_per_cpu;
 	struct scratch *s = scratch_at(slot);
 	struct counters *counters = own_counters();
@@ -52,6 +52,7 @@ int on_cpu_clock(struct event_context *ctx)
 	struct cpu_ranges *ranges = own_ranges();
 	struct code_trace *trace;
 	struct range_set *set;
+	u64 now;
 
 	if (!s || !counters || !codes || !ranges) /* each CPU has them */
 		return 0;
@@ -61,22 +62,28 @@ int on_cpu_clock(struct event_context *ctx)
 	prefetch_hot_lines(task, s, counters, trace, set);
 	if (!READ_TASK(task, tgid))
 		return 0;
-	if (LIKELY(is_clock))
+	captures = captures_of(task, counters, controls.of_slot[event]);
+	if (LIKELY(event == EVENT_SLOT_CPU_CLOCK)) {
 		counters->value[COUNT_TICKS]++;
-	if (!is_target(task, counters)) {
-		counters->value[COUNT_FILTERED]++;
-		return 0;
+		counters->value[COUNT_FILTERED] += !captures;
 	}
-	counters->value[COUNT_PRODUCED]++;
+	if (!captures)
+		return 0;
+	count_fate(counters, captures, FATE_PRODUCED, COUNT_PRODUCED);
+	now = bpf_ktime_get_boot_ns();
+	captures = within_capture_budget(counters, captures, now);
+	if (!captures)
+		return 0;
 	s = acquire_scratch(s, &slot);
 	if (!s) {
-		counters->value[COUNT_SCRATCH_BUSY]++;
+		count_fate(counters, captures, FATE_SCRATCH_BUSY, COUNT_SCRATCH_BUSY);
 		return 0;
 	}
 	begin_walk(s);
-	s->record.header.time_ns = bpf_ktime_get_boot_ns();
+	s->record.header.time_ns = now;
+	s->record.captures = captures;
 	describe_task(s, task);
-	s->record.origin = is_clock ? ORIGIN_CPU_CLOCK : ORIGIN_PAGE_FAULTS;
+	s->record.origin = event == EVENT_SLOT_PAGE_FAULTS ? ORIGIN_PAGE_FAULTS : ORIGIN_CPU_CLOCK;
 	if (is_user_mode(mode)) {
 		s->end = tick_registers(s, &ctx->registers, mode);
 	} else {
@@ -85,8 +92,8 @@ int on_cpu_clock(struct event_context *ctx)
 	}
 	walk_user_stack(s, slot, task, trace, 0);
 	set->used = s->used_ranges; /* which the next sample is to ask for early */
-	if (UNLIKELY(send_sample(s, counters, counters->value[COUNT_PRODUCED])))
-		counters->value[COUNT_RING_FULL]++;
+	if (UNLIKELY(send_sample(s, counters)))
+		count_fate(counters, s->record.captures, FATE_RING_FULL, COUNT_RING_FULL);
 	stop_if_armed(mode);
 	s->busy = 0;
 	return 0;

@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<OffCpuPrograms>> OffCpuPrograms::Load(const sampl
 
 absl::Status OffCpuPrograms::Attach() {
   for (Program& program : programs_) {
+    if (program.link.valid()) continue;
     program.link.reset(bpf_raw_tracepoint_open(nullptr, program.program.get()));
     if (!program.link.valid()) return Refused(absl::StrCat("attach ", program.name), errno);
   }

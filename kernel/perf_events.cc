@@ -21,18 +21,18 @@ constexpr uint64_t kSlotMask = EVENT_SLOT_MASK;
 
 // What the event is opened with. A clock's period is then set to the nanosecond; the program goes
 // on seeing this one. A page-fault counter's program sees the period that the counter has.
-uint64_t OpeningPeriod(EventKind kind, uint64_t period) {
+uint64_t OpeningPeriod(EventKind kind, uint64_t period, uint32_t slot) {
   if (kind == EventKind::kPageFaults) return ClosestPageFaultPeriod(period);
-  return std::max<uint64_t>(period & ~kSlotMask, kSlotMask + 1) | EVENT_SLOT_CPU_CLOCK;
+  return std::max<uint64_t>(period & ~kSlotMask, kSlotMask + 1) | slot;
 }
 
-perf_event_attr AttributesOf(EventKind kind, uint64_t period) {
+perf_event_attr AttributesOf(EventKind kind, uint64_t period, uint32_t slot) {
   perf_event_attr attributes = {};
   attributes.size = sizeof(attributes);
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config =
       kind == EventKind::kCpuClock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_PAGE_FAULTS;
-  attributes.sample_period = OpeningPeriod(kind, period);
+  attributes.sample_period = OpeningPeriod(kind, period, slot);
   attributes.exclude_idle = 1;  // Else idle CPUs deliver ticks of pid 0.
   return attributes;
 }
@@ -49,13 +49,13 @@ uint64_t ClosestPageFaultPeriod(uint64_t period) {
          EVENT_SLOT_PAGE_FAULTS;
 }
 
-PerfEvents::PerfEvents(bpf_program* program, EventKind kind, uint64_t period)
-    : program_(program), kind_(kind), period_(period) {}
+PerfEvents::PerfEvents(bpf_program* program, EventKind kind, uint64_t period, uint32_t slot)
+    : program_(program), kind_(kind), slot_(slot), period_(period) {}
 
 PerfEvents::~PerfEvents() { Stop(); }
 
 absl::Status PerfEvents::Open(int cpu) {
-  perf_event_attr attributes = AttributesOf(kind_, period_);
+  perf_event_attr attributes = AttributesOf(kind_, period_, slot_);
   UniqueFd event(static_cast<int>(
       syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event.valid()) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "bpf/shared/records.h"
 
 struct bpf_link;
 struct bpf_program;
@@ -31,8 +32,9 @@ uint64_t ClosestPageFaultPeriod(uint64_t period);
 // Threads: one at a time.
 class PerfEvents {
  public:
-  // `program` outlives this.
-  PerfEvents(bpf_program* program, EventKind kind, uint64_t period);
+  // `program` outlives this. `slot`: of a clock, which captures tick by it (CaptureClocks).
+  PerfEvents(bpf_program* program, EventKind kind, uint64_t period,
+             uint32_t slot = EVENT_SLOT_CPU_CLOCK);
   ~PerfEvents();
 
   // Opens events for CPUs that are online and have none, closes those of CPUs that went.
@@ -53,6 +55,7 @@ class PerfEvents {
 
   bpf_program* const program_;
   const EventKind kind_;
+  const uint32_t slot_;
   uint64_t period_;
   std::map<int, Event> events_;  // By CPU.
 };

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,13 +21,11 @@
 #include "kernel/bpf_maps.h"
 #include "kernel/bpf_row_memory.h"
 #include "kernel/bpf_runtime_memory.h"
+#include "kernel/capture_clocks.h"
 #include "kernel/cpu_list.h"
 #include "kernel/libbpf_log.h"
 #include "kernel/off_cpu_programs.h"
-#include "kernel/perf_events.h"
 #include "kernel/pid_namespace.h"
-#include "kernel/process_info.h"
-#include "kernel/process_tree.h"
 #include "kernel/running_kernel.h"
 #include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
@@ -38,8 +35,6 @@ namespace {
 
 // No program that takes a sample interrupts another one (docs/off-cpu.md).
 constexpr uint32_t kScratchSlotsPerCpu = 1;
-constexpr uint32_t kMaxTargetPids = 16384;
-constexpr int kMostLooksForDescendants = 64;
 
 // Root of such a namespace is nobody to the kernel's BPF and perf events. The host's own maps every
 // user id to itself.
@@ -112,7 +107,6 @@ class Sampler::Impl {
   explicit Impl(const SamplerSettings& settings) : settings_(settings) {}
   ~Impl() {
     clocks_.reset();
-    page_faults_.reset();
     off_cpu_.reset();
     rows_.reset();
     ring_buffer__free(samples_);
@@ -122,11 +116,10 @@ class Sampler::Impl {
 
   absl::Status Load();
   absl::Status Attach();
-  absl::Status AddDescendants();
-  absl::Status AddTargetPid(uint32_t pid);
+  absl::Status StartWaits(int capture);
+  void StopWaits(int capture);
 
   SamplerSettings settings_;
-  std::vector<uint32_t> target_pids_;  // As they were named.
   sampler_bpf* skeleton_ = nullptr;
   ring_buffer* samples_ = nullptr;
   ring_buffer* misses_ = nullptr;
@@ -136,8 +129,9 @@ class Sampler::Impl {
   control* control_ = nullptr;                      // The program's own, which libbpf has mapped.
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
-  std::unique_ptr<PerfEvents> clocks_, page_faults_;  // nullptr: they are not sampled.
-  std::unique_ptr<OffCpuPrograms> off_cpu_;           // nullptr: waits are not sampled.
+  std::unique_ptr<CaptureTargets> targets_;
+  std::unique_ptr<CaptureClocks> clocks_;
+  std::unique_ptr<OffCpuPrograms> off_cpu_;  // nullptr: waits are not sampled.
   std::vector<std::string> warnings_;
   int cpu_count_ = 1;
   uint64_t fixed_map_bytes_ = 0;
@@ -147,12 +141,10 @@ class Sampler::Impl {
   absl::Status SizeMaps();
   void SetControls();
   absl::Status MakeInner();
-  void LoadOffCpu();
+  absl::Status ChooseSources();
+  absl::Status LoadWaits();
   absl::Status OpenRings();
   uint64_t SumOfMaps() const;
-  bool IsTargetPid(uint32_t pid) const;
-  void ForgetTargetPid(uint32_t pid);
-  absl::StatusOr<int> AddTree();
 
   // Maps of maps, and the bytes of an inner one's value: libbpf forgets the latter when it loads.
   std::vector<std::pair<bpf_map*, uint32_t>> by_cpu_;
@@ -176,7 +168,7 @@ absl::Status Sampler::Impl::SizeMaps() {
   for (bpf_map* map : {skeleton_->maps.cpu_ranges, skeleton_->maps.cpu_codes})
     by_cpu_.emplace_back(map, bpf_map__value_size(bpf_map__inner_map(map)));
   bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);
-  bpf_map__set_max_entries(skeleton_->maps.target_pids, settings_.filter_pids ? kMaxTargetPids : 1);
+  bpf_map__set_max_entries(skeleton_->maps.target_pids, std::max(settings_.target_pids, 1u));
   return absl::OkStatus();
 }
 
@@ -185,6 +177,7 @@ void Sampler::Impl::SetControls() {
   control_->self_pid = settings_.exclude_pid;
   control_->raw_budget_bytes = static_cast<int64_t>(settings_.raw_budget_bytes);
   control_->wakeup_bytes = settings_.sample_ring_bytes / 8;
+  control_->off_cpu_rate = settings_.off_cpu_rate;
 }
 
 absl::Status Sampler::Impl::OpenRings() {
@@ -215,13 +208,15 @@ absl::Status Sampler::Impl::Load() {
       bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
       reinterpret_cast<uint64_t*>(&control_->file_generation));
   runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
-  if (settings_.cpu_clock)
-    clocks_ = std::make_unique<PerfEvents>(skeleton_->progs.on_cpu_clock, EventKind::kCpuClock,
-                                           ClockPeriod(settings_.frequency_hz));
-  if (settings_.page_fault_period != 0)
-    page_faults_ = std::make_unique<PerfEvents>(
-        skeleton_->progs.on_cpu_clock, EventKind::kPageFaults, settings_.page_fault_period);
-  if (settings_.off_cpu_rate != 0) LoadOffCpu();
+  targets_ = std::make_unique<CaptureTargets>(
+      CaptureTargets::Maps{.pids = bpf_map__fd(skeleton_->maps.target_pids),
+                           .cgroups = bpf_map__fd(skeleton_->maps.target_cgroups),
+                           .commands = bpf_map__fd(skeleton_->maps.target_commands),
+                           .users = bpf_map__fd(skeleton_->maps.target_users),
+                           .max_pids = settings_.target_pids},
+      control_);
+  clocks_ = std::make_unique<CaptureClocks>(skeleton_->progs.on_cpu_clock, control_);
+  if (absl::Status status = ChooseSources(); !status.ok()) return status;
   return OpenRings();
 }
 
@@ -235,17 +230,39 @@ absl::Status Sampler::Impl::MakeInner() {
   return absl::OkStatus();
 }
 
-// What the kernel refuses here takes nothing else down.
-void Sampler::Impl::LoadOffCpu() {
+// Of capture 0. Waits that the kernel refuses take nothing else down.
+absl::Status Sampler::Impl::ChooseSources() {
+  if (settings_.cpu_clock)
+    if (absl::Status status = clocks_->SetFrequency(0, settings_.frequency_hz); !status.ok())
+      return status;
+  if (settings_.page_faults)
+    if (absl::Status status = clocks_->SetPageFaults(0, settings_.page_fault_period); !status.ok())
+      return status;
+  if (!settings_.off_cpu) return absl::OkStatus();
+  if (absl::Status status = LoadWaits(); !status.ok())
+    warnings_.push_back("waits are not sampled: " + std::string(status.message()));
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Impl::LoadWaits() {
+  if (off_cpu_ != nullptr) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<OffCpuPrograms>> programs =
       OffCpuPrograms::Load(*skeleton_, settings_.off_cpu_threads);
-  if (!programs.ok()) {
-    warnings_.push_back("waits are not sampled: " + std::string(programs.status().message()));
-    return;
-  }
+  if (!programs.ok()) return programs.status();
   off_cpu_ = *std::move(programs);
   fixed_map_bytes_ += off_cpu_->map_bytes();
-  control_->off_cpu_rate = settings_.off_cpu_rate;
+  return absl::OkStatus();
+}
+
+absl::Status Sampler::Impl::StartWaits(int capture) {
+  if (absl::Status status = LoadWaits(); !status.ok()) return status;
+  if (absl::Status status = off_cpu_->Attach(); !status.ok()) return status;
+  __atomic_fetch_or(&control_->of_waits, 1u << capture, __ATOMIC_SEQ_CST);
+  return absl::OkStatus();
+}
+
+void Sampler::Impl::StopWaits(int capture) {
+  __atomic_fetch_and(&control_->of_waits, ~(1u << capture), __ATOMIC_SEQ_CST);
 }
 
 absl::Status Sampler::Impl::Attach() {
@@ -259,61 +276,7 @@ absl::Status Sampler::Impl::Attach() {
       return absl::InternalError(
           absl::StrCat("cannot attach ", bpf_program__name(events[i]), ": ", strerror(errno)));
   }
-  return off_cpu_ != nullptr ? off_cpu_->Attach() : absl::OkStatus();
-}
-
-bool Sampler::Impl::IsTargetPid(uint32_t pid) const {
-  uint32_t value = 0;
-  return bpf_map__lookup_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), &value, sizeof(value),
-                              0) == 0;
-}
-
-void Sampler::Impl::ForgetTargetPid(uint32_t pid) {
-  bpf_map__delete_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), 0);
-}
-
-absl::Status Sampler::Impl::AddTargetPid(uint32_t pid) {
-  const uint32_t yes = 1;
-  if (bpf_map__update_elem(skeleton_->maps.target_pids, &pid, sizeof(pid), &yes, sizeof(yes),
-                           BPF_ANY) == 0)
-    return absl::OkStatus();
-  if (errno == E2BIG)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "more than ", kMaxTargetPids,
-        " processes are targets: choose a smaller tree, a cgroup, or the whole host (-a)"));
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no room for another target process: ", strerror(errno)));
-}
-
-// Makes targets of the descendants that /proc shows. Returns how many were none yet. A process that
-// ends before it is a target stays none, because its end has been and nobody would take its pid out
-// again.
-absl::StatusOr<int> Sampler::Impl::AddTree() {
-  int added = 0;
-  for (const ListedProcess& process : SelectTree(ListLivingProcesses(), target_pids_)) {
-    if (IsTargetPid(process.pid)) continue;
-    if (absl::Status status = AddTargetPid(process.pid); !status.ok()) return status;
-    ++added;
-    if (!StillLives(process)) ForgetTargetPid(process.pid);
-  }
-  return added;
-}
-
-// Call it once the hooks of fork and exit are there. A child that a target forks from then on
-// becomes a target by the hook; one that it forked before is listed by every look that begins after
-// its parent became a target. So none is missed when a look finds nothing new.
-absl::Status Sampler::Impl::AddDescendants() {
-  for (const uint32_t pid : target_pids_) {
-    const std::optional<ProcStat> stat = ReadProcStat(pid);
-    if (!stat || stat->ended) ForgetTargetPid(pid);
-  }
-  if (!control_->inherit) return absl::OkStatus();
-  for (int looks = 0; looks < kMostLooksForDescendants; ++looks) {
-    const absl::StatusOr<int> added = AddTree();
-    if (!added.ok()) return added.status();
-    if (*added == 0) break;
-  }
-  return absl::OkStatus();
+  return off_cpu_ != nullptr ? StartWaits(0) : absl::OkStatus();
 }
 
 Sampler::Sampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -325,75 +288,62 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplerSettings& 
   return std::unique_ptr<Sampler>(new Sampler(std::move(impl)));
 }
 
-void Sampler::TargetAll() { impl_->control_->filter = FILTER_ALL; }
-
-absl::Status Sampler::AddTargetPid(uint32_t pid) {
-  impl_->target_pids_.push_back(pid);
-  return impl_->AddTargetPid(pid);
-}
-
-bool Sampler::HasTargetPids() const {
-  uint32_t first = 0;
-  return bpf_map__get_next_key(impl_->skeleton_->maps.target_pids, nullptr, &first,
-                               sizeof(first)) == 0;
-}
-
-absl::Status Sampler::TargetPids(std::span<const uint32_t> pids, bool inherit) {
-  for (uint32_t pid : pids)
-    if (absl::Status status = AddTargetPid(pid); !status.ok()) return status;
-  impl_->control_->inherit = inherit;
-  impl_->control_->filter = FILTER_PIDS;
-  return absl::OkStatus();
-}
-
-absl::Status Sampler::TargetCgroup(const std::string& directory) {
-  struct stat info;
-  if (stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return absl::NotFoundError(absl::StrCat(
-        directory,
-        ": no such cgroup directory. Give its full path, such as /sys/fs/cgroup/system.slice."));
-  const uint64_t id = info.st_ino;
-  const uint32_t yes = 1;
-  if (bpf_map__update_elem(impl_->skeleton_->maps.target_cgroups, &id, sizeof(id), &yes,
-                           sizeof(yes), BPF_ANY) != 0)
-    return absl::ResourceExhaustedError("no room for another target cgroup");
-  impl_->control_->filter = FILTER_CGROUP;
-  return absl::OkStatus();
-}
-
-void Sampler::TargetCommand(const std::string& command) {
-  char name[COMMAND_BYTES] = {};
-  std::memcpy(name, command.data(), std::min<size_t>(command.size(), COMMAND_BYTES - 1));
-  std::memcpy(impl_->control_->command, name, COMMAND_BYTES);
-  impl_->control_->filter = FILTER_COMMAND;
-}
+CaptureTargets& Sampler::targets() { return *impl_->targets_; }
 
 absl::Status Sampler::Start() {
   if (absl::Status status = impl_->Attach(); !status.ok()) return status;
   impl_->control_->enabled = 1;
-  if (absl::Status status = impl_->AddDescendants(); !status.ok()) return status;
+  if (absl::Status status = impl_->targets_->AddDescendants(0); !status.ok()) return status;
   absl::StatusOr<std::vector<int>> online = OnlineCpus();
   return online.ok() ? FollowCpus(*online) : online.status();
 }
 
 absl::Status Sampler::FollowCpus(std::span<const int> online) {
-  for (PerfEvents* events : {impl_->page_faults_.get(), impl_->clocks_.get()}) {
-    if (events == nullptr) continue;
-    if (absl::Status status = events->Follow(online); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return impl_->clocks_->Follow(online);
 }
 
 absl::StatusOr<uint64_t> Sampler::SetFrequency(double frequency_hz) {
-  if (impl_->clocks_ != nullptr)
-    if (absl::Status status = impl_->clocks_->SetPeriod(ClockPeriod(frequency_hz)); !status.ok())
+  if (impl_->settings_.cpu_clock)
+    if (absl::Status status = impl_->clocks_->SetFrequency(0, frequency_hz); !status.ok())
       return status;
   return BootTimeNs();
 }
 
-void Sampler::SetOffCpuRate(uint32_t rate) {
-  if (impl_->off_cpu_ != nullptr) impl_->control_->off_cpu_rate = std::max(rate, 1u);
+absl::Status Sampler::StartCapture(int capture, const CaptureSources& sources) {
+  if (absl::Status status = impl_->targets_->AddDescendants(capture); !status.ok()) return status;
+  if (sources.off_cpu)
+    if (absl::Status status = impl_->StartWaits(capture); !status.ok()) return status;
+  if (sources.page_faults)
+    if (absl::Status status =
+            impl_->clocks_->SetPageFaults(capture, impl_->settings_.page_fault_period);
+        !status.ok())
+      return status;
+  return impl_->clocks_->SetFrequency(capture, sources.frequency_hz);
 }
+
+// The clock of the new rate begins when that of the old one has ended, or was another capture's
+// before: no sample of the new rate is older than the answer.
+absl::StatusOr<uint64_t> Sampler::SetCaptureFrequency(int capture, double frequency_hz) {
+  if (absl::Status status = impl_->clocks_->SetFrequency(capture, 0); !status.ok()) return status;
+  const uint64_t from_ns = BootTimeNs();
+  if (absl::Status status = impl_->clocks_->SetFrequency(capture, frequency_hz); !status.ok())
+    return status;
+  return from_ns;
+}
+
+void Sampler::StopCapture(int capture) {
+  impl_->clocks_->SetFrequency(capture, 0).IgnoreError();   // Ending one never fails,
+  impl_->clocks_->SetPageFaults(capture, 0).IgnoreError();  // nor this.
+  impl_->StopWaits(capture);
+  impl_->targets_->Forget(capture);
+}
+
+void Sampler::SetCaptureBudget(double samples_a_second) {
+  impl_->control_->capture_interval_ns =
+      samples_a_second > 0 ? static_cast<uint64_t>(1e9 / samples_a_second) : 0;
+}
+
+void Sampler::SetOffCpuRate(uint32_t rate) { impl_->control_->off_cpu_rate = std::max(rate, 1u); }
 
 // The budget may be below zero while slices wait in the ring; then there are none.
 void Sampler::AllowSlices(bool allow) {
@@ -411,8 +361,7 @@ void Sampler::StopOnNextSample() {
 }
 
 void Sampler::Stop() {
-  for (PerfEvents* events : {impl_->page_faults_.get(), impl_->clocks_.get()})
-    if (events != nullptr) events->Stop();
+  impl_->clocks_->Stop();
   impl_->control_->enabled = 0;
 }
 
@@ -440,6 +389,8 @@ void Sampler::ReturnRawBudget(uint64_t bytes) {
                        __ATOMIC_RELAXED);
 }
 
+bool Sampler::FollowsWaits() const { return impl_->off_cpu_ != nullptr; }
+
 std::optional<uint64_t> Sampler::WaitsSince(uint32_t tid) const {
   return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->WaitsSince(tid) : std::nullopt;
 }
@@ -455,6 +406,12 @@ counters Sampler::Counters() const {
   for (const counters& one : per_cpu) {
     for (size_t i = 0; i < COUNT_COUNTERS; ++i) sum.value[i] += one.value[i];
     for (size_t i = 0; i < END_REASON_COUNT; ++i) sum.end[i] += one.end[i];
+    for (size_t i = 0; i < MAX_CAPTURES; ++i) {
+      sum.of_capture[i].produced += one.of_capture[i].produced;
+      sum.of_capture[i].ring_full += one.of_capture[i].ring_full;
+      sum.of_capture[i].scratch_busy += one.of_capture[i].scratch_busy;
+      sum.of_capture[i].over_budget += one.of_capture[i].over_budget;
+    }
   }
   return sum;
 }

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bpf/shared/counters.h"
+#include "kernel/capture_targets.h"
 #include "kernel/row_memory.h"
 #include "kernel/runtime_memory.h"
 #include "kernel/sample_ring.h"
@@ -27,12 +28,14 @@ struct SamplerSettings {
   double frequency_hz = 99;
   uint32_t sample_ring_bytes = 4 << 20;  // A power of two, a multiple of the page size.
   uint64_t raw_budget_bytes = 4 << 20;   // Raw stack slices that may wait in the ring.
-  bool filter_pids = false;              // Room for AddTargetPid().
+  uint32_t target_pids = 0;              // Processes that can be targets by their number.
   uint32_t exclude_pid = 0;              // 0: none.
   bool cpu_clock = true;                 // False: no ticks, and frequency_hz means nothing.
-  uint32_t off_cpu_rate = 0;  // Stacks of waiting threads that a CPU takes a second; 0: none.
-  uint32_t off_cpu_threads = 16384;  // That can be followed at once.
-  uint64_t page_fault_period = 0;  // Page faults a sample, ClosestPageFaultPeriod() of it; 0: none.
+  bool off_cpu = false;                  // Waits from the start on.
+  uint32_t off_cpu_rate = 200;           // Stacks of waiting threads that a CPU takes a second.
+  uint32_t off_cpu_threads = 16384;      // That can be followed at once.
+  bool page_faults = false;
+  uint64_t page_fault_period = 113;  // Page faults a sample, ClosestPageFaultPeriod() of it.
 };
 
 class Sampler : public SampleRing {
@@ -43,16 +46,26 @@ class Sampler : public SampleRing {
   // What is not sampled though the settings ask for it, and why.
   const std::vector<std::string>& warnings() const;
 
-  // Whom to sample. Any time; takes effect at the next tick.
-  void TargetAll();
-  // `inherit`: with all their descendants, those that Start() finds as well as those to come.
-  absl::Status TargetPids(std::span<const uint32_t> pids, bool inherit);
-  absl::Status AddTargetPid(uint32_t pid);
-  // Has a process that TargetPids() or AddTargetPid() named, or a descendant, not ended yet? From
-  // Start() on.
-  bool HasTargetPids() const;
-  absl::Status TargetCgroup(const std::string& directory);  // NotFound: no such directory.
-  void TargetCommand(const std::string& command);
+  // Whom each capture samples. Any time; takes effect at the next tick. Start() and StartCapture()
+  // look for descendants.
+  CaptureTargets& targets();
+
+  // What a capture beside capture 0 is made of.
+  struct CaptureSources {
+    double frequency_hz = 0;  // 0: no on-CPU samples.
+    bool off_cpu = false, page_faults = false;
+  };
+  // Its samples flow from now on. `capture`: 1 to MAX_CAPTURES - 1, whose targets() are chosen.
+  // The first one that wants waits has their programs loaded, which takes some seconds of CPU.
+  // Errors: ResourceExhausted (14 captures of other rates run); as Start(); FailedPrecondition (this
+  // kernel refuses the programs of waits).
+  absl::Status StartCapture(int capture, const CaptureSources& sources);
+  // Another rate, as SetFrequency().
+  absl::StatusOr<uint64_t> SetCaptureFrequency(int capture, double frequency_hz);
+  // No more samples of it, and no targets.
+  void StopCapture(int capture);
+  // The most samples that all captures but capture 0 may take together, a second and CPU; 0: any.
+  void SetCaptureBudget(double samples_a_second);
 
   // Opens a clock on every online CPU and lets samples flow. Errors: also ResourceExhausted: the
   // targets have too many descendants.
@@ -65,8 +78,7 @@ class Sampler : public SampleRing {
   // it.)
   absl::StatusOr<uint64_t> SetFrequency(double frequency_hz);
   // Another number of stacks of waits a second and CPU, at least one; from the next window of 100 ms
-  // on. Values stay right, because each wait has its own weight. Nothing happens where waits are
-  // not sampled.
+  // on. Values stay right, because each wait has its own weight.
   void SetOffCpuRate(uint32_t rate);
   // False: samples take no slices of stacks along any more, and a walk without a table goes on by
   // frame pointers. True: as the settings have it.
@@ -81,6 +93,8 @@ class Sampler : public SampleRing {
   void WakeSampleReader() override;
   int ReadSamples(const TakeRecord& take) override;
   void ReturnRawBudget(uint64_t bytes) override;
+  // Have the programs of waits been loaded?
+  bool FollowsWaits() const;
   // When the thread has left its CPU, if it waits now and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;
 

@@ -161,7 +161,7 @@ void EnvelopeKeeper::LogChange(const SessionLimits& before, const StepLevels& le
   if (now.frequency_hz != before.frequency_hz)
     changes.push_back(
         fmt::format("{:.4g} Hz instead of {:.4g}", now.frequency_hz, before.frequency_hz));
-  if (now.off_cpu_rate != before.off_cpu_rate)
+  if (now.off_cpu_rate != before.off_cpu_rate && session_->settings().sampler.off_cpu)
     changes.push_back(fmt::format("{} stacks of waits a second and CPU instead of {}",
                                   now.off_cpu_rate, before.off_cpu_rate));
   if (now.symbol_cache_bytes != before.symbol_cache_bytes)

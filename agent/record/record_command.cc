@@ -192,7 +192,7 @@ absl::Status Start(Made& made) {
   Sampler& sampler = made.session->sampler();
   if (made.child != nullptr) {
     if (absl::Status status =
-            sampler.AddTargetPid(ChildPidInProc(static_cast<uint32_t>(made.child->pid())));
+            sampler.targets().AddPid(0, ChildPidInProc(static_cast<uint32_t>(made.child->pid())));
         !status.ok())
       return status;
   }

@@ -59,7 +59,7 @@ FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols
   if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
 }
 
-int32_t FrameResolver::FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve) {
+int32_t FrameResolver::FindOrDefine(const FrameKey& key, OpenBatch& batch, auto resolve) {
   ++counts_.questions;
   const int32_t known = batch.FindFrame(key);
   if (known != BatchBuilder::kNeeded) return known;
@@ -67,17 +67,18 @@ int32_t FrameResolver::FindOrDefine(const FrameKey& key, BatchBuilder& batch, au
   return batch.DefineFrame(key, resolve());
 }
 
-ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& range) {
-  HeldFile& held = held_[IdentityOf(range)];
+ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& range,
+                                              OpenBatch& batch) {
+  OpenBatch::HeldFile& held = batch.held_files[IdentityOf(range)];
   if (held.file != nullptr) return held.file;
   const bool is_asked_anew = held.tried_pid == pid;
-  if (is_asked_anew && (!IsWorthATry(held.questions++) || failed_open_ > kMostFailedOpen))
+  if (is_asked_anew && (!IsWorthATry(held.questions++) || batch.failed_open > kMostFailedOpen))
     return nullptr;
   held.tried_pid = pid;
   const absl::Time start = absl::Now();
   absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
   if (file.ok()) held.file = *std::move(file);
-  if (is_asked_anew && held.file == nullptr) failed_open_ += absl::Now() - start;
+  if (is_asked_anew && held.file == nullptr) batch.failed_open += absl::Now() - start;
   return held.file;
 }
 
@@ -85,7 +86,7 @@ const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t ran
   RangeFile& known = range_files_[range];
   if (known.asked) return known.file;
   known.asked = true;
-  const ExecutableFilePtr file = HoldForBatch(stack.process.pid, stack.ranges[range]);
+  const ExecutableFilePtr file = HoldForBatch(stack.process.pid, stack.ranges[range], *stack.batch);
   known.file = file.get();
   if (file == nullptr || stack.process_files == nullptr) return known.file;
   std::vector<ExecutableFilePtr>& files = *stack.process_files;
@@ -95,7 +96,7 @@ const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t ran
 }
 
 int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uint64_t file_offset,
-                                   BatchBuilder& batch) {
+                                   OpenBatch& batch) {
   const uint64_t address = AddressOfFileOffset(file.info, file_offset).value_or(file_offset);
   const FrameKey key = FrameKey::Make(FrameType::kNative, file.handle, address);
   ++counts_.questions;
@@ -109,15 +110,15 @@ int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uin
     symbols.function_start = function_begins_.Find(file.handle, *file.source, address);
   if (batch.NeedsMapping(symbols.mapping))
     batch.DefineMapping(symbols.mapping, MappingOf(file.info, address));
-  const auto held = held_.find(file.identity);
-  if (!lines_ || !file.fd.valid() || !file.info.is_elf || held == held_.end())
+  const auto held = batch.held_files.find(file.identity);
+  if (!lines_ || !file.fd.valid() || !file.info.is_elf || held == batch.held_files.end())
     return batch.DefineFrame(key, symbols);
   return lines_->Define(key, symbols, pid, held->second.file, batch);
 }
 
 // The process was gone before its file could be opened: the frame says what the kernel knew.
 int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_offset,
-                                        BatchBuilder& batch) {
+                                        OpenBatch& batch) {
   const FrameKey key =
       FrameKey::Make(FrameType::kNative, kUnopenedFileOwner, range.file.inode, file_offset);
   return FindOrDefine(key, batch, [&] {
@@ -146,7 +147,7 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
 // static function of a stripped library) the name of what calls that from the same file; the sample
 // is marked as guessed all the same.
 int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
-                                     BatchBuilder& batch) {
+                                     OpenBatch& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
   const FrameKey unknown = MarkerKey(MarkerKind::kUnknownCode);
   if (!caller || policy_ == SymbolPolicy::kOff)
@@ -174,7 +175,7 @@ int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& call
 }
 
 int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
-                                 BatchBuilder& batch) {
+                                 OpenBatch& batch) {
   const uint64_t kind = FrameWordKind(word);
   if (kind == FRAME_NO_RANGE) {
     const FrameKey key = MarkerKey(MarkerKind::kUnmapped);
@@ -191,7 +192,7 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Ca
 
 // Only as far as this: one look at the process's memory a code object (interpreters/runtimes.h).
 int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& frame,
-                                    const MixedFrame* loop, BatchBuilder& batch) {
+                                    const MixedFrame* loop, OpenBatch& batch) {
   const RuntimeData* data = nullptr;
   uint32_t range = frame.range;
   if (range < stack.ranges.size()) data = RuntimeOf(stack, range);
@@ -255,7 +256,7 @@ bool FrameResolver::IsMadeCode(const UserStack& stack, size_t frame) {
 }
 
 int32_t FrameResolver::UnsupportedFrame(const RuntimeData& data, uint32_t runtime,
-                                        BatchBuilder& batch) {
+                                        OpenBatch& batch) {
   return FindOrDefine(MarkerKey(MarkerKind::kUnsupported, runtime), batch, [&] {
     FrameSymbols symbols{.type = FrameType::kMarker};
     symbols.marker = {MarkerKind::kUnsupported, std::string(data.name())};
@@ -286,7 +287,7 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
 }
 
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
-                                      bool is_whole, BatchBuilder& batch,
+                                      bool is_whole, OpenBatch& batch,
                                       std::vector<int32_t>* frames) {
   const auto part_of = [&](uint64_t word, uint32_t range) {
     return PartOfLoop(stack, word, range);
@@ -314,8 +315,9 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
 void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const uint64_t> words,
                                      bool is_whole, std::span<const code_range> ranges,
                                      std::vector<ExecutableFilePtr>* process_files,
-                                     BatchBuilder& batch, std::vector<int32_t>* frames) {
-  UserStack stack{.process = process, .ranges = ranges, .process_files = process_files};
+                                     OpenBatch& batch, std::vector<int32_t>* frames) {
+  UserStack stack{
+      .process = process, .ranges = ranges, .process_files = process_files, .batch = &batch};
   range_files_.assign(ranges.size(), {});
   const auto first = std::find_if(ranges.begin(), ranges.end(),
                                   [](const code_range& range) { return range.runtime != 0; });
@@ -331,7 +333,7 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
         UserFrame(stack, words[i], {.first = word(i + 1), .second = word(i + 2)}, batch));
 }
 
-int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch) {
+int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, OpenBatch& batch) {
   std::optional<KernelPlace> place;
   if (kernel_) place = kernel_->Locate(address, time_ns);
   if (kernel_ && !place) place = kernel_->LocateByReading(address, time_ns);
@@ -353,7 +355,7 @@ int32_t FrameResolver::KernelFrame(uint64_t address, uint64_t time_ns, BatchBuil
 }
 
 void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
-                                       BatchBuilder& batch, std::vector<int32_t>* frames) {
+                                       OpenBatch& batch, std::vector<int32_t>* frames) {
   newest_ns_ = std::max(newest_ns_, time_ns);
   // All but the first are return addresses.
   for (size_t i = 0; i < addresses.size(); ++i)
@@ -372,17 +374,17 @@ std::span<const uint64_t> FrameResolver::FromScheduler(std::span<const uint64_t>
   return addresses;
 }
 
-void FrameResolver::AppendMarker(const FrameKey& marker, BatchBuilder& batch,
+void FrameResolver::AppendMarker(const FrameKey& marker, OpenBatch& batch,
                                  std::vector<int32_t>* frames) {
   frames->push_back(FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); }));
 }
 
-void FrameResolver::TakeLines(BatchBuilder& batch, size_t limit_bytes) {
-  if (lines_) lines_->TakeAnswers(batch, limit_bytes);
+void FrameResolver::TakeLines(std::span<OpenBatch* const> open) {
+  if (lines_) lines_->TakeAnswers(open);
 }
 
-void FrameResolver::FinishLines(BatchBuilder& batch, size_t limit_bytes) {
-  if (lines_) lines_->Finish(batch, limit_bytes);
+void FrameResolver::FinishLines(OpenBatch& batch, std::span<OpenBatch* const> open) {
+  if (lines_) lines_->Finish(batch, open);
 }
 
 FrameResolver::Counts FrameResolver::counts() const {
@@ -397,8 +399,6 @@ FrameResolver::Counts FrameResolver::counts() const {
 
 void FrameResolver::ForgetBatch() {
   if (runtimes_ != nullptr) runtimes_->ForgetBatch();
-  held_.clear();
-  failed_open_ = absl::ZeroDuration();
   if (kernel_) kernel_->DropEndedBefore(newest_sealed_ns_);
   newest_sealed_ns_ = newest_ns_;
 }

@@ -1,9 +1,9 @@
-// From a raw sample's words to locations of the open batch: the need question for every frame, and
+// From a raw sample's words to locations of an open batch: the need question for every frame, and
 // the resolvers behind it.
 //
 // A frame's key is made without any name: executable handle and ELF address, kernel image and
-// address. Only when the open batch does not have the key are names looked up. Files that the open
-// batch names are held until it is sealed (ForgetBatch), and the caller holds each process's files
+// address. Only when the batch does not have the key are names looked up. Files that the open
+// batch names are held until it is sealed (OpenBatch), and the caller holds each process's files
 // for as long as a sample of it can come, because a process that ended cannot be asked again;
 // everything else here may be wiped at any moment.
 //
@@ -22,6 +22,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "agent/sampling/native_lines.h"
+#include "agent/sampling/open_batch.h"
 #include "agent/settings/settings.h"
 #include "interpreters/mixed_stack.h"
 #include "interpreters/runtimes.h"
@@ -65,8 +66,8 @@ class FrameResolver {
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).
-  void AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns,
-                          BatchBuilder& batch, std::vector<int32_t>* frames);
+  void AppendKernelFrames(std::span<const uint64_t> addresses, uint64_t time_ns, OpenBatch& batch,
+                          std::vector<int32_t>* frames);
   // The stack of a thread that leaves its CPU without the frames of the tracepoint that it was
   // taken in: from the scheduler outwards. All of it where the kernel's functions have no names.
   std::span<const uint64_t> FromScheduler(std::span<const uint64_t> addresses);
@@ -75,17 +76,17 @@ class FrameResolver {
   // `is_whole`: the walk reached the root.
   void AppendUserFrames(const ProcessId& process, std::span<const uint64_t> words, bool is_whole,
                         std::span<const code_range> ranges,
-                        std::vector<ExecutableFilePtr>* process_files, BatchBuilder& batch,
+                        std::vector<ExecutableFilePtr>* process_files, OpenBatch& batch,
                         std::vector<int32_t>* frames);
   // What names a runtime's code that the next sample may be in.
   void TakeCode(const ProcessId& process, const CodeMemory& code);
-  void AppendMarker(const FrameKey& marker, BatchBuilder& batch, std::vector<int32_t>* frames);
+  void AppendMarker(const FrameKey& marker, OpenBatch& batch, std::vector<int32_t>* frames);
 
-  // Gives the batch the source lines that were looked up meanwhile, within its size; FinishLines()
-  // waits for those that are missing, up to the deadline.
-  void TakeLines(BatchBuilder& batch, size_t limit_bytes);
-  void FinishLines(BatchBuilder& batch, size_t limit_bytes);
-  // The batch was sealed: nothing needs to be held for it any more.
+  // Gives all open batches the source lines that were looked up meanwhile, within their sizes;
+  // FinishLines() waits for those that are missing in `batch`, one of them, up to the deadline.
+  void TakeLines(std::span<OpenBatch* const> open);
+  void FinishLines(OpenBatch& batch, std::span<OpenBatch* const> open);
+  // A batch was sealed.
   void ForgetBatch();
   // Takes what the kernel reported about its code; FollowCpus() once a second.
   void FollowKernel();
@@ -108,12 +109,6 @@ class FrameResolver {
     std::shared_ptr<const RuntimeData> data;  // nullptr: none that is known.
     bool asked = false;
   };
-  // A file as the open batch holds it.
-  struct HeldFile {
-    ExecutableFilePtr file;  // nullptr: could not be had from process `tried_pid`.
-    uint32_t tried_pid = 0, questions = 0;
-  };
-
   // The file of a stack's range, asked for once a stack.
   struct RangeFile {
     const ExecutableFile* file = nullptr;
@@ -125,15 +120,16 @@ class FrameResolver {
     uint32_t first_runtime = 0;  // The first range of a runtime's file, if there is one.
     std::span<const code_range> ranges;
     std::vector<ExecutableFilePtr>* process_files = nullptr;
+    OpenBatch* batch = nullptr;  // That it goes into.
   };
 
   const ExecutableFile* FileOf(const UserStack& stack, uint32_t range);
-  ExecutableFilePtr HoldForBatch(uint32_t pid, const code_range& range);
-  int32_t FindOrDefine(const FrameKey& key, BatchBuilder& batch, auto resolve);
+  ExecutableFilePtr HoldForBatch(uint32_t pid, const code_range& range, OpenBatch& batch);
+  int32_t FindOrDefine(const FrameKey& key, OpenBatch& batch, auto resolve);
   int32_t NativeFrame(uint32_t pid, const ExecutableFile& file, uint64_t file_offset,
-                      BatchBuilder& batch);
-  int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, BatchBuilder& batch);
-  int32_t KernelFrame(uint64_t address, uint64_t time_ns, BatchBuilder& batch);
+                      OpenBatch& batch);
+  int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, OpenBatch& batch);
+  int32_t KernelFrame(uint64_t address, uint64_t time_ns, OpenBatch& batch);
   // Words of the native frames that called it, and that called those; 0: none is known.
   struct Callers {
     uint64_t first = 0, second = 0;
@@ -145,21 +141,21 @@ class FrameResolver {
   };
   std::optional<CallerPlace> PlaceOf(const UserStack& stack, uint64_t word);
   int32_t UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
-                    BatchBuilder& batch);
-  int32_t FrameOfNoFile(const UserStack& stack, const Callers& callers, BatchBuilder& batch);
+                    OpenBatch& batch);
+  int32_t FrameOfNoFile(const UserStack& stack, const Callers& callers, OpenBatch& batch);
   void AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words, bool is_whole,
-                         BatchBuilder& batch, std::vector<int32_t>* frames);
+                         OpenBatch& batch, std::vector<int32_t>* frames);
   // The runtime of a range's file, asked for once a stack; nullptr: none.
   const RuntimeData* RuntimeOf(const UserStack& stack, uint32_t range);
   LoopPart PartOfLoop(const UserStack& stack, uint64_t word, uint32_t range);
   // `loop`: the native frame to fold into it, or nullptr.
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
-                       BatchBuilder& batch);
+                       OpenBatch& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
   Callers CallersOf(size_t frame) const;
   // Is this code that a runtime has made, and calls from its loop?
   bool IsMadeCode(const UserStack& stack, size_t frame);
-  int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, BatchBuilder& batch);
+  int32_t UnsupportedFrame(const RuntimeData& data, uint32_t runtime, OpenBatch& batch);
 
   ExecutableFiles& files_;
   Runtimes* const runtimes_;
@@ -169,12 +165,10 @@ class FrameResolver {
   const size_t name_cache_bytes_;  // Unless it was limited.
   FrameNames names_;
   FunctionBegins function_begins_;
-  std::optional<NativeLines> lines_;  // Of SymbolPolicy::kFull.
-  absl::flat_hash_map<FileIdentity, HeldFile> held_;
-  absl::Duration failed_open_ = absl::ZeroDuration();  // Spent in vain for the open batch.
-  std::vector<RangeFile> range_files_;                 // Of the stack at hand, by range.
-  std::vector<StackRuntime> range_runtimes_;           // Its runtimes, by range.
-  std::vector<MixedFrame> mixed_;                      // Scratch.
+  std::optional<NativeLines> lines_;          // Of SymbolPolicy::kFull.
+  std::vector<RangeFile> range_files_;        // Of the stack at hand, by range.
+  std::vector<StackRuntime> range_runtimes_;  // Its runtimes, by range.
+  std::vector<MixedFrame> mixed_;             // Scratch.
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next
   // seal nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;

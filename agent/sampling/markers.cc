@@ -20,6 +20,7 @@ std::string_view LossText(uint64_t detail) {
     case SamplingLoss::kDamagedRecord: return "damaged record";
     case SamplingLoss::kNotStored: return "not stored";
     case SamplingLoss::kTooManyWaits: return "too many open waits";
+    case SamplingLoss::kCaptureBudget: return "capture budget";
   }
   return "unknown reason";
 }

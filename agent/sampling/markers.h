@@ -24,8 +24,9 @@ enum class SamplingLoss : uint64_t {
   kRingFull = 0,
   kScratchBusy = 1,
   kDamagedRecord = 2,
-  kNotStored = 3,     // By the local history, which alone has this marker.
-  kTooManyWaits = 4,  // Of those that are open at once.
+  kNotStored = 3,      // By the local history, which alone has this marker.
+  kTooManyWaits = 4,   // Of those that are open at once.
+  kCaptureBudget = 5,  // Of the captures beside the continuous profile (capture-max-rate).
 };
 inline constexpr uint64_t kFirstDeliveryLoss = 16;
 

@@ -16,7 +16,7 @@ NativeLines::NativeLines(NativeLinesSettings settings)
     : settings_(std::move(settings)), cache_(settings_.cache_bytes), worker_(settings_.worker) {}
 
 int32_t NativeLines::Define(const FrameKey& key, const FrameSymbols& symbols, uint32_t pid,
-                            const ExecutableFilePtr& file, BatchBuilder& batch) {
+                            const ExecutableFilePtr& file, OpenBatch& batch) {
   const int32_t location = batch.DeferFrame(key, symbols);
   if (!batch.AwaitsLines(location)) return location;
   const LineCache::Key place(file->handle, symbols.address);
@@ -29,7 +29,7 @@ int32_t NativeLines::Define(const FrameKey& key, const FrameSymbols& symbols, ui
     return location;
   }
   if (asked_.insert(place).second) questions_.push_back({file, pid, symbols.address});
-  waiting_[place] = {location, symbols.lines};
+  batch.waiting_frames[place] = {location, symbols.lines};
   return location;
 }
 
@@ -40,7 +40,7 @@ void NativeLines::AskWorker() {
   questions_.erase(questions_.begin(), questions_.begin() + static_cast<ptrdiff_t>(taken));
 }
 
-void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes) {
+void NativeLines::Answer(const LineAnswer& answer, std::span<OpenBatch* const> open) {
   const LineCache::Key place(answer.handle, answer.elf_address);
   asked_.erase(place);
   if (answer.is_bare) {
@@ -49,30 +49,38 @@ void NativeLines::Answer(const LineAnswer& answer, BatchBuilder& batch, size_t l
   } else if (!answer.is_pending) {
     cache_.Insert(place, answer.lines);
   }
-  const auto waiting = waiting_.find(place);
-  if (waiting == waiting_.end()) return;
-  const Waiting frame = std::move(waiting->second);
-  waiting_.erase(waiting);
-  const bool fits =
-      batch.CompleteFrame(frame.location, WithOwnName(answer.lines, frame.own), limit_bytes);
-  ++(fits ? counts_.answered : counts_.deferred);
+  for (OpenBatch* const batch : open) {
+    const auto waiting = batch->waiting_frames.find(place);
+    if (waiting == batch->waiting_frames.end()) continue;
+    const OpenBatch::WaitingFrame frame = std::move(waiting->second);
+    batch->waiting_frames.erase(waiting);
+    const bool fits = batch->CompleteFrame(frame.location, WithOwnName(answer.lines, frame.own),
+                                           batch->max_bytes);
+    ++(fits ? counts_.answered : counts_.deferred);
+  }
 }
 
-void NativeLines::TakeAnswers(BatchBuilder& batch, size_t limit_bytes) {
+void NativeLines::TakeAnswers(std::span<OpenBatch* const> open) {
   AskWorker();
   if (asked_.empty()) return;
-  for (const LineAnswer& answer : worker_.TakeAnswers()) Answer(answer, batch, limit_bytes);
+  for (const LineAnswer& answer : worker_.TakeAnswers()) Answer(answer, open);
 }
 
-void NativeLines::Finish(BatchBuilder& batch, size_t limit_bytes) {
+// Questions that the worker did not get are asked again by a later batch, unless another one that
+// is open waits for them.
+void NativeLines::Finish(OpenBatch& batch, std::span<OpenBatch* const> open) {
   const absl::Time deadline = absl::Now() + settings_.seal_deadline;
-  TakeAnswers(batch, limit_bytes);
-  while (!waiting_.empty() && worker_.WaitForAnswer(deadline)) TakeAnswers(batch, limit_bytes);
-  counts_.deferred += waiting_.size();
-  waiting_.clear();
-  for (const LineQuestion& question : questions_)  // A later batch asks them again.
-    asked_.erase({question.file->handle, question.elf_address});
-  questions_.clear();
+  TakeAnswers(open);
+  while (!batch.waiting_frames.empty() && worker_.WaitForAnswer(deadline)) TakeAnswers(open);
+  counts_.deferred += batch.waiting_frames.size();
+  batch.waiting_frames.clear();
+  std::erase_if(questions_, [&](const LineQuestion& question) {
+    const LineCache::Key place(question.file->handle, question.elf_address);
+    for (const OpenBatch* const other : open)
+      if (other->waiting_frames.contains(place)) return false;
+    asked_.erase(place);
+    return true;
+  });
 }
 
 void NativeLines::SetCacheShare(double share) {

@@ -1,4 +1,4 @@
-// Inlined functions and lines of the open batch's native frames: from the cache at once, from the
+// Inlined functions and lines of the open batches' native frames: from the cache at once, from the
 // worker later, and not at all after the deadline of the seal (slow names hold no batch up).
 //
 // Memory:  the cache, the worker's, 64 KiB of files without debug information, and some 100 bytes a
@@ -7,13 +7,14 @@
 #define STACKRAY_AGENT_SAMPLING_NATIVE_LINES_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "agent/sampling/line_cache.h"
 #include "agent/sampling/line_worker.h"
+#include "agent/sampling/open_batch.h"
 #include "reporter/batch.h"
 
 namespace stackray {
@@ -38,11 +39,11 @@ class NativeLines {
   // Defines the frame of `address` in `file`, which process `pid` runs, in the batch. `symbols` are
   // its place and its name by symbol.
   int32_t Define(const FrameKey& key, const FrameSymbols& symbols, uint32_t pid,
-                 const ExecutableFilePtr& file, BatchBuilder& batch);
-  // Gives the batch what has come, within its size.
-  void TakeAnswers(BatchBuilder& batch, size_t limit_bytes);
-  // Before the seal: waits for what is missing, up to the deadline.
-  void Finish(BatchBuilder& batch, size_t limit_bytes);
+                 const ExecutableFilePtr& file, OpenBatch& batch);
+  // Gives all open batches what has come, within their sizes.
+  void TakeAnswers(std::span<OpenBatch* const> open);
+  // Before the seal of `batch`, one of them: waits for what it misses, up to the deadline.
+  void Finish(OpenBatch& batch, std::span<OpenBatch* const> open);
   void Wipe();
   // This share (0 to 1) of the settings' bytes for both caches from now on.
   void SetCacheShare(double share);
@@ -53,19 +54,14 @@ class NativeLines {
   size_t bytes() const { return cache_.bytes() + worker_.cache_bytes(); }
 
  private:
-  struct Waiting {
-    int32_t location = 0;
-    std::vector<SourceLine> own;  // The name by symbol.
-  };
   void AskWorker();
-  void Answer(const LineAnswer& answer, BatchBuilder& batch, size_t limit_bytes);
+  void Answer(const LineAnswer& answer, std::span<OpenBatch* const> open);
 
   const NativeLinesSettings settings_;
   LineCache cache_;
-  absl::flat_hash_set<uint64_t> bare_;  // Handles of files without debug information.
-  absl::flat_hash_map<LineCache::Key, Waiting> waiting_;  // Frames of the open batch.
-  absl::flat_hash_set<LineCache::Key> asked_;             // Also those of batches before.
-  std::vector<LineQuestion> questions_;  // Not handed over yet: the worker wakes once a turn.
+  absl::flat_hash_set<uint64_t> bare_;         // Handles of files without debug information.
+  absl::flat_hash_set<LineCache::Key> asked_;  // Also those of batches before.
+  std::vector<LineQuestion> questions_;        // Not handed over yet: the worker wakes once a turn.
   Counts counts_;
   LineWorker worker_;
 };

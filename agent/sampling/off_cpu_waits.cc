@@ -48,6 +48,7 @@ bool OffCpuWaits::Begin(const RawSample& sample, std::span<const uint64_t> user,
   wait->end = end;
   wait->flags = static_cast<uint8_t>(flags);
   wait->weight_shift = record.weight_shift;
+  wait->captures = record.captures;
   wait->kernel_count = static_cast<uint32_t>(sample.kernel.size());
   wait->user_count = static_cast<uint32_t>(user.size());
   wait->range_count = static_cast<uint32_t>(ranges.size());
@@ -94,6 +95,17 @@ void OffCpuWaits::Check(const std::function<std::optional<uint64_t>(uint32_t tid
   for (auto it = waits_.begin(); it != waits_.end();) {
     const auto at = it++;
     if (waits_since(at->first) != at->second->out_ns) Forget(at);
+  }
+}
+
+void OffCpuWaits::ForgetCapture(int capture) {
+  const auto bit = static_cast<uint16_t>(1u << capture);
+  for (auto it = waits_.begin(); it != waits_.end();) {
+    const auto at = it++;
+    uint16_t& captures = at->second->captures;
+    if ((captures & bit) == 0) continue;
+    captures = static_cast<uint16_t>(captures & ~bit);
+    if (captures == 0) Forget(at);
   }
 }
 

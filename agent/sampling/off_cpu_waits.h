@@ -34,6 +34,7 @@ struct OpenWait {
   uint64_t shipped_ns = 0;  // Until then it is in batches.
   uint32_t end = 0;         // enum end_reason.
   uint8_t flags = 0, weight_shift = 0;
+  uint16_t captures = 0;  // Which want it, a mask.
 
   std::span<const uint64_t> kernel() const { return {words.get(), kernel_count}; }
   std::span<const uint64_t> user() const { return {words.get() + kernel_count, user_count}; }
@@ -74,6 +75,9 @@ class OffCpuWaits {
   void EndProcess(const process_key& process);
   // Ends were lost: forgets the waits that `waits_since` does not confirm (Sampler::WaitsSince()).
   void Check(const std::function<std::optional<uint64_t>(uint32_t tid)>& waits_since);
+
+  // Captures that have ended want nothing any more: waits that only they wanted are forgotten.
+  void ForgetCapture(int capture);
 
   size_t size() const { return waits_.size(); }
   size_t bytes() const { return bytes_; }

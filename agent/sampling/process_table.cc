@@ -236,6 +236,20 @@ const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view 
   return described_;
 }
 
+std::vector<ProcessTable::ServiceOf> ProcessTable::Services() {
+  std::vector<ServiceOf> services;
+  for (const Entry& entry : entries_)  // Describe() changes their order.
+    if (entry.ended_ns == 0 && !entry.is_kernel_thread && !IsOutside(entry.id))
+      services.push_back({entry.id, ""});
+  for (ServiceOf& service : services) {
+    Entry* const entry = Find(service.process);
+    if (entry == nullptr) continue;
+    const std::string command = CommandOf(*entry);
+    service.name = Describe(service.process, command, 0).service_name;
+  }
+  return services;
+}
+
 std::vector<ExecutableFilePtr>* ProcessTable::FilesOf(const ProcessId& id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return nullptr;

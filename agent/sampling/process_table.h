@@ -61,6 +61,14 @@ class ProcessTable {
   // the next call of anything else.
   std::vector<ExecutableFilePtr>* FilesOf(const ProcessId& id);
 
+  // The processes that run, kernel threads and those without a number of the agent's left out, with
+  // their service.name. Reads what is not known of them yet.
+  struct ServiceOf {
+    ProcessId process;
+    std::string name;
+  };
+  std::vector<ServiceOf> Services();
+
   size_t size() const { return entries_.size(); }
   size_t cgroups() const { return cgroups_.size(); }
 

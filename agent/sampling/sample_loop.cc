@@ -1,8 +1,10 @@
 #include "agent/sampling/sample_loop.h"
 
-#include <algorithm>
+#include <bit>
 #include <utility>
 #include <variant>
+
+#include "agent/sampling/markers.h"
 
 namespace stackray {
 namespace {
@@ -16,23 +18,56 @@ ProcessId IdOf(const process_key& key) {
 SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnSealed on_sealed)
     : settings_(std::move(settings)),
       resolver_(resolver),
-      on_sealed_(std::move(on_sealed)),
       processes_(settings_.max_processes, settings_.service_names),
-      waits_(settings_.waits),
-      batch_settings_(settings_.batch),
-      batch_(batch_settings_),
-      max_batch_bytes_(settings_.max_batch_bytes) {
-  OpenBatch();
+      waits_(settings_.waits) {
+  AddCapture(0, {.batch = settings_.batch, .max_bytes = settings_.max_batch_bytes},
+             std::move(on_sealed));
 }
 
-void SampleLoop::OpenBatch() {
-  wall_offset_ns_ = settings_.clock.wall_offset_ns();
-  batch_start_unix_ns_ = WallTimeNs();
-  batch_ = BatchBuilder(batch_settings_);
+void SampleLoop::AddCapture(int capture, CaptureBatchSettings settings, OnSealed on_sealed) {
+  captures_[static_cast<size_t>(capture)] = std::make_unique<CaptureBatch>(
+      std::move(settings), settings_.clock, resolver_, processes_, [this] { return AllOpen(); },
+      std::move(on_sealed));
 }
 
-int64_t SampleLoop::WallTimeNs() const {
-  return static_cast<int64_t>(settings_.clock.boot_time_ns()) + wall_offset_ns_;
+std::span<OpenBatch* const> SampleLoop::AllOpen() {
+  all_open_.clear();
+  for (const std::unique_ptr<CaptureBatch>& capture : captures_)
+    if (capture != nullptr) all_open_.push_back(&capture->open());
+  return all_open_;
+}
+
+// A record of a capture that has ended meanwhile is nobody's. One that names none is of capture 0:
+// tests' recordings are older than captures.
+void SampleLoop::AddTo(uint32_t captures, const Observation& seen) {
+  if (captures == 0) captures = CAPTURE_0;
+  if ((captures & CAPTURE_0) == 0) ++counts_.of_others;
+  for (; captures != 0; captures &= captures - 1) {
+    const auto capture = static_cast<size_t>(std::countr_zero(captures));
+    if (captures_[capture] != nullptr) captures_[capture]->Add(seen);
+  }
+}
+
+// There is no room for it.
+void SampleLoop::LoseWait(uint32_t captures) {
+  ++counts_.refused_waits;
+  if (captures == 0) captures = CAPTURE_0;
+  for (; captures != 0; captures &= captures - 1) {
+    const auto capture = static_cast<size_t>(std::countr_zero(captures));
+    if (captures_[capture] != nullptr)
+      captures_[capture]->AddLost(static_cast<uint64_t>(SamplingLoss::kTooManyWaits), 1);
+  }
+}
+
+SampleLoopCounts SampleLoop::counts() const {
+  SampleLoopCounts counts = counts_;
+  const CaptureBatchCounts& of_batches = captures_[0]->counts();
+  counts.samples = of_batches.samples;
+  counts.wait_parts = of_batches.wait_parts;
+  counts.batches = of_batches.batches;
+  counts.lost = of_batches.lost;
+  counts.sealed_samples = of_batches.sealed_samples;
+  return counts;
 }
 
 void SampleLoop::Take(const TakenRecord& taken) {
@@ -67,9 +102,8 @@ void SampleLoop::Take(const TakenRecord& taken) {
 void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished) {
   const sample_record& record = *sample.record;
   const auto origin = static_cast<SampleOrigin>(record.origin);
-  if (origin == SampleOrigin::kCpuClock) TakeFrequency(record.header.time_ns);
   processes_.Advance(record.header.time_ns);
-  Stack stack{.words = sample.user, .ranges = sample.ranges, .end = record.end};
+  WalkedStack stack{.words = sample.user, .ranges = sample.ranges, .end = record.end};
   uint32_t flags = record.flags;
   if (finished != nullptr) {
     stack = {.words = finished->words, .ranges = finished->ranges, .end = finished->end};
@@ -82,11 +116,9 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
     RawSample from_scheduler = sample;
     from_scheduler.kernel = resolver_.FromScheduler(sample.kernel);
     if (waits_.Begin(from_scheduler, stack.words, stack.ranges, stack.end, flags)) return;
-    ++counts_.refused_waits;
-    AddLost(static_cast<uint64_t>(SamplingLoss::kTooManyWaits), 1);
+    LoseWait(record.captures);
     return;
   }
-  ++counts_.samples;
   const Observation seen{.process = record.process,
                          .tid = record.tid,
                          .cpu = record.cpu,
@@ -97,14 +129,12 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
                          .time_ns = record.header.time_ns,
                          .stack = stack,
                          .origin = origin,
-                         .value = batch_settings_.page_fault_period};
-  AddWithinLimit([&] { AddSample(seen); });
+                         .value = settings_.batch.page_fault_period};
+  AddTo(record.captures, seen);
 }
 
 // Kernel code is named by what is there now: a function that a thread waits in stays where it is.
 void SampleLoop::TakeWaitPart(const OpenWait& wait, const WaitPart& part) {
-  ++counts_.samples;
-  ++counts_.wait_parts;
   const Observation seen{
       .process = wait.process,
       .tid = wait.tid,
@@ -118,108 +148,12 @@ void SampleLoop::TakeWaitPart(const OpenWait& wait, const WaitPart& part) {
       .origin = SampleOrigin::kOffCpu,
       .value = part.value,
       .wait = part.kind};
-  AddWithinLimit([&] { AddSample(seen); });
+  AddTo(wait.captures, seen);
 }
 
 void SampleLoop::ShipWaits(uint64_t until_ns) {
   waits_.Ship(until_ns,
               [this](const OpenWait& wait, const WaitPart& part) { TakeWaitPart(wait, part); });
-}
-
-// Adds under the size limit: what makes the batch too large goes into the next one, whole.
-void SampleLoop::AddWithinLimit(auto add) {
-  batch_.Mark();
-  add();
-  if (batch_.encoded_bytes() <= max_batch_bytes_) return;
-  batch_.Rollback();
-  if (batch_.samples() == 0) {  // One sample alone over the limit: nothing can be smaller.
-    add();
-    return;
-  }
-  Seal();
-  add();
-}
-
-void SampleLoop::DefineProcess(const ProcessId& id, std::string_view command) {
-  if (!batch_.NeedsProcess(id)) return;
-  if (id == ProcessId{}) {
-    batch_.DefineProcess(id, {});
-  } else {
-    batch_.DefineProcess(id, processes_.Describe(id, command, wall_offset_ns_));
-  }
-}
-
-void SampleLoop::CollectFrames(const Observation& seen) {
-  frames_.clear();
-  resolver_.AppendKernelFrames(seen.kernel, seen.time_ns, batch_, &frames_);
-  if ((seen.flags & SAMPLE_KERNEL_CUT) != 0)
-    resolver_.AppendMarker(MarkerKey(MarkerKind::kKernelCut), batch_, &frames_);
-  const ProcessId id = IdOf(seen.process);
-  resolver_.AppendUserFrames(id, seen.stack.words, IsCompleteEnd(seen.stack.end), seen.stack.ranges,
-                             processes_.FilesOf(id), batch_, &frames_);
-  if (const std::optional<FrameKey> marker = MarkerForEnd(seen.stack.end))
-    resolver_.AppendMarker(*marker, batch_, &frames_);
-  if (frames_.empty())  // A sample is never without a stack.
-    resolver_.AppendMarker(MarkerKey(MarkerKind::kNoStack), batch_, &frames_);
-}
-
-void SampleLoop::AddSample(const Observation& seen) {
-  const ProcessId id = IdOf(seen.process);
-  DefineProcess(id, seen.leader_command);
-  CollectFrames(seen);
-  batch_.AddSample({.process = id,
-                    .origin = seen.origin,
-                    .frames = frames_,
-                    .time_unix_ns = static_cast<int64_t>(seen.time_ns) + wall_offset_ns_,
-                    .count = 1,
-                    .value = seen.value,
-                    .tid = seen.tid,
-                    .thread_name = seen.thread_command,
-                    .cpu = static_cast<int32_t>(seen.cpu),
-                    .wait = seen.wait});
-}
-
-void SampleLoop::AddLost(uint64_t detail, uint64_t samples) {
-  if (samples == 0) return;
-  counts_.lost += samples;
-  AddWithinLimit([&] {
-    DefineProcess(ProcessId{}, "");
-    frames_.clear();
-    resolver_.AppendMarker(MarkerKey(MarkerKind::kLost, detail), batch_, &frames_);
-    batch_.AddSample({.process = {},
-                      .frames = frames_,
-                      .time_unix_ns = WallTimeNs(),
-                      .count = static_cast<int64_t>(samples)});
-  });
-}
-
-void SampleLoop::Seal() {
-  resolver_.FinishLines(batch_, max_batch_bytes_);
-  SealedBatchPtr sealed = std::move(batch_).Seal(batch_start_unix_ns_, WallTimeNs());
-  OpenBatch();
-  resolver_.ForgetBatch();
-  if (sealed == nullptr) return;
-  ++counts_.batches;
-  counts_.sealed_samples += sealed->samples - sealed->lost_samples;
-  on_sealed_(std::move(sealed));
-}
-
-void SampleLoop::ChangeFrequency(double frequency_hz, uint64_t from_ns) {
-  frequency_changes_.push_back({from_ns, frequency_hz});
-}
-
-void SampleLoop::TakeFrequency(uint64_t sample_time_ns) {
-  if (frequency_changes_.empty() || sample_time_ns < frequency_changes_.front().from_ns) return;
-  while (!frequency_changes_.empty() && sample_time_ns >= frequency_changes_.front().from_ns) {
-    batch_settings_.frequency_hz = frequency_changes_.front().frequency_hz;
-    frequency_changes_.pop_front();
-  }
-  batch_.SetFrequency(batch_settings_.frequency_hz);
-}
-
-void SampleLoop::LimitBatchBytes(size_t bytes) {
-  max_batch_bytes_ =
-      bytes == 0 ? settings_.max_batch_bytes : std::min(bytes, settings_.max_batch_bytes);
 }
 
 void SampleLoop::WipeCaches() { resolver_.Wipe(); }

@@ -1,4 +1,6 @@
-// The loop that owns the open batch: record → stack → need questions → batch → sealed batch.
+// The loop that owns the open batches: record → stack → need questions → batch → sealed batch. There
+// is one of the continuous profile (capture 0) and one of each capture that runs beside it; a sample
+// goes into those that its record names.
 //
 // The ring and the queue of its reader (ring_reader.h) are before it: they hold several seconds of
 // samples, so this loop may take its time for a large symbol table.
@@ -9,27 +11,21 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "agent/sampling/capture_batch.h"
 #include "agent/sampling/frame_resolver.h"
-#include "agent/sampling/markers.h"
 #include "agent/sampling/off_cpu_waits.h"
 #include "agent/sampling/process_table.h"
 #include "agent/sampling/ring_intake.h"
+#include "bpf/shared/counters.h"
 #include "kernel/raw_sample.h"
-#include "kernel/wall_clock.h"
 #include "reporter/batch.h"
 
 namespace stackray {
-
-// Where times come from that are not in the records. Tests bring their own.
-struct LoopClock {
-  std::function<uint64_t()> boot_time_ns = BootTimeNs;
-  std::function<int64_t()> wall_offset_ns = WallOffsetNs;
-};
 
 struct SampleLoopSettings {
   BatchSettings batch;
@@ -44,6 +40,7 @@ struct SampleLoopSettings {
 struct SampleLoopCounts {
   uint64_t samples = 0;        // Of all types: what has entered a batch.
   uint64_t wait_parts = 0;     // Of these, parts of waits.
+  uint64_t of_others = 0;      // Not of these: seen for other captures only.
   uint64_t refused_waits = 0;  // Beyond the limits of those that can be open; no samples.
   uint64_t events = 0, damaged_records = 0, finished_here = 0, guessed = 0;
   uint64_t batches = 0, lost = 0;
@@ -61,15 +58,15 @@ class SampleLoop {
   // One record of the ring.
   void Take(const TakenRecord& taken);
   // Samples that never became a record: they travel as a marker of the host.
-  void AddLost(uint64_t detail, uint64_t samples);
+  void AddLost(uint64_t detail, uint64_t samples) { captures_[0]->AddLost(detail, samples); }
   // All processes that there are, told by Take() between these two: after lost events. Without a
   // list EndGoneProcesses() asks /proc.
   void BeginProcessList() { processes_.BeginList(); }
   void EndProcessList() { processes_.EndList(); }
   void EndGoneProcesses() { processes_.EndGone(); }
-  // Gives the open batch the source lines that were looked up meanwhile.
-  void TakeLines() { resolver_.TakeLines(batch_, max_batch_bytes_); }
-  // Puts the waits that are open into the open batch, up to `until_ns` (CLOCK_BOOTTIME). All
+  // Gives the open batches the source lines that were looked up meanwhile.
+  void TakeLines() { resolver_.TakeLines(AllOpen()); }
+  // Puts the waits that are open into the open batches, up to `until_ns` (CLOCK_BOOTTIME). All
   // records that are older than that should have been taken: a wait whose end is still to come
   // counts as open.
   void ShipWaits(uint64_t until_ns);
@@ -79,71 +76,43 @@ class SampleLoop {
     waits_.Check(waits_since);
   }
   const OffCpuWaits& waits() const { return waits_; }
-  // Ends the open batch and hands it to on_sealed; nothing happens when it is empty.
-  void Seal();
+  // Of capture 0: as CaptureBatch says.
+  void Seal() { captures_[0]->Seal(); }
+  void LimitBatchBytes(size_t bytes) { captures_[0]->LimitBytes(bytes); }
+  void ChangeFrequency(double frequency_hz, uint64_t from_ns) {
+    captures_[0]->ChangeFrequency(frequency_hz, from_ns);
+  }
 
-  // Batches are sealed at this size from now on, where it is smaller than the settings' one; 0: at
-  // that one again.
-  void LimitBatchBytes(size_t bytes);
-
-  // Samples taken at `from_ns` (CLOCK_BOOTTIME) and later are of another rate. They go into profiles
-  // of their own, because a profile has one period. Several changes may be under way.
-  void ChangeFrequency(double frequency_hz, uint64_t from_ns);
+  // A capture beside capture 0: records that name it go into its batches from now on.
+  // `capture`: 1 to MAX_CAPTURES - 1.
+  void AddCapture(int capture, CaptureBatchSettings settings, OnSealed on_sealed);
+  // Its open batch is dropped: seal it before.
+  void RemoveCapture(int capture) {
+    waits_.ForgetCapture(capture);
+    captures_[static_cast<size_t>(capture)].reset();
+  }
+  // nullptr: there is none of this number.
+  CaptureBatch* capture(int capture) { return captures_[static_cast<size_t>(capture)].get(); }
 
   // Drops every cache, as a test does between any two records.
   void WipeCaches();
-  const SampleLoopCounts& counts() const { return counts_; }
+  SampleLoopCounts counts() const;                        // Of capture 0 where they are of batches.
   size_t processes() const { return processes_.size(); }  // In the process table.
+  ProcessTable& process_table() { return processes_; }
 
  private:
-  // A stack whose walk is over.
-  struct Stack {
-    std::span<const uint64_t> words;
-    std::span<const code_range> ranges;
-    uint32_t end = END_NONE;
-  };
-
-  // What goes into the batch as one event.
-  struct Observation {
-    process_key process = {};
-    uint32_t tid = 0, cpu = 0;
-    std::string_view leader_command, thread_command;
-    std::span<const uint64_t> kernel;
-    uint32_t flags = 0;    // enum sample_flags.
-    uint64_t time_ns = 0;  // CLOCK_BOOTTIME.
-    Stack stack;
-    SampleOrigin origin = SampleOrigin::kCpuClock;
-    int64_t value = 1;
-    WaitKind wait = WaitKind::kNone;
-  };
-
   void TakeSample(const RawSample& sample, const WalkResult* finished);
   void TakeWaitPart(const OpenWait& wait, const WaitPart& part);
-  void AddSample(const Observation& seen);
-  void CollectFrames(const Observation& seen);
-  void DefineProcess(const ProcessId& id, std::string_view command);
-  void AddWithinLimit(auto add);
-  void OpenBatch();
-  void TakeFrequency(uint64_t sample_time_ns);
-  int64_t WallTimeNs() const;  // Now, by the open batch's offset.
+  void AddTo(uint32_t captures, const Observation& seen);
+  void LoseWait(uint32_t captures);
+  std::span<OpenBatch* const> AllOpen();
 
   const SampleLoopSettings settings_;
   FrameResolver& resolver_;
-  const OnSealed on_sealed_;
   ProcessTable processes_;
   OffCpuWaits waits_;
-  BatchSettings batch_settings_;
-  struct FrequencyChange {
-    uint64_t from_ns;
-    double frequency_hz;
-  };
-  std::deque<FrequencyChange> frequency_changes_;  // To come, by time.
-  BatchBuilder batch_;
-  size_t max_batch_bytes_;
-  int64_t wall_offset_ns_ =
-      0;  // Of the open batch: a step of the wall clock touches later ones only.
-  int64_t batch_start_unix_ns_ = 0;
-  std::vector<int32_t> frames_;  // Scratch.
+  std::array<std::unique_ptr<CaptureBatch>, MAX_CAPTURES> captures_;  // nullptr: not in use.
+  std::vector<OpenBatch*> all_open_;                                  // Scratch.
   SampleLoopCounts counts_;
 };
 

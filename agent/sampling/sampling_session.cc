@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/sampling/markers.h"
 #include "agent/sampling/runtime_tables.h"
 #include "agent/sampling/thread_priority.h"
 #include "bpf/shared/unwind_table.h"
@@ -62,9 +63,11 @@ SessionSettings SamplingSession::WithTypes(SessionSettings settings) {
     return std::ranges::find(settings.types, origin) != settings.types.end();
   };
   settings.sampler.cpu_clock = wants(SampleOrigin::kCpuClock);
-  settings.sampler.off_cpu_rate = wants(SampleOrigin::kOffCpu) ? settings.off_cpu_rate : 0;
+  settings.sampler.off_cpu = wants(SampleOrigin::kOffCpu);
+  settings.sampler.off_cpu_rate = settings.off_cpu_rate;
   const uint64_t period = ClosestPageFaultPeriod(settings.page_fault_period);
-  settings.sampler.page_fault_period = wants(SampleOrigin::kPageFaults) ? period : 0;
+  settings.sampler.page_faults = wants(SampleOrigin::kPageFaults);
+  settings.sampler.page_fault_period = period;
   settings.loop.batch.page_fault_period = static_cast<int64_t>(period);
   return settings;
 }
@@ -98,6 +101,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, std::move(on_sealed));
+  session->captures_ =
+      std::make_unique<SessionCaptures>(*session->sampler_, *session->loop_, s.loop);
   session->reader_ = std::make_unique<RingReader>(
       *session->sampler_, *session->walk_,
       std::max<size_t>(RecordQueue::kMaxBytes, s.sampler.sample_ring_bytes));
@@ -211,6 +216,7 @@ void SamplingSession::Turn(int timeout_ms) {
     files_->DropDeleted();
   }
   FollowCpus();
+  captures_->FollowServices();
   LookForLostEvents(sampler_->Counters());
 }
 
@@ -244,7 +250,7 @@ void SamplingSession::AddLosses() {
 
 // All that the kernel has reported by now, because a wait whose end is not known counts as open.
 void SamplingSession::ShipWaits() {
-  if (settings_.sampler.off_cpu_rate == 0) return;
+  if (!sampler_->FollowsWaits()) return;
   const uint64_t now = BootTimeNs();
   for (int i = 0; i < kMostReadsForWaits && TakeAll(0) > 0; ++i) continue;
   const uint64_t lost_ends = sampler_->Counters().value[COUNT_WAIT_END_LOST];
@@ -253,10 +259,31 @@ void SamplingSession::ShipWaits() {
   loop_->ShipWaits(now);
 }
 
+// Waits that are open ship a part into the batches of all captures at once, so these are sealed
+// together.
 void SamplingSession::Seal() {
   ShipWaits();
   AddLosses();
   loop_->Seal();
+  captures_->SealAll();
+}
+
+absl::StatusOr<int> SamplingSession::StartCapture(const CaptureOptions& options,
+                                                  SampleLoop::OnSealed on_sealed) {
+  const bool heard_of_all = sampler_->targets().HearsOfAll();
+  absl::StatusOr<int> capture = captures_->Start(options, std::move(on_sealed));
+  if (capture.ok() && !heard_of_all && sampler_->targets().HearsOfAll()) ListProcesses();
+  return capture;
+}
+
+CaptureCounts SamplingSession::EndCapture(int capture) {
+  ShipWaits();
+  captures_->Stop(capture);
+  for (int i = 0; i < kMostReadsAtTheEnd && TakeAll(0) > 0; ++i) continue;
+  captures_->Seal(capture);
+  const CaptureCounts counts = captures_->Counts(capture);
+  captures_->End(capture);
+  return counts;
 }
 
 absl::Status SamplingSession::Limit(const SessionLimits& limits) {

@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "agent/sampling/ring_reader.h"
 #include "agent/sampling/sample_loop.h"
+#include "agent/sampling/session_captures.h"
 #include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
 #include "kernel/process_iterator.h"
@@ -28,6 +29,9 @@
 #include "symbolizer/unwind/table_loader.h"
 
 namespace stackray {
+
+// Processes that can be targets by their number; each takes some 80 bytes of BPF memory.
+inline constexpr uint32_t kMostTargetPids = 16'384;
 
 struct SessionSettings {
   // What is sampled. The fields of `sampler` and `loop` that depend on it are set by the session.
@@ -60,6 +64,8 @@ struct SessionCounts {
   SampleLoopCounts loop;
   FrameResolver::Counts frames;
   RowStore::Statistics tables;
+  // Of captures that the receivers get, too: those in their batches. Set by the agent.
+  uint64_t sent_capture_samples = 0;
   uint64_t map_bytes = 0, cache_bytes = 0;
   TableWaits after_exec;  // Of programs that no process ran before.
   TableWaits after_miss;  // Of pages that a walk has met first.
@@ -74,7 +80,7 @@ struct SessionLimits {
   uint64_t unwind_table_bytes = 0;
   size_t symbol_cache_bytes = 0;
   double frequency_hz = 0;
-  uint32_t off_cpu_rate = 0;  // 0: waits are not sampled.
+  uint32_t off_cpu_rate = 0;  // Where waits are sampled.
   // Code whose table is not loaded is walked by frame pointers instead of by a slice of the stack,
   // and no table is loaded ahead.
   bool frame_pointers = false;
@@ -114,6 +120,12 @@ class SamplingSession {
   uint64_t fixed_map_bytes() const { return sampler_->FixedMapBytes(); }
 
   SampleLoop& loop() { return *loop_; }
+  // Those beside the session's own profile; for all but Start() and EndCapture(), which follow here.
+  SessionCaptures& captures() { return *captures_; }
+  // As SessionCaptures::Start(). Processes that the session did not hear of so far are listed.
+  absl::StatusOr<int> StartCapture(const CaptureOptions& options, SampleLoop::OnSealed on_sealed);
+  // Takes what the ring has of it, seals, and says what became of its samples: none is in flight.
+  CaptureCounts EndCapture(int capture);
   // Call it from the thread that runs Turn().
   SessionCounts Counts();
 
@@ -146,6 +158,7 @@ class SamplingSession {
   std::unique_ptr<SampleWalk> walk_;
   std::unique_ptr<FrameResolver> resolver_;
   std::unique_ptr<SampleLoop> loop_;
+  std::unique_ptr<SessionCaptures> captures_;
   std::unique_ptr<RingReader> reader_;
   std::unique_ptr<ProcessIterator> iterator_;  // nullptr: /proc is read instead.
   absl::Mutex waits_mutex_;

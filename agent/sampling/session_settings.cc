@@ -41,8 +41,8 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.sampler.frequency_hz = sampling.frequency_hz;
   settings.sampler.raw_budget_bytes = sampling.raw_slices_bytes;
   settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz, sampling.raw_slices_bytes);
-  settings.sampler.filter_pids =
-      target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram;
+  if (target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram)
+    settings.sampler.target_pids = kMostTargetPids;
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;
   settings.native.policy = sampling.symbols;
   settings.native.lines.seal_deadline = absl::Milliseconds(sampling.lines_deadline_ms);

@@ -30,33 +30,32 @@ absl::StatusOr<std::string> FindContainerCgroup(const std::string& container_id)
       container_id));
 }
 
-absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler) {
+absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler, int capture) {
+  CaptureTargets& targets = sampler.targets();
   switch (target.kind) {
-    case TargetKind::kWholeHost: sampler.TargetAll(); return absl::OkStatus();
+    case TargetKind::kWholeHost: targets.AddHost(capture); return absl::OkStatus();
     case TargetKind::kPids:
       for (uint32_t pid : target.pids) {
         if (!IsProcess(pid))
           return absl::NotFoundError(
               fmt::format("no process {}. `ps -e` lists those that run now.", pid));
       }
-      return sampler.TargetPids(target.pids, target.inherit);
-    case TargetKind::kCgroup: return sampler.TargetCgroup(target.cgroup_path);
+      return targets.AddPids(capture, target.pids, target.inherit);
+    case TargetKind::kCgroup: return targets.AddCgroup(capture, target.cgroup_path);
     case TargetKind::kContainer: {
       absl::StatusOr<std::string> cgroup = FindContainerCgroup(target.container_id);
-      return cgroup.ok() ? sampler.TargetCgroup(*cgroup) : cgroup.status();
+      return cgroup.ok() ? targets.AddCgroup(capture, *cgroup) : cgroup.status();
     }
-    case TargetKind::kCommandName:
-      sampler.TargetCommand(target.command_name);
-      return absl::OkStatus();
-    case TargetKind::kProgram: return sampler.TargetPids({}, /*inherit=*/true);
-    case TargetKind::kUser:
-    case TargetKind::kService: break;  // Of captures.
+    case TargetKind::kCommandName: return targets.AddCommand(capture, target.command_name);
+    case TargetKind::kUser: return targets.AddUser(capture, target.uid);
+    case TargetKind::kProgram:
+    case TargetKind::kService: return targets.AddPids(capture, {}, /*inherit=*/true);
   }
   return absl::InternalError("unknown kind of target");
 }
 
-bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler) {
-  return target.kind == TargetKind::kPids && !sampler.HasTargetPids();
+bool AllTargetsEnded(const TargetSettings& target, Sampler& sampler) {
+  return target.kind == TargetKind::kPids && !sampler.targets().HasPids(0);
 }
 
 }  // namespace stackray

@@ -12,13 +12,13 @@
 
 namespace stackray {
 
-// kProgram is the caller's: it forks and adds the pid.
+// The capture samples this target, too. kProgram and kService are the caller's: it adds the pids.
 // Errors: NotFound (no such process, cgroup or container; the text says which and how to find one).
-absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler);
+absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler, int capture = 0);
 
 // True when every target process of kPids has ended, with `inherit` their descendants too; false
 // for other kinds. From the session's start on.
-bool AllTargetsEnded(const TargetSettings& target, const Sampler& sampler);
+bool AllTargetsEnded(const TargetSettings& target, Sampler& sampler);
 
 // Directory of the cgroup that a container's processes are in. Errors: NotFound.
 absl::StatusOr<std::string> FindContainerCgroup(const std::string& container_id);

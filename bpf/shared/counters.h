@@ -45,29 +45,54 @@ struct wait_steering {
 	u32 floor_shift;    /* the lowest probability is 2^-floor_shift */
 };
 
+/* The continuous profile is capture 0; others come and go (kernel/capture_targets.h). A set of them
+ * is a mask: bit n for capture n. */
+#define MAX_CAPTURES 16
+#define CAPTURE_0 1u
+
+/* Of one capture beside capture 0, whose are `value`. */
+struct capture_counters {
+	u64 produced;     /* samples of perf events that were to be delivered: those below included */
+	u64 ring_full;
+	u64 scratch_busy;
+	u64 over_budget;  /* control.capture_interval_ns */
+};
+
 struct counters {
-	/* No counts: the process that was the last to be found among "target_pids" (bpf/filter.h). */
+	/* No counts: the process whose captures were asked for last (bpf/filter.h). */
 	u64 target_start_ns;
 	u32 target_pid;      /* 0: none yet */
-	u32 reserved;
+	u32 target_captures;
+	u32 target_generation;
+	u32 sent;            /* samples that this CPU has put into the ring: it wraps */
+	u64 capture_due_ns;  /* when the next sample of captures is within their budget */
+	u64 css_set;         /* of the task that is looked at */
+	/* COUNT_PRODUCED, RING_FULL and SCRATCH_BUSY are those of capture 0 */
 	u64 value[COUNT_COUNTERS];
 	u64 end[END_REASON_COUNT]; /* user stacks by enum end_reason, as they left BPF */
+	struct capture_counters of_capture[MAX_CAPTURES];
 	struct wait_steering steering; /* no counts either */
 };
 
 /* Settings and state that both sides touch while running: one entry of a mmapable array. */
-enum filter_mode {
-	FILTER_ALL = 0,     /* the whole host */
-	FILTER_PIDS = 1,    /* processes in the hash "target_pids" */
-	FILTER_CGROUP = 2,  /* processes under a cgroup in "target_cgroups" */
-	FILTER_COMMAND = 3, /* processes whose leader's comm equals `command` */
-};
+#define EVENT_SLOTS 16
 struct control {
 	u32 enabled;         /* 0: ticks return at once */
-	u32 filter;          /* enum filter_mode */
-	u32 inherit;         /* 1: children of target_pids become targets */
 	u32 self_pid;        /* excluded when not 0 */
-	char command[16];
+	/* Captures that have targets of a kind. */
+	u32 of_host;         /* the whole host */
+	u32 of_pids;         /* processes in the hash "target_pids" */
+	u32 of_cgroups;      /* processes under a cgroup in "target_cgroups" */
+	u32 of_commands;     /* processes whose leader's comm is in "target_commands" */
+	u32 of_users;        /* threads whose effective user is in "target_users" */
+	u32 inherit;         /* children of their target_pids become targets */
+	/* Captures by what makes their samples: the slot of a perf event (EVENT_SLOT_...), a wait. */
+	u32 of_slot[EVENT_SLOTS];
+	u32 of_waits;
+	u32 target_generation; /* +1 by user space when "target_pids" has changed */
+	u64 cgroup_generation; /* +1 when a task may be in another cgroup than before, or targets changed */
+	/* Of all captures but capture 0 together, a CPU; 0: no bound. */
+	u64 capture_interval_ns;
 	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */
 	u64 file_generation; /* +1 by user space when a file has entered or left the row store */
 	u64 wakeup_bytes;    /* samples waiting in the ring before the reader is woken */

@@ -162,8 +162,9 @@ enum sample_origin {
 /* Which perf event a tick came from: the low four bits of its opening sample_period, the only mark
  * that every kernel shows to the program. */
 #define EVENT_SLOT_MASK 15
-#define EVENT_SLOT_CPU_CLOCK 0
+#define EVENT_SLOT_CPU_CLOCK 0 /* of capture 0 */
 #define EVENT_SLOT_PAGE_FAULTS 1
+#define FIRST_EVENT_SLOT_OF_CAPTURES 2 /* to 15: CPU clocks, each of a rate of its own */
 /* An off-CPU stack was taken with probability 2^-weight_shift. */
 #define MAX_WEIGHT_SHIFT 16
 
@@ -171,7 +172,8 @@ struct sample_record {
 	struct record_header header;
 	struct process_key process;
 	u32 tid;
-	u32 cpu;
+	u16 cpu;
+	u16 captures;                  /* which want it: bit n for capture n */
 	u64 cgroup_id;                 /* cgroup v2 id of the thread */
 	char leader_command[COMMAND_BYTES]; /* the thread group leader's comm, NUL-terminated or full */
 	char thread_command[COMMAND_BYTES];

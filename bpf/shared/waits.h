@@ -17,7 +17,8 @@ struct wait_history { /* of one kind of waits */
 struct waiting_thread {
 	u64 out_ns;   /* when the thread left its CPU; 0: it runs */
 	u64 woken_ns; /* when it was woken; 0: not yet, or nobody wants to know */
-	u32 is_taken; /* the ring has its stack */
+	u16 is_taken; /* the ring has its stack */
+	u16 captures; /* which want it */
 	u32 is_preempted;
 	struct wait_history history[2]; /* blocked, preempted */
 };

@@ -52,7 +52,7 @@ class KeptSession {
                                 [this](const SealedBatchPtr& batch) { Keep(*batch); });
     if (!session.ok()) return session.status();
     session_ = *std::move(session);
-    session_->sampler().TargetAll();
+    session_->sampler().targets().AddHost(0);
     absl::Status status = session_->Start();
     if (status.ok()) Configure();
     return status;

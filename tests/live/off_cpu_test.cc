@@ -274,9 +274,9 @@ TEST(OffCpuCost, SwitchesTakeHardlyLonger) {
   for (int round = 0; round < rounds; ++round) {
     without.push_back(pipe_seconds());
     absl::StatusOr<std::unique_ptr<Sampler>> sampler =
-        Sampler::Create({.frequency_hz = 1, .off_cpu_rate = 200});
+        Sampler::Create({.frequency_hz = 1, .off_cpu = true, .off_cpu_rate = 200});
     ASSERT_TRUE(sampler.ok()) << sampler.status();
-    (*sampler)->TargetAll();
+    (*sampler)->targets().AddHost(0);
     ASSERT_TRUE((*sampler)->Start().ok());
     with.push_back(pipe_seconds());
     stacks += static_cast<double>((*sampler)->Counters().value[COUNT_WAIT_STACKS]) / with.back();

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<ProcessRun>> ProcessRun::Start(double frequency_h
   std::unique_ptr<ProcessRun> run(new ProcessRun());
   SessionSettings settings;
   settings.sampler.frequency_hz = frequency_hz;
-  settings.sampler.filter_pids = true;
+  settings.sampler.target_pids = kMostTargetPids;
   settings.sampler.sample_ring_bytes = ring_bytes;
   settings.loop.batch.frequency_hz = frequency_hz;
   ProcessRun* const at = run.get();
@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<ProcessRun>> ProcessRun::Start(double frequency_h
   if (!session.ok()) return session.status();
   run->session_ = *std::move(session);
   const uint32_t self[] = {static_cast<uint32_t>(getpid())};
-  if (absl::Status status = run->session_->sampler().TargetPids(self, true); !status.ok())
+  if (absl::Status status = run->session_->sampler().targets().AddPids(0, self, true); !status.ok())
     return status;
   if (absl::Status status = run->session_->Start(); !status.ok()) return status;
   return run;

@@ -68,7 +68,7 @@ class Session {
     target_ = {.kind = TargetKind::kPids, .pids = {pid}, .inherit = inherit};
     SessionSettings settings;
     settings.sampler.frequency_hz = kFrequencyHz;
-    settings.sampler.filter_pids = true;
+    settings.sampler.target_pids = kMostTargetPids;
     settings.loop.batch.frequency_hz = kFrequencyHz;
     auto made = SamplingSession::Create(settings, [this](const SealedBatchPtr& sealed) {
       if (const absl::StatusOr<DecodedBatch> batch = DecodeBatch(sealed->bytes); batch.ok())

@@ -39,7 +39,7 @@ std::string NativeText(const RawStack& stack) {
 absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz, uint32_t pid) {
   std::unique_ptr<RawStacks> stacks(new RawStacks(pid));
   absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create(
-      {.frequency_hz = frequency_hz, .sample_ring_bytes = 16 << 20, .filter_pids = true});
+      {.frequency_hz = frequency_hz, .sample_ring_bytes = 16 << 20, .target_pids = 16384});
   if (!sampler.ok()) return sampler.status();
   stacks->sampler_ = *std::move(sampler);
   RowMemory& memory = stacks->sampler_->row_memory();
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
 absl::Status RawStacks::Target(uint32_t pid) {
   pid_ = pid;
   const uint32_t pids[] = {pid};
-  return sampler_->TargetPids(pids, false);
+  return sampler_->targets().AddPids(0, pids, false);
 }
 
 RawStacks::~RawStacks() {

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<SampledRun>> SampledRun::Start(double frequency_h
   std::unique_ptr<SampledRun> run(new SampledRun());
   SessionSettings settings;
   settings.sampler.frequency_hz = frequency_hz;
-  settings.sampler.filter_pids = true;
+  settings.sampler.target_pids = kMostTargetPids;
   settings.sampler.sample_ring_bytes = 16 << 20;
   settings.loop.batch.frequency_hz = frequency_hz;
   SampledRun* at = run.get();
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<SampledRun>> SampledRun::Start(double frequency_h
       });
   if (!session.ok()) return session.status();
   run->session_ = *std::move(session);
-  if (absl::Status status = run->session_->sampler().TargetPids(pids, true); !status.ok())
+  if (absl::Status status = run->session_->sampler().targets().AddPids(0, pids, true); !status.ok())
     return status;
   if (absl::Status status = run->session_->Start(); !status.ok()) return status;
   return run;
@@ -101,7 +101,7 @@ void SampledRun::Keep(const DecodedBatch& batch) {
 }
 
 uint64_t SampledRun::with_user_stack() {
-  const SampleLoopCounts& counts = session_->loop().counts();
+  const SampleLoopCounts counts = session_->loop().counts();
   uint64_t sum = 0;
   for (uint32_t end = 0; end < END_REASON_COUNT; ++end)
     if (HasUserStack(end)) sum += counts.ends[end];
@@ -109,7 +109,7 @@ uint64_t SampledRun::with_user_stack() {
 }
 
 uint64_t SampledRun::complete() {
-  const SampleLoopCounts& counts = session_->loop().counts();
+  const SampleLoopCounts counts = session_->loop().counts();
   uint64_t sum = 0;
   for (uint32_t end = 0; end < END_REASON_COUNT; ++end)
     if (IsCompleteEnd(end)) sum += counts.ends[end];
@@ -122,7 +122,7 @@ double SampledRun::complete_percent() {
 }
 
 std::string SampledRun::Ends() {
-  const SampleLoopCounts& counts = session_->loop().counts();
+  const SampleLoopCounts counts = session_->loop().counts();
   std::string text;
   for (uint32_t end = 0; end < END_REASON_COUNT; ++end) {
     if (counts.ends[end] == 0) continue;

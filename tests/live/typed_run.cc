@@ -54,7 +54,7 @@ bool TypedSample::Has(std::string_view function) const {
 absl::StatusOr<std::unique_ptr<TypedRun>> TypedRun::Start(SessionSettings settings,
                                                           const std::vector<uint32_t>& pids) {
   std::unique_ptr<TypedRun> run(new TypedRun());
-  settings.sampler.filter_pids = true;
+  settings.sampler.target_pids = kMostTargetPids;
   settings.loop.batch.frequency_hz = settings.sampler.frequency_hz;
   absl::StatusOr<std::unique_ptr<SamplingSession>> session =
       SamplingSession::Create(std::move(settings), [at = run.get()](const SealedBatchPtr& sealed) {
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<TypedRun>> TypedRun::Start(SessionSettings settin
       });
   if (!session.ok()) return session.status();
   run->session_ = *std::move(session);
-  if (absl::Status status = run->session_->sampler().TargetPids(pids, true); !status.ok())
+  if (absl::Status status = run->session_->sampler().targets().AddPids(0, pids, true); !status.ok())
     return status;
   if (absl::Status status = run->session_->Start(); !status.ok()) return status;
   return run;

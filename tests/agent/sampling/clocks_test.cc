@@ -83,8 +83,7 @@ TEST(FrequencyChange, SeveralMayBeUnderWay) {
   bench.Take(SampleAt(3500).bytes());
   bench.Take(SampleAt(4000).bytes());
   bench.loop().Seal();
-  EXPECT_EQ(PeriodsOf(bench),
-            (std::vector<Periods>{{{1e7, 2}, {2e7, 1}}, {{1e7, 1}, {2e7, 1}}}));
+  EXPECT_EQ(PeriodsOf(bench), (std::vector<Periods>{{{1e7, 2}, {2e7, 1}}, {{1e7, 1}, {2e7, 1}}}));
 }
 
 TEST(FrequencyChange, WithoutSamplesThereIsNoBatch) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "agent/sampling/markers.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/sample_stream.h"
 #include "tests/reporter/decoded_batch.h"
@@ -103,11 +104,14 @@ TEST(DamagedRecords, AreCountedOneByOne) {
   }
   for (size_t size = 0; size < good.size; ++size, ++taken) bench.Take(good.bytes().first(size));
   bench.loop().Seal();
-  const SampleLoopCounts& counts = bench.loop().counts();
+  const SampleLoopCounts counts = bench.loop().counts();
   // One that says it is of a waiting thread opens a wait, which is no sample before it has lasted.
   const uint64_t open_waits = bench.loop().waits().size();
   EXPECT_EQ(open_waits, 1u);
-  EXPECT_EQ(counts.samples + counts.events + counts.damaged_records + open_waits, taken);
+  // One that names other captures is none of the loop's own.
+  EXPECT_GT(counts.of_others, 0u);
+  EXPECT_EQ(counts.samples + counts.of_others + counts.events + counts.damaged_records + open_waits,
+            taken);
   EXPECT_GE(counts.damaged_records, good.size);
   EXPECT_EQ(bench.samples(), counts.samples + counts.damaged_records);
   ASSERT_EQ(bench.batches().size(), 1u);

@@ -114,7 +114,8 @@ TEST(NativeLines, ABatchDoesNotWaitBeyondItsDeadline) {
   const absl::Duration deadline = absl::Milliseconds(200);
   NativeLines lines({.worker = Spent(), .seal_deadline = deadline});
   const ExecutableFilePtr file = OwnExecutable();
-  BatchBuilder batch({});
+  OpenBatch batch({});
+  OpenBatch* const open[] = {&batch};
   for (const uint64_t address : CodeAddresses(*file, kFrames)) {
     const MappingKey mapping = 1;
     if (batch.NeedsMapping(mapping)) batch.DefineMapping(mapping, MappingOf(file->info, address));
@@ -126,13 +127,14 @@ TEST(NativeLines, ABatchDoesNotWaitBeyondItsDeadline) {
                  static_cast<uint32_t>(getpid()), file, batch);
   }
   const absl::Time start = absl::Now();
-  lines.Finish(batch, 1 << 20);
+  lines.Finish(batch, open);
   EXPECT_GE(absl::Now() - start, deadline - absl::Milliseconds(1));
   EXPECT_GE(lines.counts().deferred, kFrames - 2);
   EXPECT_EQ(lines.counts().deferred + lines.counts().answered, kFrames);
   // The next batch asks the same again, and waits no longer.
-  BatchBuilder next({});
-  lines.Finish(next, 1 << 20);
+  OpenBatch next({});
+  OpenBatch* const next_open[] = {&next};
+  lines.Finish(next, next_open);
   EXPECT_EQ(lines.counts().deferred + lines.counts().answered, kFrames);
 }
 
