@@ -280,7 +280,7 @@ struct scratch {
 	u32 store_generation;
 	/* BPF only: one walk in 256 looks everything up, so that used pages say so */
 	u32 marks_pages;
-	u64 host;                     /* host only: the environment */
+	u64 host;                     /* of the host's walk: the address of its environment */
 	u32 range_count;
 	u32 current_range;            /* the frame's; range_count when unknown */
 	u32 word_count;               /* words in body: kernel frames and user words */

@@ -40,7 +40,6 @@ class Dictionary {
   // A location whose lines come later, with SetLines(), or never. Until then it is known by its
   // mapping and address, so one place has one of them.
   int32_t InternLateLocation(FrameType type, int32_t mapping, uint64_t address);
-  bool IsLate(int32_t location) const { return late_.contains(location); }
   // Of a late location; replaces what was set before.
   void SetLines(int32_t location, std::span<const SourceLine> lines,
                 std::optional<uint64_t> function_start = std::nullopt);

@@ -1,16 +1,13 @@
 #include "agent/daemon/receiver.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "agent/log.h"
 #include "reporter/export/transport.h"
-#include "reporter/spool/spool_directory.h"
+#include "reporter/spool/spool_sweep.h"
 
 namespace stackray {
 namespace {
@@ -57,12 +54,12 @@ std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
 void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
   const std::string endpoint = EndpointOf(plan);
   if (legacy.counts.spooled.items == 0 || plan.spool_directory.empty()) return;
-  const std::string from = legacy.spool_directory + "/" + SpoolFolderName(legacy.endpoint);
-  const std::string to = plan.spool_directory + "/" + SpoolFolderName(endpoint);
-  if (from == to) return;
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
-  LogWarning(fmt::format("what waits on disk for {} is not handed over to {}: {}", legacy.endpoint,
-                         endpoint, std::strerror(errno)));
+  if (legacy.spool_directory == plan.spool_directory && legacy.endpoint == endpoint) return;
+  const absl::Status status =
+      RenameSpool(legacy.spool_directory, legacy.endpoint, plan.spool_directory, endpoint);
+  if (!status.ok())
+    LogWarning(fmt::format("what waits on disk for {} is not handed over to {}: {}",
+                           legacy.endpoint, endpoint, std::string(status.message())));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #define STACKRAY_ARM64 1
 #include "bpf/shared/arch_arm64.h"
 #else
-#define STACKRAY_X86_64 1
 #include "bpf/shared/arch_x86_64.h"
 #endif
 

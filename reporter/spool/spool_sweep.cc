@@ -77,20 +77,23 @@ std::vector<SweptSpool> SweepOtherSpools(const std::string& directory,
 }
 
 absl::Status RenameSpool(const std::string& directory, const std::string& receiver,
-                         const std::string& new_receiver) {
+                         const std::string& new_directory, const std::string& new_receiver) {
   const std::string from = SpoolFolderName(receiver), to = SpoolFolderName(new_receiver);
-  const UniqueFd root(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const UniqueFd root(open(directory.c_str(), kFolder));
   if (!root.valid() || faccessat(root.get(), from.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0)
     return absl::NotFoundError("no spool of " + receiver);
   const absl::StatusOr<SpoolDirectory> old = LockSpoolFolder(root.get(), from);
   if (!old.ok()) return old.status();
-  if (faccessat(root.get(), to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-    const absl::StatusOr<SpoolDirectory> other = LockSpoolFolder(root.get(), to);
+  const UniqueFd new_root(open(new_directory.c_str(), kFolder));
+  if (!new_root.valid()) return SpoolError("cannot open", new_directory, errno);
+  if (faccessat(new_root.get(), to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    const absl::StatusOr<SpoolDirectory> other = LockSpoolFolder(new_root.get(), to);
     if (!other.ok()) return other.status();
-    if (!RemoveIfEmpty(root.get(), to, other->directory.get()))
+    if (!RemoveIfEmpty(new_root.get(), to, other->directory.get()))
       return absl::FailedPreconditionError("there are batches in the spool of " + new_receiver);
   }
-  if (renameat(root.get(), from.c_str(), root.get(), to.c_str()) != 0)
+  if (renameat(root.get(), from.c_str(), new_root.get(), to.c_str()) != 0)
     return SpoolError("cannot rename the spool of", receiver, errno);
   return absl::OkStatus();
 }

@@ -26,11 +26,11 @@ std::vector<SweptSpool> SweepOtherSpools(const std::string& directory,
                                          std::chrono::milliseconds max_age, int64_t now_unix_ms);
 
 // Hands what waits for one receiver to another, whose own spool must be empty or missing: for an
-// address that was changed at run time. Both must be closed.
+// address or a directory that was changed at run time. Both must be closed.
 // Errors: FailedPrecondition (one is open, or the other has batches of its own), NotFound (there is
 // nothing), Unavailable. Nothing is changed then.
 absl::Status RenameSpool(const std::string& directory, const std::string& receiver,
-                         const std::string& new_receiver);
+                         const std::string& new_directory, const std::string& new_receiver);
 
 }  // namespace stackray
 

@@ -47,7 +47,6 @@ class Printer {
   void FunctionType(NodeId id);
   void ImplFunction(NodeId id);
   void MetatypeBase(NodeId id);
-  bool IsVoid(NodeId id) const;
   void Add(std::string_view text) {
     if (text_.size() + text.size() > max_bytes_) failed_ = true;
     if (!failed_) text_ += text;

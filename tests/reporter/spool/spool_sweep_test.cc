@@ -64,16 +64,17 @@ TEST_F(SpoolSweep, NoDirectoryIsNoSpools) {
 TEST_F(SpoolSweep, AnotherReceiverTakesASpoolOver) {
   Leave("old", 5, kNow);
   MustOpen({.directory = scratch_.path(), .receiver = "new"});  // Empty.
-  EXPECT_TRUE(RenameSpool(scratch_.path(), "old", "new").ok());
+  EXPECT_TRUE(RenameSpool(scratch_.path(), "old", scratch_.path(), "new").ok());
   EXPECT_FALSE(Exists("old"));
   EXPECT_EQ(MustOpen({.directory = scratch_.path(), .receiver = "new"})->found().at(0).items, 5u);
-  EXPECT_TRUE(absl::IsNotFound(RenameSpool(scratch_.path(), "old", "new")));
+  EXPECT_TRUE(absl::IsNotFound(RenameSpool(scratch_.path(), "old", scratch_.path(), "new")));
 }
 
 TEST_F(SpoolSweep, ASpoolWithBatchesIsNotOverwritten) {
   Leave("old", 5, kNow);
   Leave("new", 6, kNow);
-  EXPECT_TRUE(absl::IsFailedPrecondition(RenameSpool(scratch_.path(), "old", "new")));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(RenameSpool(scratch_.path(), "old", scratch_.path(), "new")));
   EXPECT_TRUE(Exists("old"));
   EXPECT_TRUE(Exists("new"));
 }
