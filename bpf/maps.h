@@ -15,6 +15,12 @@
 
 /* Set before loading. */
 const volatile u32 scratch_slots_per_cpu = 2;
+/* Bits by enum runtime_kind: runtimes whose frames are not walked. The verifier knows the value and
+ * looks at nothing that it turns off. */
+const volatile u32 left_out_runtimes = 0;
+/* For tests alone: runtimes whose walk the verifier is to refuse. */
+const volatile u32 refused_runtimes = 0;
+#define IS_LEFT_OUT(NAME) (left_out_runtimes & 1u << RUNTIME_##NAME)
 
 /* Settings that change while running; user space maps it. A variable and not an entry of a map: its
  * address is in the code, where a look-up is a cache line of it. */

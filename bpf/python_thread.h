@@ -12,7 +12,7 @@ __noinline int search_thread_step(u32 slot)
 	struct scratch *s = scratch_at(slot);
 	struct thread_search *search;
 
-	if (!s)
+	if (!s || IS_LEFT_OUT(PYTHON))
 		return 1;
 	search = &s->search;
 	if (!search->state) {
@@ -73,7 +73,7 @@ __noinline int next_python_state(u32 slot)
 	u64 interpreter = 0;
 	u32 i;
 
-	if (!s)
+	if (!s || IS_LEFT_OUT(PYTHON))
 		return END_BAD_TABLE;
 	search = &s->search;
 	l = &s->run.layout.python;
@@ -118,7 +118,7 @@ __noinline int begin_python(u32 slot)
 	struct seen_thread *seen = bpf_map_lookup_elem(&seen_threads, &index);
 	u64 state, remembered = 0, others = 0;
 
-	if (!s || !seen)
+	if (!s || !seen || IS_LEFT_OUT(PYTHON))
 		return 0;
 	s->run.thread_state = 0;
 	if (seen->tid == s->record.tid && seen->pid == s->record.process.pid)

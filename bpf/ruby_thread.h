@@ -13,7 +13,7 @@ __noinline int send_ruby_code(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
-	if (s)
+	if (s && !IS_LEFT_OUT(RUBY))
 		send_ruby_names(s);
 	return 0;
 }
@@ -30,7 +30,7 @@ __noinline int search_context_step(u32 slot)
 	struct thread_search *search;
 	const struct ruby_layout *l;
 
-	if (!s)
+	if (!s || IS_LEFT_OUT(RUBY))
 		return 1;
 	search = &s->search;
 	l = &s->run.layout.ruby;
@@ -76,7 +76,7 @@ __noinline int begin_ruby(u32 slot)
 	struct seen_thread *seen = bpf_map_lookup_elem(&seen_threads, &index);
 	u64 ec, remembered = 0;
 
-	if (!s || !seen)
+	if (!s || !seen || IS_LEFT_OUT(RUBY))
 		return 0;
 	ec = ruby_current_context(s);
 	if (s->run.layout.ruby.context_kind == RUBY_CONTEXT_GLOBAL) {

@@ -38,7 +38,7 @@ __noinline u64 running_lua_call_of(u32 slot, u64 state)
 {
 	struct scratch *s = scratch_at(slot);
 
-	return s ? running_lua_call(s, state) : 0;
+	return s && !IS_LEFT_OUT(LUA) ? running_lua_call(s, state) : 0;
 }
 
 static u64 env_running_lua_call(struct scratch *s, u64 state)
@@ -52,7 +52,7 @@ __noinline int begin_perl_walk(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
-	return s ? begin_perl(s) : 0;
+	return s && !IS_LEFT_OUT(PERL) ? begin_perl(s) : 0;
 }
 
 /* The current range is the interpreter's. */
@@ -125,6 +125,54 @@ static __always_inline u64 leaf_of_runtime(struct scratch *s)
 		       0;
 }
 
+/* The runtimes' own begins: is there anything to walk? */
+static __always_inline int enter_python(struct scratch *s, u32 slot, const struct met_runtime *met)
+{
+	return begin_python(slot);
+}
+
+static __always_inline int enter_ruby(struct scratch *s, u32 slot, const struct met_runtime *met)
+{
+	return begin_ruby(slot);
+}
+
+static __always_inline int enter_php(struct scratch *s, u32 slot, const struct met_runtime *met)
+{
+	remember_runtime(s);
+	return begin_php(s);
+}
+
+static __always_inline int enter_perl(struct scratch *s, u32 slot, const struct met_runtime *met)
+{
+	return begin_perl_walk(slot);
+}
+
+static __always_inline int enter_lua(struct scratch *s, u32 slot, const struct met_runtime *met)
+{
+	return begin_lua(s, met->sp, leaf_of_runtime(s));
+}
+
+/* For tests: nothing that a verifier accepts, where one is to be refused. */
+static __always_inline void refuse_for_tests(u32 runtimes)
+{
+	if (refused_runtimes & runtimes)
+		*(volatile u64 *)(u64)runtimes = 0;
+}
+
+static __always_inline int enter_runtime_of(struct scratch *s, u32 slot, u32 kind, const struct met_runtime *met)
+{
+#define ENTER_CASE(number, NAME, name, ...)                                                        \
+	case RUNTIME_##NAME:                                                                       \
+		if (IS_LEFT_OUT(NAME))                                                             \
+			return 0;                                                                  \
+		refuse_for_tests(1u << RUNTIME_##NAME);                                            \
+		return enter_##name(s, slot, met);
+	switch (kind) {
+		FOR_EACH_CHAIN_RUNTIME(ENTER_CASE)
+	default: return 0;
+	}
+}
+
 /* Gets ready to walk the frames of the runtime s->runtime_at. Without any, the walk below is a
  * native one. */
 __noinline int begin_runtime(u32 slot)
@@ -156,18 +204,7 @@ __noinline int begin_runtime(u32 slot)
 	s->run.layout = *layout;
 	if (layout->makes_code)
 		remember_runtime(s);
-	if (layout->kind == RUNTIME_PYTHON) {
-		found = begin_python(slot);
-	} else if (layout->kind == RUNTIME_PHP) {
-		remember_runtime(s);
-		found = begin_php(s);
-	} else if (layout->kind == RUNTIME_PERL) {
-		found = begin_perl_walk(slot);
-	} else if (layout->kind == RUNTIME_LUA) {
-		found = begin_lua(s, met->sp, leaf_of_runtime(s));
-	} else if (layout->kind == RUNTIME_RUBY) {
-		found = begin_ruby(slot);
-	}
+	found = enter_runtime_of(s, slot, layout->kind, met);
 	if (!found) {
 		env_count(COUNT_RUNTIME_NO_THREAD);
 		return 0;
@@ -191,6 +228,26 @@ static __always_inline int stage_python(struct scratch *s, u32 slot)
 	return end;
 }
 
+static __always_inline int stage_ruby(struct scratch *s, u32 slot)
+{
+	return stage_ruby_frame(s);
+}
+
+static __always_inline int stage_php(struct scratch *s, u32 slot)
+{
+	return stage_php_frame(s);
+}
+
+static __always_inline int stage_perl(struct scratch *s, u32 slot)
+{
+	return stage_perl_frame(s);
+}
+
+static __always_inline int stage_lua(struct scratch *s, u32 slot)
+{
+	return stage_lua_frame(s);
+}
+
 /* One frame more of the run that is being staged. END_TOO_DEEP: no room for it. */
 __noinline int stage_runtime_frame(u32 slot)
 {
@@ -198,12 +255,11 @@ __noinline int stage_runtime_frame(u32 slot)
 
 	if (!s)
 		return END_BAD_TABLE;
+#define STAGE_CASE(number, NAME, name, ...)                                                        \
+	case RUNTIME_##NAME: return IS_LEFT_OUT(NAME) ? END_BAD_TABLE : stage_##name(s, slot);
 	switch (s->run.layout.kind) {
-	case RUNTIME_RUBY: return stage_ruby_frame(s);
-	case RUNTIME_PHP: return stage_php_frame(s);
-	case RUNTIME_PERL: return stage_perl_frame(s);
-	case RUNTIME_LUA: return stage_lua_frame(s);
-	default: return stage_python(s, slot);
+		FOR_EACH_CHAIN_RUNTIME(STAGE_CASE)
+	default: return END_BAD_TABLE;
 	}
 }
 

@@ -11,7 +11,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -23,10 +22,10 @@
 #include "kernel/bpf_runtime_memory.h"
 #include "kernel/capture_clocks.h"
 #include "kernel/cpu_list.h"
-#include "kernel/libbpf_log.h"
 #include "kernel/off_cpu_programs.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/running_kernel.h"
+#include "kernel/sampler_programs.h"
 #include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
 
@@ -35,37 +34,6 @@ namespace {
 
 // No program that takes a sample interrupts another one (docs/off-cpu.md).
 constexpr uint32_t kScratchSlotsPerCpu = 1;
-
-// Root of such a namespace is nobody to the kernel's BPF and perf events. The host's own maps every
-// user id to itself.
-bool IsInUserNamespace() {
-  std::ifstream map("/proc/self/uid_map");
-  uint64_t inside = 0, outside = 0, count = 0;
-  if (!(map >> inside >> outside >> count)) return false;
-  return inside != 0 || outside != 0 || count != UINT32_MAX;
-}
-
-absl::Status LoadFailure(int error, const std::string& log) {
-  if (error == EPERM || error == EACCES) {
-    if (IsInUserNamespace())
-      return absl::FailedPreconditionError(
-          "the kernel refused BPF: this is a user namespace (a rootless container?), whose root "
-          "has no "
-          "rights over the kernel. Run stackray on the host, or in a privileged container that is "
-          "not "
-          "rootless.");
-    if (log.find("-- BEGIN PROG LOAD LOG --") == std::string::npos)
-      return absl::FailedPreconditionError(
-          "the kernel refused BPF: not permitted. Run stackray as root (sudo), or give it CAP_BPF, "
-          "CAP_PERFMON and CAP_SYS_PTRACE. `stackray doctor` tells more.");
-  }
-  if (log.find("vmlinux BTF") != std::string::npos || error == ESRCH)
-    return absl::FailedPreconditionError(
-        "this kernel has no BTF (/sys/kernel/btf/vmlinux): stackray needs one built with "
-        "CONFIG_DEBUG_INFO_BTF=y, as distributions' kernels are.");
-  return absl::InternalError(
-      absl::StrCat("the kernel refused a sampling program: ", strerror(error), "\n", log));
-}
 
 int Forward(void* take, void* data, size_t size) {
   (*static_cast<const Sampler::TakeRecord*>(take))({static_cast<const uint8_t*>(data), size});
@@ -136,6 +104,7 @@ class Sampler::Impl {
   int cpu_count_ = 1;
   uint64_t fixed_map_bytes_ = 0;
   bool slices_allowed_ = true;
+  RuntimeSet left_out_ = 0;
 
  private:
   absl::Status SizeMaps();
@@ -151,11 +120,13 @@ class Sampler::Impl {
 };
 
 absl::Status Sampler::Impl::SizeMaps() {
+  by_cpu_.clear();
   absl::StatusOr<int> cpus = PossibleCpuCount();
   if (!cpus.ok()) return cpus.status();
   cpu_count_ = *cpus;
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
   skeleton_->rodata->pid_namespace = PidNamespaceOfProc();
+  skeleton_->rodata->refused_runtimes = settings_.refused_runtimes;
 #if defined(__aarch64__)
   skeleton_->rodata->kernel_page_shift =
       static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
@@ -194,13 +165,15 @@ absl::Status Sampler::Impl::OpenRings() {
 
 absl::Status Sampler::Impl::Load() {
   if (absl::Status status = CheckRunningKernel(); !status.ok()) return status;
-  const LibbpfLog log;
-  skeleton_ = sampler_bpf__open();
-  if (skeleton_ == nullptr) return LoadFailure(errno, log.text());
-  if (absl::Status status = SizeMaps(); !status.ok()) return status;
-  OffCpuPrograms::LeaveOut(skeleton_);
-  if (const int error = sampler_bpf__load(skeleton_); error != 0)
-    return LoadFailure(-error, log.text());
+  const absl::StatusOr<LoadedSampler> loaded = LoadSamplerPrograms([this](sampler_bpf* skeleton) {
+    skeleton_ = skeleton;
+    return SizeMaps();
+  });
+  skeleton_ = loaded.ok() ? loaded->skeleton : nullptr;
+  if (!loaded.ok()) return loaded.status();
+  left_out_ = loaded->left_out;
+  for (const std::string& name : RuntimeNames(left_out_))
+    warnings_.push_back(absl::StrCat("frames of ", name, " are not walked: ", loaded->refusal));
   SetControls();
   if (absl::Status status = MakeInner(); !status.ok()) return status;
   rows_ = std::make_unique<BpfRowMemory>(
@@ -417,6 +390,8 @@ counters Sampler::Counters() const {
 }
 
 RowMemory& Sampler::row_memory() { return *impl_->rows_; }
+RuntimeSet Sampler::left_out_runtimes() const { return impl_->left_out_; }
+
 RuntimeMemory& Sampler::runtime_memory() { return *impl_->runtimes_; }
 
 uint64_t Sampler::MapBytes() const { return FixedMapBytes() + impl_->rows_->chunk_bytes(); }

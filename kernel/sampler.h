@@ -21,6 +21,7 @@
 #include "kernel/row_memory.h"
 #include "kernel/runtime_memory.h"
 #include "kernel/sample_ring.h"
+#include "kernel/sampler_programs.h"
 
 namespace stackray {
 
@@ -36,6 +37,7 @@ struct SamplerSettings {
   uint32_t off_cpu_threads = 16384;      // That can be followed at once.
   bool page_faults = false;
   uint64_t page_fault_period = 113;  // Page faults a sample, ClosestPageFaultPeriod() of it.
+  RuntimeSet refused_runtimes = 0;   // For tests: walks that the verifier is to refuse.
 };
 
 class Sampler : public SampleRing {
@@ -45,6 +47,8 @@ class Sampler : public SampleRing {
   ~Sampler() override;
   // What is not sampled though the settings ask for it, and why.
   const std::vector<std::string>& warnings() const;
+  // Runtimes whose walk the kernel's verifier has refused; warnings() say so too.
+  RuntimeSet left_out_runtimes() const;
 
   // Whom each capture samples. Any time; takes effect at the next tick. Start() and StartCapture()
   // look for descendants.

@@ -9,35 +9,32 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/shared/runtimes.h"
 #include "profile/marker.h"
 
 namespace stackray {
 
 // The values of profile.frame.type (semantic conventions 1.44). A marker stands where frames are
 // missing or were lost.
+#define STACKRAY_FRAME_TYPE(number, NAME, name, Camel, ...) k##Camel = (number) + 2,
 enum class FrameType : uint8_t {
   kNative = 0,
   kKernel = 1,
   kMarker = 2,
-  kPython = 3,
-  kRuby = 4,
-  kPhp = 5,
-  kPerl = 6,
-  kLua = 7
+  FOR_EACH_RUNTIME(STACKRAY_FRAME_TYPE)
 };
+#undef STACKRAY_FRAME_TYPE
 
 // "native", "kernel", "abort-marker", "cpython", ...
 constexpr std::string_view FrameTypeName(FrameType type) {
+#define STACKRAY_FRAME_TYPE_NAME(number, NAME, name, Camel, text) \
+  case FrameType::k##Camel: return text;
   switch (type) {
     case FrameType::kNative: return "native";
     case FrameType::kKernel: return "kernel";
-    case FrameType::kMarker: return "abort-marker";
-    case FrameType::kPython: return "cpython";
-    case FrameType::kRuby: return "ruby";
-    case FrameType::kPhp: return "php";
-    case FrameType::kPerl: return "perl";
-    case FrameType::kLua: return "lua";
+    case FrameType::kMarker: return "abort-marker"; FOR_EACH_RUNTIME(STACKRAY_FRAME_TYPE_NAME)
   }
+#undef STACKRAY_FRAME_TYPE_NAME
   return "native";
 }
 

@@ -10,18 +10,10 @@
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
 #include "bpf/shared/ruby.h"
+#include "bpf/shared/runtimes.h"
 #include "bpf/shared/types.h"
 
 #define MAX_RUNTIME_FILES 256 /* entry 0 stays unused: file_entry.runtime 0 means none */
-
-enum runtime_kind {
-	RUNTIME_NONE = 0, /* also: recognised, but this version's frames are not known */
-	RUNTIME_PYTHON = 1,
-	RUNTIME_RUBY = 2,
-	RUNTIME_PHP = 3,
-	RUNTIME_PERL = 4,
-	RUNTIME_LUA = 5,
-};
 
 /* Where code that the runtime makes itself is called from, as far as it has no tables
  * (bpf/made_code.h): offsets in the runtime's file. bytes 0: no more of them. */
@@ -36,11 +28,8 @@ struct runtime_layout {
 	u32 makes_code; /* made_code_callers has some */
 	struct made_code_callers made_code_callers;
 	union {
-		struct python_layout python;
-		struct ruby_layout ruby;
-		struct php_layout php;
-		struct perl_layout perl;
-		struct lua_layout lua;
+#define RUNTIME_LAYOUT(number, NAME, name, ...) struct name##_layout name;
+		FOR_EACH_CHAIN_RUNTIME(RUNTIME_LAYOUT)
 	};
 };
 

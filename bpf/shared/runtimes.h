@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* Every runtime, a line each, the newest last: constants, layouts, walks and frame types are made
+ * from this table.
+ *
+ *   number   of enum runtime_kind; frames of FrameType have it + 2. Never changed.
+ *   NAME     RUNTIME_NAME; in C++ kName is given apart
+ *   name     struct name_layout, and the functions enter_name() and stage_name() of
+ *            bpf/runtime_walk.h
+ *   Camel    FrameType::kCamel
+ *   type     profile.frame.type (OpenTelemetry's semantic conventions)
+ *
+ * CHAIN: the runtime keeps its frames in a list beside the C stack; BPF finds the list by the
+ * thread, and puts runs of its frames between native ones. */
+#ifndef STACKRAY_BPF_SHARED_RUNTIMES_H
+#define STACKRAY_BPF_SHARED_RUNTIMES_H
+
+#define FOR_EACH_CHAIN_RUNTIME(LINE)           \
+	LINE(1, PYTHON, python, Python, "cpython") \
+	LINE(2, RUBY, ruby, Ruby, "ruby")          \
+	LINE(3, PHP, php, Php, "php")              \
+	LINE(4, PERL, perl, Perl, "perl")          \
+	LINE(5, LUA, lua, Lua, "lua")
+
+#define FOR_EACH_RUNTIME(LINE) FOR_EACH_CHAIN_RUNTIME(LINE)
+
+#define RUNTIME_ENUMERATOR(number, NAME, ...) RUNTIME_##NAME = number,
+enum runtime_kind {
+	RUNTIME_NONE = 0, /* also: recognised, but this version's frames are not known */
+	FOR_EACH_RUNTIME(RUNTIME_ENUMERATOR)
+	RUNTIME_KINDS /* one more than the newest */
+};
+
+#endif
