@@ -34,7 +34,7 @@
 namespace stackray {
 
 inline constexpr char kCaptureFolder[] = "captures";
-inline constexpr size_t kMostKeptCaptures = 1000;
+inline constexpr size_t kMostKeptCaptures = 200;
 
 struct CaptureLimits {
   uint64_t bytes = 256 * kMiB;          // Of all batches.
