@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <variant>
 
+#include "agent/captures/capture_command.h"
 #include "agent/daemon/agent_command.h"
 #include "agent/daemon/receiver_plan.h"
 #include "agent/doctor/doctor.h"
@@ -108,6 +109,10 @@ struct RunVerb {
   int operator()(const ExplainSettings& settings) const {
     WatchStopSignals(HangUp::kStops);
     return RunExplain(settings);
+  }
+  int operator()(const CaptureSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunCapture(settings);
   }
   int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "agent/captures/capture_json.h"
 #include "agent/settings/target_text.h"
+#include "agent/settings/value_parsers.h"
 #include "reporter/valid_text.h"
 
 namespace stackray {
@@ -146,18 +147,13 @@ std::string TimeText(int64_t ms) {
 }  // namespace
 
 absl::Status CheckCaptureName(std::string_view name) {
-  const auto allowed = [](unsigned char c) {
-    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
-  };
-  if (name.empty() || name.size() > kMostNameBytes || name.front() == '.' || name.front() == '-' ||
-      !std::ranges::all_of(name, allowed))
+  if (IsCaptureName(name)) return absl::OkStatus();
+  if (std::ranges::find(kTakenNames, name) == kTakenNames.end())
     return Bad(
         "a capture's name is 1 to {} letters, digits, '.', '_' or '-', not beginning with "
         "'.' or '-'",
         kMostNameBytes);
-  if (std::ranges::find(kTakenNames, name) != kTakenNames.end())
-    return Bad("\"{}\" is a word of stackray capture and no capture's name", name);
-  return absl::OkStatus();
+  return Bad("\"{}\" is a word of stackray capture and no capture's name", name);
 }
 
 absl::Status CheckCapture(const CaptureSpec& spec, int64_t max_duration_ms) {

@@ -20,7 +20,6 @@
 namespace stackray {
 
 inline constexpr int kMostCaptures = 15;  // At once, beside the continuous profile.
-inline constexpr uint32_t kMostCaptureHz = 4999;
 
 struct CaptureSpec {
   // [A-Za-z0-9._-]{1,64}, not beginning with a dot or a dash; never "list", "stop", "get".
@@ -41,8 +40,8 @@ absl::Status CheckCaptureName(std::string_view name);
 // OK when all fields are within their limits. Errors: InvalidArgument.
 absl::Status CheckCapture(const CaptureSpec& spec, int64_t max_duration_ms);
 
-// As the requests of the socket and the files of the state directory have it. FromJson() takes any
-// JSON and refuses unknown keys. Errors: InvalidArgument.
+// As the requests of the socket and the files of the state directory have it. CaptureFromJson()
+// takes any JSON and refuses unknown keys. Errors: InvalidArgument.
 nlohmann::ordered_json ToJson(const CaptureSpec& spec);
 absl::StatusOr<CaptureSpec> CaptureFromJson(const nlohmann::json& json);
 

@@ -51,9 +51,9 @@ constexpr SettingRow kReceiverRows[] = {
 };
 
 constexpr SettingRow kLocalRows[] = {
-    {"state-dir", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "DIRECTORY",
-     "where history, spool and the status socket live", "$STATE_DIRECTORY, else /var/lib/stackray",
-     "an absolute path",
+    {"state-dir", 0, kAgentVerb | kCaptureVerb, ValueKind::kText, HelpSection::kLocal, "DIRECTORY",
+     "where history, spool, captures and the control socket of the agent live",
+     "$STATE_DIRECTORY, else /var/lib/stackray", "an absolute path",
      [](V& v, Texts t) { return t[0].starts_with('/') && StoreText(t[0], v.agent.state_dir); }},
     {"history-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
      "most bytes of local history", "256MiB", "a size of 1MiB or more, like 256MiB",
@@ -117,6 +117,31 @@ constexpr SettingRow kLocalRows[] = {
      [](V& v, Texts t) { return StoreParsed(ParseAnyAddress(t[0]), v.agent.metrics_listen); }},
 };
 
+constexpr SettingRow kCaptureRows[] = {
+    {"captures-dir", 0, kAgentVerb, ValueKind::kText, HelpSection::kCaptures, "DIRECTORY",
+     "its files switch captures on and off, see docs/capture.md", "/etc/stackray/captures.d",
+     "an absolute path",
+     [](V& v, Texts t) { return t[0].starts_with('/') && StoreText(t[0], v.agent.captures_dir); }},
+    {"allow-captures", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kCaptures, "",
+     "take captures from stackray capture, captures-dir and the list `captures` of the file",
+     "true", kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.agent.allow_captures); }},
+    {"capture-max-rate", 0, kAgentVerb, ValueKind::kText, HelpSection::kCaptures, "NUMBER",
+     "most samples a second on each CPU of all captures together", "500",
+     "a whole number from 1 to 100000", &StoreCaptureMaxRate},
+    {"capture-max-duration", 0, kAgentVerb, ValueKind::kText, HelpSection::kCaptures, "TIME",
+     "longest that a capture may take", "1h", "a time from 1s to 7d, like 1h",
+     [](V& v, Texts t) {
+       return StoreDuration(t, 1000, 7 * 86'400'000LL, v.agent.capture_max_duration_ms);
+     }},
+    {"capture-bytes", 0, kAgentVerb, ValueKind::kText, HelpSection::kCaptures, "SIZE",
+     "most bytes of captures in the state directory", "256MiB",
+     "a size of 1MiB or more, like 256MiB",
+     [](V& v, Texts t) { return StoreSize(t, kMiB, v.agent.capture_bytes); }},
+    {"capture-age", 0, kAgentVerb, ValueKind::kText, HelpSection::kCaptures, "TIME",
+     "longest that a finished capture is kept", "24h", "a time from 1m to 3650d, like 24h",
+     [](V& v, Texts t) { return StoreDuration(t, 60'000, INT64_MAX, v.agent.capture_age_ms); }},
+};
+
 constexpr SettingRow kLogRows[] = {
     {"log-level", 0, kAllVerbs, ValueKind::kText, HelpSection::kLog, "LEVEL",
      "debug, info, warning or error", "info", "debug, info, warning or error", &StoreLogLevel},
@@ -131,6 +156,7 @@ constexpr SettingRow kLogRows[] = {
 
 std::span<const SettingRow> ReceiverRows() { return kReceiverRows; }
 std::span<const SettingRow> LocalRows() { return kLocalRows; }
+std::span<const SettingRow> CaptureRows() { return kCaptureRows; }
 std::span<const SettingRow> LogRows() { return kLogRows; }
 
 }  // namespace stackray

@@ -87,9 +87,11 @@ bool NamesTarget(const GivenSetting& given) {
 }
 
 // The strongest source's word on each setting, in the order of --help; targets as in the header.
-absl::StatusOr<std::vector<GivenSetting>> PickStrongest(const std::vector<GivenSetting>& settings,
+absl::StatusOr<std::vector<GivenSetting>> PickStrongest(Verb verb,
+                                                        const std::vector<GivenSetting>& settings,
                                                         bool has_program) {
-  SettingSource target_source = has_program ? SettingSource::kCommandLine : SettingSource::kDefault;
+  SettingSource target_source =
+      has_program || verb == kCaptureVerb ? SettingSource::kCommandLine : SettingSource::kDefault;
   for (const GivenSetting& given : settings)
     if (NamesTarget(given)) target_source = std::max(target_source, given.source);
   std::vector<GivenSetting> strongest;
@@ -100,7 +102,7 @@ absl::StatusOr<std::vector<GivenSetting>> PickStrongest(const std::vector<GivenS
       if (given.row == &row && (best == nullptr || given.source > best->source)) best = &given;
     if (best == nullptr || (row.is_target && !NamesTarget(*best))) continue;
     if (row.is_target && best->source < target_source) continue;
-    if (row.is_target && !target.empty())
+    if (row.is_target && !target.empty() && verb != kCaptureVerb)
       return absl::InvalidArgumentError(
           fmt::format("{} and {} name two targets; give only one of them", target, best->origin));
     if (row.is_target) target = best->origin;
@@ -157,7 +159,7 @@ absl::StatusOr<CommandLine> ParseVerb(Verb verb, const ParsedFlags& flags,
   absl::StatusOr<Collected> given = Collect(verb, flags, environment);
   if (!given.ok()) return given.status();
   const absl::StatusOr<std::vector<GivenSetting>> strongest =
-      PickStrongest(given->settings, !flags.program.empty());
+      PickStrongest(verb, given->settings, !flags.program.empty());
   if (!strongest.ok()) return strongest.status();
   absl::StatusOr<ReceiverChoice> receivers =
       verb == kAgentVerb ? ChooseReceivers(given->file, *strongest) : ReceiverChoice{};
@@ -172,6 +174,7 @@ absl::StatusOr<CommandLine> ParseVerb(Verb verb, const ParsedFlags& flags,
     std::ranges::move(*warnings, std::back_inserter(line.warnings));
   line.effective = Effective(verb, *strongest, *receivers);
   values.agent.receivers = std::move(receivers->receivers);
+  values.agent.captures = std::move(given->file.captures);
   if (absl::Status status = BuildVerb(verb, std::move(values), flags, environment, line);
       !status.ok())
     return status;

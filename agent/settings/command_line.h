@@ -3,10 +3,10 @@
 //   stackray VERB [FLAGS] [FILES] [-- CMD ARG…]
 //
 // Strength: command line > STACKRAY_… variable > OTEL_… variable > file (--config, STACKRAY_CONFIG)
-// > default; $STATE_DIRECTORY stands between the file
-// and the default. A target is one thing: the strongest source that names one replaces the others'
-// targets. An empty variable is an unset one. Calling it again with the same argv re-reads the file
-// (SIGHUP).
+// > default; $STATE_DIRECTORY stands between the file and the default. A target is one thing: the
+// strongest source that names one replaces the others' targets; captures have several, which the
+// command line alone names. An empty variable is an unset one. Calling it again with the same argv
+// re-reads the file (SIGHUP).
 #ifndef STACKRAY_AGENT_SETTINGS_COMMAND_LINE_H_
 #define STACKRAY_AGENT_SETTINGS_COMMAND_LINE_H_
 
@@ -32,7 +32,7 @@ struct VersionRequest {};
 
 struct CommandLine {
   std::variant<HelpRequest, VersionRequest, RecordSettings, AgentSettings, CheckSettings,
-               ConvertSettings, DoctorSettings, ExplainSettings>
+               ConvertSettings, DoctorSettings, ExplainSettings, CaptureSettings>
       verb;
   LogSettings log;
   std::vector<std::string> warnings;        // What was given and is not used, and why.

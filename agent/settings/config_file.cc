@@ -10,8 +10,10 @@
 #include <map>
 
 #include "absl/status/status.h"
+#include "agent/settings/capture_list.h"
 #include "agent/settings/suggestion.h"
 #include "agent/settings/value_parsers.h"
+#include "agent/settings/yaml_place.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -19,41 +21,35 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 1024 * 1024;
 
-std::string Place(const std::string& name, const YAML::Mark& mark) {
-  return mark.line < 0 ? name : fmt::format("{}:{}", name, mark.line + 1);  // Marks count from 0.
-}
-
-absl::Status Wrong(const std::string& name, const YAML::Node& node, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", Place(name, node.Mark()), what));
-}
-
 enum class Level { kFile, kReceiver };
 
 absl::Status UnknownKey(const std::string& name, const YAML::Node& key, Level level) {
   std::vector<std::string_view> keys = {level == Level::kFile ? "receivers" : "name"};
+  if (level == Level::kFile) keys.emplace_back("captures");
   for (const SettingRow& row : SettingTable())
     if (level == Level::kFile || row.receiver_field != nullptr) keys.push_back(row.key);
-  return Wrong(name, key,
-               fmt::format("unknown key \"{}\"{}", key.Scalar(), DidYouMean(key.Scalar(), keys)));
+  return WrongYaml(
+      name, key, fmt::format("unknown key \"{}\"{}", key.Scalar(), DidYouMean(key.Scalar(), keys)));
 }
 
 absl::StatusOr<GivenSetting> ParseEntry(const YAML::Node& key, const YAML::Node& value,
                                         const std::string& name, Level level) {
-  if (!key.IsScalar()) return Wrong(name, key, "a key must be plain text");
+  if (!key.IsScalar()) return WrongYaml(name, key, "a key must be plain text");
   GivenSetting given{
-      FindSettingInFile(key.Scalar()), SettingSource::kFile, Place(name, key.Mark()), {}};
+      FindSettingInFile(key.Scalar()), SettingSource::kFile, YamlPlace(name, key.Mark()), {}};
   if (given.row == nullptr || (level == Level::kReceiver && given.row->receiver_field == nullptr))
     return UnknownKey(name, key, level);
   if (value.IsScalar() && !value.Scalar().empty()) {
     given.texts.push_back(value.Scalar());
   } else if (value.IsSequence() && given.row->kind == ValueKind::kList && value.size() > 0) {
     for (const YAML::Node& element : value) {
-      if (!element.IsScalar()) return Wrong(name, element, "a list's elements must be plain text");
+      if (!element.IsScalar())
+        return WrongYaml(name, element, "a list's elements must be plain text");
       given.texts.push_back(element.Scalar());
     }
   } else {
-    return Wrong(name, key,
-                 fmt::format("{} needs a value; expected {}", key.Scalar(), given.row->allowed));
+    return WrongYaml(
+        name, key, fmt::format("{} needs a value; expected {}", key.Scalar(), given.row->allowed));
   }
   return given;
 }
@@ -66,10 +62,11 @@ class SeenKeys {
     if (!key.IsScalar()) return absl::OkStatus();
     const SettingRow* row = FindSettingInFile(key.Scalar());
     const std::string setting = row == nullptr ? key.Scalar() : std::string(row->key);
-    const auto [first, added] = first_.emplace(setting, Place(name_, key.Mark()));
+    const auto [first, added] = first_.emplace(setting, YamlPlace(name_, key.Mark()));
     if (added) return absl::OkStatus();
-    return Wrong(name_, key,
-                 fmt::format("key \"{}\" given twice, first at {}", key.Scalar(), first->second));
+    return WrongYaml(
+        name_, key,
+        fmt::format("key \"{}\" given twice, first at {}", key.Scalar(), first->second));
   }
 
  private:
@@ -79,16 +76,18 @@ class SeenKeys {
 
 absl::StatusOr<GivenReceiver> ParseReceiver(const YAML::Node& node, const std::string& name) {
   if (!node.IsMap())
-    return Wrong(name, node, "a receiver is a mapping, like \"- endpoint: http://collector:4317\"");
-  GivenReceiver receiver{Place(name, node.Mark()), {}, {}};
+    return WrongYaml(name, node,
+                     "a receiver is a mapping, like \"- endpoint: http://collector:4317\"");
+  GivenReceiver receiver{YamlPlace(name, node.Mark()), {}, {}};
   SeenKeys seen(name);
   bool has_endpoint = false;
   for (const auto& entry : node) {
     if (absl::Status status = seen.Add(entry.first); !status.ok()) return status;
     if (entry.first.IsScalar() && entry.first.Scalar() == "name") {
       if (!entry.second.IsScalar() || !IsReceiverName(entry.second.Scalar()))
-        return Wrong(name, entry.first,
-                     "name: expected 1 to 64 letters, digits, '.', '_' or '-', not \"history\"");
+        return WrongYaml(
+            name, entry.first,
+            "name: expected 1 to 64 letters, digits, '.', '_' or '-', not \"history\"");
       receiver.name = entry.second.Scalar();
       continue;
     }
@@ -98,7 +97,7 @@ absl::StatusOr<GivenReceiver> ParseReceiver(const YAML::Node& node, const std::s
     has_endpoint |= given->row->key == "endpoint";
     receiver.settings.push_back(*std::move(given));
   }
-  if (!has_endpoint) return Wrong(name, node, "this receiver has no endpoint");
+  if (!has_endpoint) return WrongYaml(name, node, "this receiver has no endpoint");
   return receiver;
 }
 
@@ -106,8 +105,8 @@ absl::StatusOr<std::vector<GivenReceiver>> ParseReceivers(const YAML::Node& key,
                                                           const YAML::Node& value,
                                                           const std::string& name) {
   if (!value.IsSequence() || value.size() == 0 || value.size() > kMaxReceivers)
-    return Wrong(name, key,
-                 fmt::format("receivers: expected a list of 1 to {} receivers", kMaxReceivers));
+    return WrongYaml(name, key,
+                     fmt::format("receivers: expected a list of 1 to {} receivers", kMaxReceivers));
   std::vector<GivenReceiver> receivers;
   for (const YAML::Node& element : value) {
     absl::StatusOr<GivenReceiver> receiver = ParseReceiver(element, name);
@@ -122,8 +121,8 @@ absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::str
   const std::vector<YAML::Node> documents = YAML::LoadAll(text);
   ConfigFile file;
   if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) return file;
-  if (documents.size() > 1) return Wrong(name, documents[1], "a second YAML document");
-  if (!documents[0].IsMap()) return Wrong(name, documents[0], "expected \"key: value\" lines");
+  if (documents.size() > 1) return WrongYaml(name, documents[1], "a second YAML document");
+  if (!documents[0].IsMap()) return WrongYaml(name, documents[0], "expected \"key: value\" lines");
   SeenKeys seen(name);
   for (const auto& entry : documents[0]) {
     if (absl::Status status = seen.Add(entry.first); !status.ok()) return status;
@@ -132,6 +131,12 @@ absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::str
           ParseReceivers(entry.first, entry.second, name);
       if (!receivers.ok()) return receivers.status();
       file.receivers = *std::move(receivers);
+      continue;
+    }
+    if (entry.first.IsScalar() && entry.first.Scalar() == "captures") {
+      absl::StatusOr<std::vector<CaptureEntry>> captures = ReadCaptureList(entry.second, name);
+      if (!captures.ok()) return captures.status();
+      file.captures = *std::move(captures);
       continue;
     }
     absl::StatusOr<GivenSetting> given = ParseEntry(entry.first, entry.second, name, Level::kFile);
@@ -148,7 +153,7 @@ absl::StatusOr<ConfigFile> ParseConfigText(std::string_view text, const std::str
     return ParseDocument(std::string(text), name);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: not YAML: {}", Place(name, error.mark), error.msg));
+        fmt::format("{}: not YAML: {}", YamlPlace(name, error.mark), error.msg));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(fmt::format("{}: not YAML: {}", name, error.what()));
   }

@@ -8,6 +8,7 @@
 //       endpoint: https://backup:4318
 //       protocol: http/protobuf
 //
+// So do captures (capture_list.h).
 // Input: written by the operator, yet bounded (1 MiB) and refused rather than guessed at.
 #ifndef STACKRAY_AGENT_SETTINGS_CONFIG_FILE_H_
 #define STACKRAY_AGENT_SETTINGS_CONFIG_FILE_H_
@@ -30,6 +31,7 @@ struct GivenReceiver {
 struct ConfigFile {
   std::vector<GivenSetting> settings;  // In the file's order.
   std::vector<GivenReceiver> receivers;
+  std::vector<CaptureEntry> captures;
 };
 
 inline constexpr size_t kMaxReceivers = 16;

@@ -121,7 +121,9 @@ absl::StatusOr<ParsedFlags> ParseWithCli(Verb verb, std::span<const std::string>
   if (config->count() > 0) parsed.config_path = config_path;
   for (FlagSlot& slot : slots) {
     if (slot.texts.empty()) continue;
-    if (slot.row->kind != ValueKind::kList)
+    const bool is_one_of_several =
+        verb == kCaptureVerb && slot.row->is_target && slot.row->kind == ValueKind::kText;
+    if (slot.row->kind != ValueKind::kList && !is_one_of_several)
       slot.texts.erase(slot.texts.begin(), slot.texts.end() - 1);
     parsed.settings.push_back(
         {slot.row, SettingSource::kCommandLine, FlagName(*slot.row), std::move(slot.texts)});

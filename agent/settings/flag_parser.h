@@ -13,9 +13,10 @@
 namespace stackray {
 
 struct ParsedFlags {
-  std::vector<GivenSetting> settings;  // One a flag; of scalars given twice the last holds.
-  std::vector<std::string> files;      // What is no flag.
-  std::vector<std::string> program;    // After "--".
+  // One a flag; of scalars given twice the last holds, of capture's targets all.
+  std::vector<GivenSetting> settings;
+  std::vector<std::string> files;    // What is no flag.
+  std::vector<std::string> program;  // After "--".
   std::optional<std::string> config_path;
   bool help = false;
   bool check_config = false;

@@ -14,6 +14,8 @@ constexpr VerbName kVerbs[] = {
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
     {"convert", kConvertVerb, "IN [OUT]", "turn an .otlp file into another format"},
+    {"capture", kCaptureVerb, "[NAME] | list | stop NAME | get NAME",
+     "have the running agent look closer at some processes for a while"},
     {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
     {"doctor", kDoctorVerb, "", "say what this host allows, what is missing and how to fix it"},
 };
@@ -24,8 +26,11 @@ constexpr std::pair<HelpSection, std::string_view> kSections[] = {
     {HelpSection::kRecording, "Recording"},
     {HelpSection::kReceiver, "Receiver (OTEL_EXPORTER_OTLP_… variables are read as well)"},
     {HelpSection::kLocal, "On this host"},
+    {HelpSection::kCaptures, "Captures (docs/capture.md)"},
     {HelpSection::kLog, "Log and configuration"},
 };
+
+constexpr std::string_view kCaptureTargets = "What to look at (any of several; one at least)";
 
 constexpr std::string_view kFormats =
     "\nFormats by ending: .html one interactive page  .pb.gz pprof  .folded stacks as text\n"
@@ -90,6 +95,13 @@ std::string_view Examples(Verb verb) {
       return "\nIN - is standard input, OUT - standard output.\n\nExamples:\n"
              "  stackray convert out.otlp out.html\n"
              "  stackray convert out.otlp -o out.pb.gz -o out.folded\n";
+    case kCaptureVerb:
+      return "\nWithout list, stop or get a capture begins; NAME is what list and get call it.\n"
+             "Targets stand on the command line alone.\n\nExamples:\n"
+             "  stackray capture -p 1234                        60 s at 499 Hz, into a page\n"
+             "  stackray capture slow --service shop --user www-data -F 997 -d 5m --no-wait\n"
+             "  stackray capture list\n"
+             "  stackray capture get slow -o slow.html -o slow.otlp\n";
     case kExplainVerb: return "\nExample:\n  stackray explain 1234 -d 10\n";
     case kDoctorVerb: return "";
   }
@@ -160,9 +172,12 @@ std::string VerbHelp(Verb verb) {
                   name.name, name.arguments.empty() ? "" : " ", name.arguments);
   for (const auto& [section, title] : kSections) {
     const std::string lines = Section(verb, section);
-    if (!lines.empty()) text += fmt::format("\n{}:\n{}", title, lines);
+    const bool is_several = section == HelpSection::kTarget && verb == kCaptureVerb;
+    if (!lines.empty())
+      text += fmt::format("\n{}:\n{}", is_several ? kCaptureTargets : title, lines);
   }
-  if (verb == kRecordVerb || verb == kConvertVerb) text += fmt::format("{}", kFormats);
+  if (verb == kRecordVerb || verb == kConvertVerb || verb == kCaptureVerb)
+    text += fmt::format("{}", kFormats);
   return fmt::format("{}{}{}{}", text, Examples(verb), kLayers,
                      verb == kAgentVerb ? kReceivers : "");
 }

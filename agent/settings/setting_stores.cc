@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "agent/settings/attribute_choice.h"
 #include "agent/settings/resource_attribute_list.h"
+#include "agent/settings/user_names.h"
 #include "agent/settings/value_parsers.h"
 
 namespace stackray {
@@ -66,6 +67,13 @@ bool StoreOffCpuRate(SettingValues& values, Texts texts) {
   return true;
 }
 
+bool StoreCaptureMaxRate(SettingValues& values, Texts texts) {
+  const std::optional<uint64_t> rate = ParseWholeNumber(texts[0]);
+  if (!rate || *rate < 1 || *rate > 100'000) return false;
+  values.agent.capture_max_rate = static_cast<uint32_t>(*rate);
+  return true;
+}
+
 bool StoreFrequency(SettingValues& values, Texts texts) {
   const std::optional<uint64_t> hz = ParseWholeNumber(texts[0]);
   if (!hz || *hz < 1 || *hz > 10000) return false;
@@ -100,6 +108,13 @@ bool StoreContainer(SettingValues& values, Texts texts) {
   if (!hex || id.size() < 12 || id.size() > 64) return false;
   values.target.container_id = id;
   return true;
+}
+
+bool StoreUser(SettingValues& values, Texts texts) {
+  const std::optional<uint64_t> number = ParseWholeNumber(texts[0]);
+  if (number && *number >= UINT32_MAX) return false;  // (uid_t)-1 is no user.
+  values.user = number ? std::optional(static_cast<uid_t>(*number)) : FindUserId(texts[0]);
+  return values.user.has_value();
 }
 
 bool StoreOutputs(SettingValues& values, Texts texts) {

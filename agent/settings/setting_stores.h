@@ -41,24 +41,27 @@ bool StoreFrequency(SettingValues& values, Texts texts);
 bool StoreSymbols(SettingValues& values, Texts texts);
 bool StoreDebuginfod(SettingValues& values, Texts texts);
 bool StoreContainer(SettingValues& values, Texts texts);
+bool StoreUser(SettingValues& values, Texts texts);
 bool StoreOutputs(SettingValues& values, Texts texts);
 bool StoreTimeout(SettingValues& values, Texts texts);
 bool StoreInsecure(SettingValues& values, Texts texts);
 bool StorePageAccess(SettingValues& values, Texts texts);
 bool StoreLogLevel(SettingValues& values, Texts texts);
 bool StoreLogFormat(SettingValues& values, Texts texts);
+bool StoreCaptureMaxRate(SettingValues& values, Texts texts);
 bool StoreSandbox(SettingValues& values, Texts texts);
 bool StoreHeaders(SettingValues& values, Texts texts);
 bool StoreResourceAttributes(SettingValues& values, Texts texts);
 bool StoreAttributes(SettingValues& values, Texts texts);
 bool StoreServiceNameFrom(SettingValues& values, Texts texts);
 
-// The rows of both table files, in the order of --help.
+// The rows of the table files, in the order of --help.
 std::span<const SettingRow> TargetRows();
 std::span<const SettingRow> SamplingRows();
 std::span<const SettingRow> RecordingRows();
 std::span<const SettingRow> ReceiverRows();
 std::span<const SettingRow> LocalRows();
+std::span<const SettingRow> CaptureRows();
 std::span<const SettingRow> LogRows();
 
 }  // namespace stackray

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "agent/settings/setting_stores.h"
@@ -17,7 +18,7 @@ using V = SettingValues;
 constexpr SettingRow kTargetRows[] = {
     {"pid",
      'p',
-     kSamplingVerbs,
+     kTargetVerbs,
      ValueKind::kList,
      HelpSection::kTarget,
      "PID[,PID…]",
@@ -29,12 +30,12 @@ constexpr SettingRow kTargetRows[] = {
      },
      {},
      true},
-    {"inherit", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kTarget, "",
+    {"inherit", 0, kTargetVerbs, ValueKind::kSwitch, HelpSection::kTarget, "",
      "with -p: also the processes that these have started or will start", "true", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.target.inherit); }},
     {"cgroup",
      0,
-     kSamplingVerbs,
+     kTargetVerbs,
      ValueKind::kText,
      HelpSection::kTarget,
      "PATH",
@@ -46,7 +47,7 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"container",
      0,
-     kSamplingVerbs,
+     kTargetVerbs,
      ValueKind::kText,
      HelpSection::kTarget,
      "ID",
@@ -58,7 +59,7 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"command",
      0,
-     kSamplingVerbs,
+     kTargetVerbs,
      ValueKind::kText,
      HelpSection::kTarget,
      "NAME",
@@ -70,14 +71,38 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"all",
      'a',
-     kSamplingVerbs,
+     kTargetVerbs,
      ValueKind::kSwitch,
      HelpSection::kTarget,
      "",
-     "the whole host; this is what happens without a target",
+     "the whole host; record and agent look at it without a target too",
      "",
      kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.whole_host); },
+     {},
+     true},
+    {"user",
+     0,
+     kCaptureVerb,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "NAME|UID",
+     "every process of this user",
+     "",
+     "the name of a user in /etc/passwd, or a user's number",
+     &StoreUser,
+     {},
+     true},
+    {"service",
+     0,
+     kCaptureVerb,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "NAME",
+     "every process of this service, by its service.name in the profile",
+     "",
+     "a name of at most 255 bytes",
+     [](V& v, Texts t) { return t[0].size() <= 255 && StoreText(t[0], v.target.service_name); },
      {},
      true},
     {"as-root", 0, kRecordVerb, ValueKind::kSwitch, HelpSection::kTarget, "",
@@ -87,7 +112,7 @@ constexpr SettingRow kTargetRows[] = {
 
 constexpr SettingRow kSamplingRows[] = {
     {.key = "type",
-     .verbs = kSamplingVerbs | kConvertVerb,
+     .verbs = kTargetVerbs | kConvertVerb,
      .kind = ValueKind::kList,
      .section = HelpSection::kSampling,
      .placeholder = "TYPE[,…]",
@@ -100,9 +125,9 @@ constexpr SettingRow kSamplingRows[] = {
     {"off-cpu-rate", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "NUMBER",
      "most stacks of waits a second on each CPU, with --type off-cpu", "200",
      "a whole number from 1 to 100000", &StoreOffCpuRate},
-    {"frequency", 'F', kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HZ",
-     "samples a second on each CPU", "20; record: 99", "a whole number from 1 to 10000",
-     &StoreFrequency},
+    {"frequency", 'F', kTargetVerbs, ValueKind::kText, HelpSection::kSampling, "HZ",
+     "samples a second on each CPU", "20; record: 99; capture: 499",
+     "a whole number from 1 to 10000", &StoreFrequency},
     {"timestamps", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
      "keep every sample's time instead of adding equal samples up", "false; record: true",
      kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.timestamps.emplace()); }},
@@ -169,24 +194,32 @@ constexpr SettingRow kSamplingRows[] = {
 };
 
 constexpr SettingRow kRecordingRows[] = {
-    {"duration", 'd', kRecordVerb | kExplainVerb, ValueKind::kText, HelpSection::kRecording,
-     "SECONDS", "how long to sample; also 2m, 1h", "5; record: until Ctrl-C or the end of CMD",
+    {"duration", 'd', kRecordVerb | kExplainVerb | kCaptureVerb, ValueKind::kText,
+     HelpSection::kRecording, "SECONDS", "how long to sample; also 2m, 1h",
+     "5; record: until Ctrl-C or the end of CMD; capture: 60",
      "a time from 1ms to 7d; a bare number is seconds",
      [](V& v, Texts t) {
        return StoreDuration(t, 1, 7 * 86'400'000LL, v.record.duration_ms.emplace());
      }},
-    {"output", 'o', kRecordVerb | kConvertVerb, ValueKind::kList, HelpSection::kRecording, "FILE",
+    {"output", 'o', kRecordVerb | kConvertVerb | kCaptureVerb, ValueKind::kList,
+     HelpSection::kRecording, "FILE",
      "where to write, repeatable; the format is the ending's (see below)",
-     "; record: stackray-<time>.html",
+     "; record: stackray-<time>.html; capture: stackray-<time>.html",
      "different files ending in .html .pb.gz .folded .otlp .json or .speedscope.json, or - "
      "(folded)",
      &StoreOutputs},
+    {"send", 0, kCaptureVerb, ValueKind::kSwitch, HelpSection::kRecording, "",
+     "also send the capture to the agent's receivers", "false", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.send_capture); }},
+    {"wait", 0, kCaptureVerb, ValueKind::kSwitch, HelpSection::kRecording, "",
+     "stay until the capture is over and write its files", "true", kSwitchWords,
+     [](V& v, Texts t) { return StoreSwitch(t, v.wait_for_capture); }},
 };
 
 std::vector<SettingRow> Gather() {
   std::vector<SettingRow> rows;
-  for (const auto part :
-       {TargetRows(), SamplingRows(), RecordingRows(), ReceiverRows(), LocalRows(), LogRows()})
+  for (const auto part : {TargetRows(), SamplingRows(), RecordingRows(), ReceiverRows(),
+                          LocalRows(), CaptureRows(), LogRows()})
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
@@ -232,12 +265,21 @@ std::vector<std::string> OtelVariables(const SettingRow& row) {
   return names;
 }
 
+// "A; record: B; capture: C": the first part holds for the verbs that are not named.
 std::string_view DefaultFor(Verb verb, std::string_view default_text) {
-  constexpr std::string_view kRecord = "; record: ";
-  const size_t split = default_text.find(kRecord);
-  if (split == std::string_view::npos) return default_text;
-  return verb == kRecordVerb ? default_text.substr(split + kRecord.size())
-                             : default_text.substr(0, split);
+  constexpr std::pair<Verb, std::string_view> kNamed[] = {{kRecordVerb, "; record: "},
+                                                          {kCaptureVerb, "; capture: "}};
+  size_t first_end = default_text.size();
+  std::string_view own;
+  for (const auto& [named, mark] : kNamed) {
+    const size_t at = default_text.find(mark);
+    if (at == std::string_view::npos) continue;
+    first_end = std::min(first_end, at);
+    if (named != verb) continue;
+    own = default_text.substr(at + mark.size());
+    for (const auto& [other, next] : kNamed) own = own.substr(0, own.find(next));
+  }
+  return own.data() != nullptr ? own : default_text.substr(0, first_end);
 }
 
 }  // namespace stackray

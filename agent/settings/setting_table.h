@@ -22,15 +22,19 @@ enum Verb : unsigned {
   kConvertVerb = 8,
   kDoctorVerb = 16,
   kExplainVerb = 32,
+  kCaptureVerb = 64,
 };
 inline constexpr unsigned kSamplingVerbs = kRecordVerb | kAgentVerb;
 inline constexpr unsigned kAllVerbs =
-    kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb | kExplainVerb;
+    kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb | kExplainVerb | kCaptureVerb;
+// Those that take the targets of a running process: one, or several with capture.
+inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb;
 
 // All values there are, before a verb takes its own.
 struct SettingValues {
   TargetSettings target;
   bool whole_host = false;
+  std::optional<uid_t> user;
   SamplingSettings sampling;
   std::optional<std::vector<SampleOrigin>> types;
   std::optional<uint32_t> frequency_hz;
@@ -44,6 +48,8 @@ struct SettingValues {
   std::string service_name;
   RecordSettings record;
   AgentSettings agent;
+  bool send_capture = false;
+  bool wait_for_capture = true;
   LogSettings log;
   SandboxMode sandbox = SandboxMode::kOn;
 };
@@ -58,7 +64,7 @@ enum class ValueKind {
 // that will be used. Switches get "true" or "false" or what a variable or file says.
 using ApplySetting = bool (*)(SettingValues& values, std::span<const std::string> texts);
 
-enum class HelpSection { kTarget, kSampling, kRecording, kReceiver, kLocal, kLog };
+enum class HelpSection { kTarget, kSampling, kRecording, kReceiver, kLocal, kCaptures, kLog };
 
 struct SettingRow {
   std::string_view key;
@@ -72,7 +78,7 @@ struct SettingRow {
   std::string_view allowed;       // Ends "expected …" of an error.
   ApplySetting apply = nullptr;
   std::string_view otel_variable{};  // Of OpenTelemetry, where one says the same.
-  bool is_target = false;            // Names a target; one source's target replaces another's.
+  bool is_target = false;            // Names a target; see command_line.h.
   bool secret = false;               // Its value never appears in a message.
   std::string ReceiverStrings::*receiver_field = nullptr;  // Also a key of the file's `receivers`.
   std::string_view plural{};  // Another spelling of the key in files; empty: none.

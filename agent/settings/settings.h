@@ -112,6 +112,24 @@ struct RecordSettings {
   SandboxMode sandbox = SandboxMode::kOn;
 };
 
+inline constexpr uint32_t kMostCaptureHz = 4999;
+
+// A capture that the configuration asks for: of its list `captures` or a file of captures-dir.
+// Exactly one of until and duration is there.
+struct CaptureEntry {
+  std::string origin;  // "stackray.yaml:3", for messages.
+  std::string name;
+  std::vector<TargetSettings> targets;  // At least one. Never kProgram.
+  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
+  uint32_t frequency_hz = 499;  // 1 to kMostCaptureHz.
+  std::optional<int64_t> until_unix_ns;
+  std::optional<int64_t> duration_ms;
+  std::vector<std::string> hosts;  // Names or globs; empty: every host.
+  bool send = false;
+
+  friend bool operator==(const CaptureEntry&, const CaptureEntry&) = default;
+};
+
 // One receiver as the user wrote it, for the exporter to check: an empty string means "not said",
 // so that the default holds. A value that an OTEL_EXPORTER_OTLP_… variable gave stands here in that
 // variable's syntax.
@@ -178,6 +196,13 @@ struct AgentSettings {
   PageReaders page_access = PageReaders::kToken;
   ListenAddress listen;  // Page and metrics. Of the loopback interface, or page_access is kToken.
   std::optional<ListenAddress> metrics_listen;  // Of any interface: metrics alone.
+  std::string captures_dir = "/etc/stackray/captures.d";
+  std::vector<CaptureEntry> captures;  // The file's own; different names.
+  bool allow_captures = true;
+  uint32_t capture_max_rate = 500;  // Samples a second and CPU, of all captures together.
+  int64_t capture_max_duration_ms = 3600 * 1000;
+  uint64_t capture_bytes = 256 * kMiB;  // Of their files.
+  int64_t capture_age_ms = 24LL * 3600 * 1000;
   LogSettings log;
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.
@@ -194,6 +219,26 @@ struct ConvertSettings {
   std::vector<OutputFile> outputs;  // At least one.
   // Of files that hold a single type; nothing: on-CPU, or the first one of an input without it.
   std::optional<SampleOrigin> type;
+};
+
+enum class CaptureAction { kStart, kList, kStop, kGet };
+
+struct CaptureSettings {
+  CaptureAction action = CaptureAction::kStart;
+  std::string name;  // Empty with kList; with kStart: the agent picks one.
+  // With kStart.
+  std::vector<TargetSettings> targets;
+  std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
+  uint32_t frequency_hz = 499;
+  int64_t duration_ms = 60'000;
+  bool send = false;
+  bool wait = true;
+  // With kGet at least one; with kStart none: DefaultOutput().
+  std::vector<OutputFile> outputs;
+  // With kGet, of files that hold a single type; nothing: as ConvertSettings.
+  std::optional<SampleOrigin> type;
+  std::string state_dir = "/var/lib/stackray";
+  std::optional<SudoUser> sudo_user;
 };
 
 struct ExplainSettings {

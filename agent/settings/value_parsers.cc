@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <ranges>
@@ -170,12 +171,95 @@ std::optional<ListenAddress> ParseAnyAddress(std::string_view text) {
   return text.find(':') == std::string_view::npos ? std::nullopt : ParseListenAddress(text);
 }
 
-bool IsReceiverName(std::string_view text) {
+namespace {
+
+bool IsPlainName(std::string_view text) {
   const auto allowed = [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= 64 && text.front() != '.' && text.front() != '-' &&
-         std::ranges::all_of(text, allowed) && text != "history";
+         std::ranges::all_of(text, allowed);
+}
+
+}  // namespace
+
+bool IsReceiverName(std::string_view text) { return IsPlainName(text) && text != "history"; }
+
+bool IsCaptureName(std::string_view text) {
+  return IsPlainName(text) && text != "list" && text != "stop" && text != "get";
+}
+
+namespace {
+
+// Takes exactly `digits` of them off the text's front; nullopt: there are fewer, or the number is
+// above `most`.
+std::optional<int> TakeNumber(std::string_view* text, size_t digits, uint64_t most) {
+  if (text->size() < digits) return std::nullopt;
+  const std::optional<uint64_t> number = ParseWholeNumber(text->substr(0, digits));
+  text->remove_prefix(digits);
+  if (!number || *number > most) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+bool TakeOneOf(std::string_view* text, std::string_view characters) {
+  if (text->empty() || characters.find(text->front()) == std::string_view::npos) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+// ".5" is half a second; digits below a nanosecond are left out.
+std::optional<int64_t> TakeFraction(std::string_view* text) {
+  int64_t ns = 0, digit_ns = 100'000'000;
+  if (!TakeOneOf(text, ".")) return ns;
+  if (text->empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text->front())))
+    return std::nullopt;
+  while (!text->empty() && absl::ascii_isdigit(static_cast<unsigned char>(text->front()))) {
+    ns += (text->front() - '0') * digit_ns;
+    digit_ns /= 10;
+    text->remove_prefix(1);
+  }
+  return ns;
+}
+
+// "Z", "+01:00" or "-01:00" at the text's end, in seconds.
+std::optional<int64_t> TakeOffset(std::string_view* text) {
+  if (TakeOneOf(text, "Zz")) return 0;
+  const int64_t sign = text->starts_with('-') ? -1 : 1;
+  if (!TakeOneOf(text, "+-")) return std::nullopt;
+  const std::optional<int> hours = TakeNumber(text, 2, 23);
+  const bool has_colon = TakeOneOf(text, ":");
+  const std::optional<int> minutes = TakeNumber(text, 2, 59);
+  if (!hours || !has_colon || !minutes) return std::nullopt;
+  return sign * (*hours * 3600 + *minutes * 60);
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseTimeUnixNs(std::string_view text) {
+  const std::optional<int> year = TakeNumber(&text, 4, 2261);
+  bool is_whole = TakeOneOf(&text, "-");
+  const std::optional<int> month = TakeNumber(&text, 2, 12);
+  is_whole &= TakeOneOf(&text, "-");
+  const std::optional<int> day = TakeNumber(&text, 2, 31);
+  is_whole &= TakeOneOf(&text, "Tt ");
+  const std::optional<int> hour = TakeNumber(&text, 2, 23);
+  is_whole &= TakeOneOf(&text, ":");
+  const std::optional<int> minute = TakeNumber(&text, 2, 59);
+  is_whole &= TakeOneOf(&text, ":");
+  const std::optional<int> second = TakeNumber(&text, 2, 60);  // A leap second is the next one.
+  const std::optional<int64_t> fraction_ns = TakeFraction(&text);
+  const std::optional<int64_t> offset = TakeOffset(&text);
+  if (!is_whole || !year || !month || !day || !hour || !minute || !second || !fraction_ns ||
+      !offset || !text.empty() || *year < 1970)
+    return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day)));
+  if (!date.ok()) return std::nullopt;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  const int64_t seconds = days * 86'400 + *hour * 3600 + *minute * 60 + *second - *offset;
+  if (seconds < 0) return std::nullopt;
+  return seconds * 1'000'000'000 + *fraction_ns;
 }
 
 namespace {

@@ -49,6 +49,14 @@ bool IsLoopback(const ListenAddress& address);
 // 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "history" is taken.
 bool IsReceiverName(std::string_view text);
 
+// 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'; "list", "stop" and "get" are words
+// of stackray capture.
+bool IsCaptureName(std::string_view text);
+
+// "2026-11-26T18:05:00Z", with a fraction of a second or an offset like +01:00 (RFC 3339), in
+// nanoseconds since 1970. From 1970 to 2261.
+std::optional<int64_t> ParseTimeUnixNs(std::string_view text);
+
 // The format that a file's ending asks for; "-" is folded, and so are /dev/stdout, /dev/stderr,
 // /dev/fd/N and /dev/null.
 std::optional<OutputFormat> OutputFormatOf(std::string_view path);

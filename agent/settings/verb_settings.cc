@@ -8,16 +8,14 @@
 #include <utility>
 
 #include "agent/settings/attribute_choice.h"
+#include "agent/settings/caller.h"
+#include "agent/settings/capture_settings.h"
+#include "agent/settings/given_target.h"
 #include "agent/settings/help_text.h"
 #include "agent/settings/value_parsers.h"
 
 namespace stackray {
 namespace {
-
-std::string Variable(const Environment& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? std::string() : found->second;
-}
 
 bool OnCommandLine(const ParsedFlags& flags, std::string_view key) {
   return std::ranges::any_of(flags.settings,
@@ -25,29 +23,13 @@ bool OnCommandLine(const ParsedFlags& flags, std::string_view key) {
 }
 
 absl::StatusOr<TargetSettings> BuildTarget(SettingValues& values, const ParsedFlags& flags) {
-  TargetSettings target = std::move(values.target);
-  target.program = flags.program;
-  target.kind = !target.program.empty()        ? TargetKind::kProgram
-                : !target.pids.empty()         ? TargetKind::kPids
-                : !target.cgroup_path.empty()  ? TargetKind::kCgroup
-                : !target.container_id.empty() ? TargetKind::kContainer
-                : !target.command_name.empty() ? TargetKind::kCommandName
-                                               : TargetKind::kWholeHost;
+  values.target.program = flags.program;
+  TargetSettings target = TargetOf(values);
   if (target.kind != TargetKind::kPids && OnCommandLine(flags, "inherit"))
     return absl::InvalidArgumentError("--inherit and --no-inherit go with -p only");
   if (target.kind != TargetKind::kProgram && OnCommandLine(flags, "as-root"))
     return absl::InvalidArgumentError("--as-root goes with -- CMD only");
   return target;
-}
-
-// sudo's own variables; absent unless all is well formed.
-std::optional<SudoUser> FindSudoUser(const Environment& environment) {
-  constexpr uint64_t kMaxId = UINT32_MAX - 1;  // (uid_t)-1 is no user.
-  const std::optional<uint64_t> uid = ParseWholeNumber(Variable(environment, "SUDO_UID"));
-  const std::optional<uint64_t> gid = ParseWholeNumber(Variable(environment, "SUDO_GID"));
-  if (!uid || !gid || *uid > kMaxId || *gid > kMaxId) return std::nullopt;
-  return SudoUser{static_cast<uid_t>(*uid), static_cast<gid_t>(*gid),
-                  Variable(environment, "SUDO_USER")};
 }
 
 // A service's name of its own beats one among the attributes (OpenTelemetry specification 1.44).
@@ -78,8 +60,9 @@ void ChooseDebuginfod(const Environment& environment, const std::string& directo
                       SamplingSettings& sampling, std::vector<std::string>& warnings) {
   if (sampling.debuginfod == "off") return;
   sampling.debuginfod_directory = directory;
-  sampling.debuginfod_urls = HttpUrls(
-      sampling.debuginfod == "on" ? Variable(environment, "DEBUGINFOD_URLS") : sampling.debuginfod);
+  sampling.debuginfod_urls =
+      HttpUrls(sampling.debuginfod == "on" ? VariableOf(environment, "DEBUGINFOD_URLS")
+                                           : sampling.debuginfod);
   if (sampling.debuginfod_urls.empty())
     warnings.push_back("debuginfod is on, but DEBUGINFOD_URLS names no http or https server");
   if (sampling.symbols != SymbolPolicy::kFull)
@@ -112,13 +95,6 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), record.sampling, line.warnings);
   line.verb = std::move(record);
   return absl::OkStatus();
-}
-
-// systemd lists several directories with colons between them; the first is ours.
-std::string DefaultStateDirectory(const Environment& environment) {
-  const std::string listed = Variable(environment, "STATE_DIRECTORY");
-  const std::string first = listed.substr(0, listed.find(':'));
-  return first.starts_with('/') ? first : AgentSettings().state_dir;
 }
 
 absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
@@ -226,6 +202,7 @@ Files FilesOf(Verb verb) {
     case kCheckVerb: return {1, 1, "FILE"};
     case kExplainVerb: return {1, 1, "PID"};
     case kConvertVerb: return {1, 2, "IN and OUT"};
+    case kCaptureVerb: return {0, 2, "NAME"};
     default: return {};
   }
 }
@@ -240,7 +217,8 @@ absl::Status CheckFileCount(Verb verb, const ParsedFlags& flags) {
     return absl::InvalidArgumentError(fmt::format("{} needs {} (see stackray {} --help)",
                                                   NameOf(verb), wanted.what, NameOf(verb)));
   if (!flags.program.empty() && !(verb & kSamplingVerbs))
-    return absl::InvalidArgumentError(fmt::format("{} runs no command", NameOf(verb)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} runs no command; stackray record -- CMD does", NameOf(verb)));
   return absl::OkStatus();
 }
 
@@ -254,6 +232,7 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kAgentVerb: return BuildAgent(values, flags, environment, line);
     case kConvertVerb: return BuildConvert(values, flags, line);
     case kExplainVerb: return BuildExplain(values, flags, environment, line);
+    case kCaptureVerb: return BuildCapture(values, flags, environment, line);
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }

@@ -17,7 +17,7 @@ namespace {
 
 class CaptureStoreKill : public CaptureStoreTest {
  protected:
-  // Appends batches from `next` on until it is killed; the pipe gets each number after its Append().
+  // Appends batches from `next` on until it is killed; the pipe gets each number behind it.
   [[noreturn]] void AppendForever(uint64_t next, int done) {
     std::vector<std::string> warnings;
     auto store = CaptureStore::Open(scratch_.path(), limits_, {}, warnings);

@@ -79,6 +79,16 @@ std::map<std::string_view, Words> BadValues() {
       {"client-key", NoText()},
       {"client-certificate", NoText()},
       {"state-dir", NoText({"relative", "./x", "~"})},
+      {"captures-dir", NoText({"relative", "./x", "~"})},
+      {"allow-captures", words},
+      {"capture-max-rate", NoValue({"0", "100001", "1.5", "500/s"})},
+      {"capture-max-duration", NoValue({"999ms", "0", "8d"})},
+      {"capture-bytes", NoValue({"1048575", "0", "2TiB"})},
+      {"capture-age", NoValue({"59s", "0", "3651d"})},
+      {"send", words},
+      {"wait", words},
+      {"user", NoValue({"no such user", "4294967295", "ROOT", "root,33"})},
+      {"service", NoText({std::string(256, 'x')})},
       {"history-size", NoValue({"1048575", "0", "2TiB"})},
       {"history-age", NoValue({"59s", "0", "3651d"})},
       {"queue-size", NoValue({"4194303", "0", "2TiB"})},
@@ -112,6 +122,7 @@ class BadValue : public testing::TestWithParam<std::string_view> {
     if (verb == kExplainVerb) arguments.push_back("12");
     if (verb == kConvertVerb) arguments.insert(arguments.end(), {"a.otlp", "b.html"});
     if (row_.key == "inherit") arguments.push_back("--pid=1");
+    if (verb == kCaptureVerb) arguments.push_back("--all");
     if (row_.receiver_field != nullptr && row_.key != "endpoint")
       arguments.push_back("--endpoint=http://receiver:4317");
     return arguments;

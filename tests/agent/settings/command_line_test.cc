@@ -65,6 +65,7 @@ TEST(CommandLine, ShortFlagsTakeValuesInAllForms) {
     EXPECT_THAT(Record(words).target.pids, ElementsAre(3u));
   }
   EXPECT_EQ(Record({"record", "-aF7"}).sampling.frequency_hz, 7u);
+  EXPECT_EQ(Record({"record", "-F10000"}).sampling.frequency_hz, 10000u);
   EXPECT_EQ(Record({"record", "-F7", "-F8"}).sampling.frequency_hz, 8u);  // The last one holds.
 }
 

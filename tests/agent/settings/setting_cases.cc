@@ -9,7 +9,16 @@ const RecordSettings* Record(const CommandLine& line) {
   return std::get_if<RecordSettings>(&line.verb);
 }
 const AgentSettings& Agent(const CommandLine& line) { return std::get<AgentSettings>(line.verb); }
+const CaptureSettings* Capture(const CommandLine& line) {
+  return std::get_if<CaptureSettings>(&line.verb);
+}
+// Of capture's the first that is not -a.
 const TargetSettings& Target(const CommandLine& line) {
+  if (Capture(line)) {
+    for (const TargetSettings& target : Capture(line)->targets)
+      if (target.kind != TargetKind::kWholeHost) return target;
+    return Capture(line)->targets.at(0);
+  }
   return Record(line) ? Record(line)->target : Agent(line).target;
 }
 const ExplainSettings* Explain(const CommandLine& line) {
@@ -37,20 +46,23 @@ std::string Types(const CommandLine& line) {
   if (const auto* convert = std::get_if<ConvertSettings>(&line.verb))
     return convert->type ? std::string(TypeOf(*convert->type).name) : "cpu";
   std::string text;
-  for (const SampleOrigin type : Sampling(line).types)
+  for (const SampleOrigin type : Capture(line) ? Capture(line)->types : Sampling(line).types)
     text += fmt::format("{}{}", text.empty() ? "" : ",", TypeOf(type).name);
   return text;
 }
 std::string Outputs(const CommandLine& line) {
   std::string text;
   const auto* convert = std::get_if<ConvertSettings>(&line.verb);
-  for (const OutputFile& output : convert ? convert->outputs : Record(line)->outputs)
+  for (const OutputFile& output : convert         ? convert->outputs
+                                  : Capture(line) ? Capture(line)->outputs
+                                                  : Record(line)->outputs)
     text += fmt::format("{}={} ", output.path, static_cast<int>(output.format));
   return text;
 }
 
 std::string Duration(const CommandLine& line) {
   if (Explain(line)) return fmt::format("{}", Explain(line)->duration_ms);
+  if (Capture(line)) return fmt::format("{}", Capture(line)->duration_ms);
   const std::optional<int64_t>& duration = Record(line)->duration_ms;
   return duration ? fmt::format("{}", *duration) : "none";
 }
@@ -129,10 +141,11 @@ std::map<std::string_view, Case> Cases() {
        {"99",
         "20",
         {"11", "11"},
-        {"10000", "10000"},
+        {"4999", "4999"},
         {"1", "1"},
         "10001",
-        READ(Sampling(l).frequency_hz)}},
+        READ(Capture(l) ? Capture(l)->frequency_hz : Sampling(l).frequency_hz),
+        "499"}},
       {"timestamps", SwitchCase("true", "false", READ(Sampling(l).timestamps))},
       {"thread-attributes", SwitchCase("true", "true", READ(Sampling(l).thread_attributes))},
       {"cpu-attribute", SwitchCase("false", "false", READ(Sampling(l).cpu_attribute))},
@@ -231,7 +244,7 @@ std::map<std::string_view, Case> Cases() {
         std::string(256, 'x'),
         &Attributes}},
       {"duration",
-       {"none", "5000", {"5", "5000"}, {"1h", "3600000"}, {"0.5", "500"}, "0", Duration}},
+       {"none", "5000", {"5", "5000"}, {"1h", "3600000"}, {"0.5", "500"}, "0", Duration, "60000"}},
       {"output",
        {"",
         "",
@@ -265,7 +278,61 @@ std::map<std::string_view, Case> Cases() {
         {"/b", "/b"},
         {"/c", "/c"},
         "relative",
-        READ(Agent(l).state_dir)}},
+        READ(Capture(l) ? Capture(l)->state_dir : Agent(l).state_dir),
+        "/var/lib/stackray"}},
+      {"captures-dir",
+       {"",
+        "/etc/stackray/captures.d",
+        {"/a", "/a"},
+        {"/b", "/b"},
+        {"/c", "/c"},
+        "relative",
+        READ(Agent(l).captures_dir)}},
+      {"allow-captures", SwitchCase("", "true", READ(Agent(l).allow_captures))},
+      {"capture-max-rate",
+       {"",
+        "500",
+        {"1", "1"},
+        {"100000", "100000"},
+        {"49", "49"},
+        "0",
+        READ(Agent(l).capture_max_rate)}},
+      {"capture-max-duration",
+       {"",
+        "3600000",
+        {"1s", "1000"},
+        {"7d", "604800000"},
+        {"90", "90000"},
+        "999ms",
+        READ(Agent(l).capture_max_duration_ms)}},
+      {"capture-bytes",
+       {"",
+        "268435456",
+        {"1MiB", "1048576"},
+        {"1GB", "1000000000"},
+        {"2048KiB", "2097152"},
+        "1000kB",
+        READ(Agent(l).capture_bytes)}},
+      {"capture-age",
+       {"",
+        "86400000",
+        {"7d", "604800000"},
+        {"1m", "60000"},
+        {"90", "90000"},
+        "59s",
+        READ(Agent(l).capture_age_ms)}},
+      {"send", SwitchCase("false", "", READ(Capture(l)->send))},
+      {"wait", SwitchCase("true", "", READ(Capture(l)->wait))},
+      {"user",
+       {"", "", {"root", "0"}, {"33", "33"}, {"root", "0"}, "no such user", READ(Target(l).uid)}},
+      {"service",
+       {"",
+        "",
+        {"shop", "shop"},
+        {"a b", "a b"},
+        {"x", "x"},
+        std::string(256, 'x'),
+        READ(Target(l).service_name)}},
       {"history-size",
        {"",
         "268435456",

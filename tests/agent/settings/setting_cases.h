@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct Case {
   Sample file, variable, flag;                // Three different ones; switches use true/false only.
   std::string bad;
   std::function<std::string(const CommandLine&)> read;
+  std::optional<std::string> default_capture{};  // Where it is another than record's.
 };
 
 // By the setting's key.

@@ -26,6 +26,7 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
     if (verb == kConvertVerb) arguments.push_back("a.otlp");
     if (verb == kConvertVerb && row_.key != "output") arguments.push_back("b.html");
     if (row_.key == "inherit") arguments.push_back("--pid=1");
+    if (verb == kCaptureVerb) arguments.push_back("--all");
     if (row_.receiver_field != nullptr && row_.key != "endpoint")
       arguments.push_back("--endpoint=http://receiver:4317");
     return arguments;
@@ -54,9 +55,15 @@ TEST_P(EverySetting, StrongerSourcesWin) {
   for (const VerbName& name : VerbNames()) {
     if (!(row_.verbs & name.verb)) continue;
     SCOPED_TRACE(name.name);
+    if (name.verb == kCaptureVerb && row_.is_target) {  // Of the command line alone.
+      EXPECT_EQ(Read(WithFlag(name.verb, case_.flag.text), {{variable_, case_.variable.text}}),
+                case_.flag.meaning);
+      continue;
+    }
     const std::string config = ConfigPath(case_.file.text);
-    const std::string initial = name.verb == kAgentVerb || name.verb == kExplainVerb
-                                    ? case_.default_agent
+    const std::string initial =
+        name.verb == kAgentVerb || name.verb == kExplainVerb ? case_.default_agent
+        : name.verb == kCaptureVerb ? case_.default_capture.value_or(case_.default_record)
                                     : case_.default_record;
     if (name.verb != kConvertVerb || row_.key != "output")  // Which needs one.
       EXPECT_EQ(Read(Arguments(name.verb), {}), initial);
@@ -73,7 +80,7 @@ TEST_P(EverySetting, StrongerSourcesWin) {
 
 TEST_P(EverySetting, ConfigFlagBeatsItsVariable) {
   for (const VerbName& name : VerbNames()) {
-    if (!(row_.verbs & name.verb)) continue;
+    if (!(row_.verbs & name.verb) || (name.verb == kCaptureVerb && row_.is_target)) continue;
     std::vector<std::string> arguments = Arguments(name.verb);
     arguments.insert(arguments.begin() + 1, {"--config", ConfigPath(case_.file.text)});
     EXPECT_EQ(Read(arguments, {{"STACKRAY_CONFIG", "/nonexistent"}}), case_.file.meaning);
@@ -82,7 +89,9 @@ TEST_P(EverySetting, ConfigFlagBeatsItsVariable) {
 
 TEST_P(EverySetting, BadValuesNamePlaceAndAllowed) {
   using testing::HasSubstr;
-  const Verb verb = row_.verbs & kAgentVerb ? kAgentVerb : kRecordVerb;
+  const Verb verb = row_.verbs & kAgentVerb    ? kAgentVerb
+                    : row_.verbs & kRecordVerb ? kRecordVerb
+                                               : kCaptureVerb;
   const std::string allowed(row_.allowed);
   const std::string flag = Read(WithFlag(verb, case_.bad), {});
   EXPECT_THAT(flag, HasSubstr(fmt::format("error: --{}: ", row_.key)));

@@ -54,6 +54,39 @@ TEST(ValueParsers, ListenAddresses) {
     EXPECT_FALSE(ParseListenAddress(bad).has_value()) << bad;
 }
 
+TEST(ValueParsers, Times) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  EXPECT_EQ(ParseTimeUnixNs("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(ParseTimeUnixNs("2026-11-26T18:05:00Z"), 1'795'716'300 * kSecond);
+  EXPECT_EQ(ParseTimeUnixNs("2026-11-26t19:05:00.25+01:00"), 1'795'716'300 * kSecond + kSecond / 4);
+  EXPECT_EQ(ParseTimeUnixNs("2026-11-26 12:35:00-05:30"), 1'795'716'300 * kSecond);
+  EXPECT_EQ(ParseTimeUnixNs("2024-02-29T00:00:00.1234567891Z"),
+            1'709'164'800 * kSecond + 123'456'789);
+  EXPECT_EQ(ParseTimeUnixNs("2026-12-31T23:59:60Z"), 1'798'761'600 * kSecond) << "a leap second";
+  for (const char* text : {"",
+                           "2026-11-26",
+                           "2026-11-26T18:05Z",
+                           "2026-11-26T18:05:00",
+                           "2026-02-29T00:00:00Z",
+                           "2026-13-01T00:00:00Z",
+                           "2026-00-01T00:00:00Z",
+                           "2026-01-01T24:00:00Z",
+                           "2026-01-01T00:60:00Z",
+                           "2026-01-01T00:00:61Z",
+                           "1969-12-31T23:59:59Z",
+                           "1970-01-01T00:00:00+00:01",
+                           "2262-01-01T00:00:00Z",
+                           "2026-01-01T00:00:00+24:00",
+                           "2026-01-01T00:00:00+01",
+                           "2026-01-01T00:00:00.Z",
+                           "2026-01-01T00:00:00Zx",
+                           " 2026-01-01T00:00:00Z",
+                           "2026-1-1T00:00:00Z",
+                           "-026-01-01T00:00:00Z",
+                           "18:05"})
+    EXPECT_EQ(ParseTimeUnixNs(text), std::nullopt) << text;
+}
+
 TEST(ValueParsers, SwitchesAndNumbers) {
   EXPECT_EQ(ParseSwitch("TRUE"), true);
   EXPECT_EQ(ParseSwitch("oFf"), false);
