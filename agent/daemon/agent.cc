@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kTurnMs = 500;
 constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint32_t kTargetPidsOfCaptures = 4096;
 constexpr uint64_t kSnapshotIntervalNs = 2'000 * kNsPerMs;  // Also between seals far apart.
 
 // The session itself does not know how often it is sealed.
@@ -55,6 +56,8 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentS
   SessionSettings wanted = MakeSessionSettings(settings.sampling, settings.target);
   wanted.sampler.sample_ring_bytes =
       RingBytesWithin(wanted.sampler.sample_ring_bytes, settings.bpf_memory_budget_bytes);
+  if (settings.allow_captures)
+    wanted.sampler.target_pids = std::max(wanted.sampler.target_pids, kTargetPidsOfCaptures);
   absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
       std::move(wanted), [this](const SealedBatchPtr& batch) { OnSealed(batch); });
   if (!session.ok()) return session.status();
@@ -113,6 +116,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
   mailbox_.SetWaker([this] { session_->WakeTurn(); });
   loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
   if (absl::Status status = session_->Start(); !status.ok()) return status;
+  captures_.BeginSession(*session_);
   envelope_.Configure(settings_, *session_, history_);
   LogInfo(fmt::format("sampling {} at {} Hz", DescribeTarget(settings_.target),
                       settings_.sampling.frequency_hz));
@@ -120,6 +124,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
 }
 
 void Agent::EndSession() {
+  captures_.EndSession();
   session_->Stop();
   ended_sessions_.AddEnded(session_->Counts(), session_->sampler().ProgramCosts());
   mailbox_.SetWaker({});
@@ -143,6 +148,7 @@ absl::Status Agent::Start() {
   servers_ = {*std::move(local), *std::move(metrics)};
   receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
   SweepSpools();
+  captures_.Configure(settings_);
   session_ = *std::move(session);
   TakeSnapshot();
   SayWhereThePageIs();
@@ -201,6 +207,7 @@ absl::Status Agent::Reload(AgentSettings next) {
     state_->End();
     state_ = std::move(state);
   }
+  captures_.Configure(settings_);
   const bool page_moved = servers.local != nullptr;
   if (page_moved) servers_.local = std::move(servers.local);
   const std::string token = PageToken(settings_, *state_);
@@ -225,7 +232,7 @@ void Agent::TakeLetters() {
     if (letter.request.name == kReloadRequest) {
       reloads_.push_back(std::move(letter));
     } else {
-      letter.reply(absl::UnimplementedError("this agent cannot do that"));
+      letter.reply(captures_.Answer(letter.request));
     }
   }
 }
@@ -239,6 +246,12 @@ void Agent::AnswerReloads(const absl::Status& status) {
 void Agent::OnSealed(const SealedBatchPtr& batch) {
   receivers_.Add(batch);
   history_.Append(batch);
+}
+
+void Agent::SendCapture(const SealedBatchPtr& batch) {
+  if (receivers_.empty()) return;
+  sent_capture_samples_ += batch->samples - batch->lost_samples;
+  receivers_.Add(batch);
 }
 
 // Markers have the period that is in force.
@@ -271,7 +284,10 @@ void Agent::SweepSpools() {
 }
 
 SessionTotals Agent::Totals() {
-  return ended_sessions_.With(session_->Counts(), session_->sampler().ProgramCosts());
+  SessionTotals totals =
+      ended_sessions_.With(session_->Counts(), session_->sampler().ProgramCosts());
+  totals.counts.sent_capture_samples = sent_capture_samples_;
+  return totals;
 }
 
 void Agent::TakeSnapshot(bool at_the_end) {
@@ -300,6 +316,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   ReadOwnCosts(snapshot.get());
   AddOwners(snapshot.get());
   snapshot->envelope = envelope_.status();
+  snapshot->captures = captures_.Status();
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
@@ -322,7 +339,10 @@ void Agent::Run() {
     session_->Turn(turn_ms);
     TakeLetters();
     const uint64_t now = BootTimeNs();
+    captures_.Look(now);
+    envelope_.SetCapturesRun(!captures_.empty());
     envelope_.Look(now, page_source_.answers_cpu_ns(), *session_, history_);
+    captures_.GiveWay(envelope_.captures_level());
     const bool seal = seals.Due(now);
     if (seal) SealBatch();
     if (!seal && now < next_snapshot) continue;
@@ -335,6 +355,7 @@ void Agent::Run() {
 }
 
 void Agent::Finish() {
+  captures_.EndSession();
   session_->Stop();
   SendLosses(true);
   TakeSnapshot();

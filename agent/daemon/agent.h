@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/captures/capture_keeper.h"
 #include "agent/control/mailbox.h"
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/envelope_keeper.h"
@@ -70,6 +71,7 @@ class Agent {
   absl::Status Prepare(const AgentSettings& next, std::unique_ptr<SamplingSession>* session,
                        std::unique_ptr<StateKeeper>* state, Servers* servers);
   void OnSealed(const SealedBatchPtr& batch);
+  void SendCapture(const SealedBatchPtr& batch);
   void TakeLetters();
   void SealBatch();
   void SendLosses(bool at_the_end);
@@ -91,6 +93,8 @@ class Agent {
   LocalHistory history_{page_source_};
   Servers servers_;
   ReceiverSet receivers_;
+  uint64_t sent_capture_samples_ = 0;  // Of captures, to the receivers; markers count nowhere.
+  CaptureKeeper captures_{host_.name, [this](const SealedBatchPtr& batch) { SendCapture(batch); }};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
   LossLog loss_log_;

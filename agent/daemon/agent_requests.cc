@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/captures/capture_keeper.h"
 #include "agent/daemon/status_json.h"
 
 namespace stackray {
@@ -16,8 +17,10 @@ struct KnownRequest {
   std::string_view name;
   bool changes;  // Something of the agent: not for everybody, and done by its loop.
 };
-constexpr std::array kKnown = {KnownRequest{kStatusRequest, false},
-                               KnownRequest{kReloadRequest, true}};
+constexpr std::array kKnown = {
+    KnownRequest{kStatusRequest, false}, KnownRequest{kReloadRequest, true},
+    KnownRequest{kCaptureStartRequest, true}, KnownRequest{kCaptureListRequest, true},
+    KnownRequest{kCaptureStopRequest, true}};
 
 absl::Status Unknown(std::string_view name) {
   std::string known;

@@ -33,6 +33,7 @@ TakerCounts ReceiverTaker(std::string name, const SessionCounts& session, const 
                           const DeliveryCounts& counts) {
   TakerCounts taker = BeforeTaker(std::move(name), session, span);
   taker.due += counts.recovered.without_markers();
+  taker.due += span.until.value_or(MarkOf(session)).sent_captures - span.since.sent_captures;
   taker.delivered = counts.delivered.without_markers();
   taker.in_flight += counts.in_flight.without_markers();
   for (size_t i = 0; i < kLossReasons; ++i)

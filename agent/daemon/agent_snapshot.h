@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/captures/captures_status.h"
 #include "agent/daemon/envelope_status.h"
 #include "agent/daemon/heartbeat.h"
 #include "agent/daemon/session_totals.h"
@@ -62,6 +63,7 @@ struct AgentSnapshot {
   OwnedBytes memory;  // By owner; "resident" and "anonymous" are sums, the others their parts.
   OwnedBytes disk;
   EnvelopeStatus envelope;
+  CapturesStatus captures;
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.

@@ -65,7 +65,8 @@ uint64_t TableBytesWithin(uint64_t bpf_budget_bytes, uint64_t fixed_bytes) {
 void EnvelopeKeeper::Configure(const AgentSettings& settings, SamplingSession& session,
                                LocalHistory& history) {
   status_.budgets = BudgetsOf(settings);
-  status_.most = MostLevels(settings.sampling.frequency_hz, history.memory_bytes() != 0);
+  status_.most =
+      MostLevels(settings.sampling.frequency_hz, history.memory_bytes() != 0, captures_run_);
   envelope_.Configure(status_.budgets, status_.most);
   if (std::exchange(session_, &session) != &session) seen_run_ns_ = seen_guess_ns_ = 0;
   if (const uint64_t bytes = LimitsOf(session, {}).unwind_table_bytes;
@@ -75,6 +76,14 @@ void EnvelopeKeeper::Configure(const AgentSettings& settings, SamplingSession& s
                     MiB(bytes), MiB(settings.sampling.unwind_tables_bytes)),
         "bpf-memory-budget");
   Apply(session, history);
+}
+
+void EnvelopeKeeper::SetCapturesRun(bool captures_run) {
+  if (std::exchange(captures_run_, captures_run) == captures_run) return;
+  constexpr auto kCaptures = static_cast<size_t>(EnvelopeStep::kCaptures);
+  status_.most[kCaptures] = MostLevels(1, false, captures_run)[kCaptures];
+  envelope_.Configure(status_.budgets, status_.most);
+  status_.levels = envelope_.levels();
 }
 
 SessionLimits EnvelopeKeeper::LimitsOf(const SamplingSession& session,
@@ -111,8 +120,8 @@ uint64_t EnvelopeKeeper::BpfNs(SamplingSession& session) {
   const counters counts = session.sampler().Counters();
   const uint64_t frames = counts.value[COUNT_USER_FRAMES] + counts.value[COUNT_KERNEL_FRAMES];
   const uint64_t guess_ns = frames * kNsPerFrame + counts.value[COUNT_WAITS] * kNsPerWait;
-  bpf_ns_ += run_ns > seen_run_ns_ ? run_ns - seen_run_ns_
-                                   : guess_ns - std::min(guess_ns, seen_guess_ns_);
+  bpf_ns_ +=
+      run_ns > seen_run_ns_ ? run_ns - seen_run_ns_ : guess_ns - std::min(guess_ns, seen_guess_ns_);
   seen_run_ns_ = run_ns;
   seen_guess_ns_ = guess_ns;
   return bpf_ns_;
@@ -166,6 +175,9 @@ void EnvelopeKeeper::LogChange(const SessionLimits& before, const StepLevels& le
                                   now.off_cpu_rate, before.off_cpu_rate));
   if (now.symbol_cache_bytes != before.symbol_cache_bytes)
     changes.push_back(fmt::format("name caches {:.2f} MiB", MiB(now.symbol_cache_bytes)));
+  const auto captures = static_cast<size_t>(EnvelopeStep::kCaptures);
+  if (status_.levels[captures] != levels_before[captures])
+    changes.push_back(fmt::format("1/{} of the captures' rates", 1 << status_.levels[captures]));
   const auto history = static_cast<size_t>(EnvelopeStep::kHistory);
   if (status_.levels[history] != levels_before[history])
     changes.push_back(fmt::format("1/{} of the history", 1 << status_.levels[history]));

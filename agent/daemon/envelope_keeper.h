@@ -36,6 +36,12 @@ class EnvelopeKeeper {
   void Look(uint64_t now_ns, uint64_t left_out_cpu_ns, SamplingSession& session,
             LocalHistory& history);
 
+  // Captures run beside the continuous profile, or none does: they are slowed down before it is.
+  void SetCapturesRun(bool captures_run);
+  int captures_level() const {
+    return status_.levels[static_cast<size_t>(EnvelopeStep::kCaptures)];
+  }
+
   const EnvelopeStatus& status() const { return status_; }
 
  private:
@@ -50,6 +56,7 @@ class EnvelopeKeeper {
   EnvelopeStatus status_;
   EnvelopeUsage usage_;
   uint64_t next_look_ns_ = 0;
+  bool captures_run_ = false;
   // Of the session at hand.
   const SamplingSession* session_ = nullptr;
   uint64_t seen_run_ns_ = 0, seen_guess_ns_ = 0, bpf_ns_ = 0;

@@ -240,6 +240,43 @@ void AddEnvelope(const AgentSnapshot& s, Families* out) {
                      .Take());
 }
 
+// Those beside the continuous profile.
+void AddCaptures(const AgentSnapshot& s, Families* out) {
+  const CapturesStatus& captures = s.captures;
+  out->push_back(Gauge("stackray_captures_running", "Captures that sample now.")
+                     .Row(Number(captures.running.size()))
+                     .Take());
+  out->push_back(Counter("stackray_captures_started_total", "Captures that have begun.")
+                     .Row(Number(captures.started))
+                     .Take());
+  out->push_back(Counter("stackray_captures_refused_total", "Captures that could not begin.")
+                     .Row(Number(captures.refused))
+                     .Take());
+  CaptureCounts sum = captures.ended;
+  for (const CapturesStatus::One& one : captures.running) sum.Add(one.counts);
+  out->push_back(Counter("stackray_capture_samples_total",
+                         "Samples of captures that were to be kept, lost ones included.")
+                     .Row(Number(sum.produced))
+                     .Take());
+  out->push_back(Counter("stackray_capture_samples_lost_total",
+                         "Samples of captures that are in no file, by reason.")
+                     .Row(Number(sum.ring_full), {{"reason", "ring full"}})
+                     .Row(Number(sum.scratch_busy), {{"reason", "scratch busy"}})
+                     .Row(Number(sum.over_budget), {{"reason", "capture budget"}})
+                     .Take());
+  Family rate = Gauge("stackray_capture_frequency_hz", "A capture's rate on each CPU, as of now.");
+  for (const CapturesStatus::One& one : captures.running)
+    rate.Row(one.frequency_hz, {{"capture", one.name}});
+  out->push_back(rate.Take());
+  out->push_back(Gauge("stackray_capture_file_bytes", "Batches of captures in the state directory.")
+                     .Row(Number(captures.file_bytes))
+                     .Take());
+  out->push_back(Gauge("stackray_capture_flag_problems",
+                       "Files of captures-dir that cannot be read or say what cannot be.")
+                     .Row(Number(captures.problems.size()))
+                     .Take());
+}
+
 }  // namespace
 
 std::string MetricsText(const AgentSnapshot& snapshot) {
@@ -251,6 +288,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddReceivers(snapshot, &families);
   AddCosts(snapshot, &families);
   AddEnvelope(snapshot, &families);
+  AddCaptures(snapshot, &families);
   // A name without a row is no metric.
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
   std::ostringstream text;

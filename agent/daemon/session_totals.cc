@@ -26,6 +26,7 @@ void TakerSpan::Return(const SessionMark& now) {
   since.scratch_busy += now.scratch_busy - until->scratch_busy;
   since.damaged_records += now.damaged_records - until->damaged_records;
   since.sealed += now.sealed - until->sealed;
+  since.sent_captures += now.sent_captures - until->sent_captures;
   until.reset();
 }
 
@@ -33,7 +34,8 @@ SessionMark MarkOf(const SessionCounts& counts) {
   return {.ring_full = counts.kernel.value[COUNT_RING_FULL],
           .scratch_busy = counts.kernel.value[COUNT_SCRATCH_BUSY],
           .damaged_records = counts.loop.damaged_records,
-          .sealed = counts.loop.sealed_samples};
+          .sealed = counts.loop.sealed_samples,
+          .sent_captures = counts.sent_capture_samples};
 }
 
 void SessionTotals::AddEnded(const SessionCounts& ended,

@@ -16,7 +16,8 @@ namespace stackray {
 // What had become of the samples when a sink of batches began: these were never meant for it.
 struct SessionMark {
   uint64_t ring_full = 0, scratch_busy = 0, damaged_records = 0;
-  uint64_t sealed = 0;  // Left in batches.
+  uint64_t sealed = 0;         // Left in batches.
+  uint64_t sent_captures = 0;  // Of captures, beside these.
 
   uint64_t settled() const { return ring_full + scratch_busy + damaged_records + sealed; }
 };

@@ -119,6 +119,30 @@ Json EnvelopeJson(const EnvelopeStatus& e) {
           {"unwind_tables_bytes", e.limits.unwind_table_bytes}};
 }
 
+Json CapturesJson(const CapturesStatus& captures) {
+  Json running = Json::array();
+  for (const CapturesStatus::One& one : captures.running)
+    running.push_back({{"name", one.name},
+                       {"target", one.target},
+                       {"asked_by", one.asked_by},
+                       {"frequency_hz", one.frequency_hz},
+                       {"asked_frequency_hz", one.asked_hz},
+                       {"ends_ms", one.ends_unix_ns / 1'000'000},
+                       {"produced", one.counts.produced},
+                       {"in_batches", one.counts.sealed},
+                       {"in_flight", one.counts.in_flight},
+                       {"lost", one.counts.lost()},
+                       {"lost_to_budget", one.counts.over_budget}});
+  Json problems = Json::array();
+  for (const CapturesStatus::Problem& problem : captures.problems)
+    problems.push_back({{"file", problem.file}, {"problem", problem.text}});
+  return {{"running", running},
+          {"started_total", captures.started},
+          {"refused_total", captures.refused},
+          {"file_bytes", captures.file_bytes},
+          {"flag_problems", problems}};
+}
+
 // Of the thread that answers; every other has the same.
 Json PrivilegesJson() {
   const std::optional<TaskPrivileges> own = OwnPrivileges();
@@ -163,6 +187,7 @@ Json StatusJson(const AgentSnapshot& s) {
             {"bpf", Programs(s.session)},
             {"memory_bytes", Bytes(s.memory)},
             {"disk_bytes", Bytes(s.disk)}}},
+          {"captures", CapturesJson(s.captures)},
           {"budgets", EnvelopeJson(s.envelope)},
           {"privileges", PrivilegesJson()},
           {"log_lines_held_back", s.log_lines_held_back},

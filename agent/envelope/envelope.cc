@@ -13,7 +13,7 @@ constexpr double kEnoughCpu =
 constexpr double kAhead = 2;                              // Short windows that are looked ahead.
 constexpr int kMostDoublings = 6;                         // Of the wait.
 constexpr uint64_t kLeastTableBytes = uint64_t{2} << 20;  // RowStore has two chunks at least.
-constexpr StepLevels kMost = {3, 1, 4, 1, 2};
+constexpr StepLevels kMost = {3, 4, 1, 4, 1, 2};
 
 struct StepFacts {
   std::string_view name;
@@ -23,6 +23,7 @@ struct StepFacts {
 constexpr unsigned Bit(BudgetedResource resource) { return 1u << static_cast<unsigned>(resource); }
 constexpr StepFacts kSteps[kEnvelopeSteps] = {
     {"unwind tables", Bit(BudgetedResource::kResident) | Bit(BudgetedResource::kBpfMemory)},
+    {"captures", Bit(BudgetedResource::kCpu), 0.7},
     {"frame pointers", Bit(BudgetedResource::kCpu), 0.8},
     {"frequency", Bit(BudgetedResource::kCpu), 0.5},
     {"name caches", Bit(BudgetedResource::kResident)},
@@ -192,10 +193,11 @@ bool Envelope::Decide(const EnvelopeUsage& usage, uint64_t now_ns) {
   return gave_up || TakeBack(now_ns);
 }
 
-StepLevels MostLevels(double frequency_hz, bool history_in_memory) {
+StepLevels MostLevels(double frequency_hz, bool history_in_memory, bool captures_run) {
   StepLevels most = kMost;
   int& frequency = most[static_cast<size_t>(EnvelopeStep::kFrequency)];
   while (frequency > 0 && FrequencyAt(frequency, frequency_hz) < 1) --frequency;
+  if (!captures_run) most[static_cast<size_t>(EnvelopeStep::kCaptures)] = 0;
   if (!history_in_memory) most[static_cast<size_t>(EnvelopeStep::kHistory)] = 0;
   return most;
 }

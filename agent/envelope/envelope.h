@@ -5,12 +5,13 @@
 //
 //   1 unwind tables   resident and BPF memory   1/2, 1/4, then 2 MiB: what is evicted is asked for
 //   again
-//   2 frame pointers  CPU                       no stack slices, nothing is loaded ahead
-//   3 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz; stacks of
+//   2 captures        CPU                       1/2, 1/4, 1/8, 1/16 of their rates
+//   3 frame pointers  CPU                       no stack slices, nothing is loaded ahead
+//   4 frequency       CPU                       1/2, 1/4, 1/8, 1/16, never below 1 Hz; stacks of
 //   waits with it
-//   4 name caches     resident memory           1/2 (source lines too): less, and all is read again
+//   5 name caches     resident memory           1/2 (source lines too): less, and all is read again
 //   and again
-//   5 history         resident memory           1/2, 1/4 of one that is kept in memory
+//   6 history         resident memory           1/2, 1/4 of one that is kept in memory
 //
 // It comes back in the opposite order, once there has been room for some time
 // (EnvelopeTimings::calm). Where what came back had to go again soon, the next wait is twice as
@@ -32,8 +33,15 @@ enum class BudgetedResource { kResident, kBpfMemory, kCpu };
 inline constexpr size_t kBudgetedResources = 3;
 std::string_view ResourceName(BudgetedResource resource);  // "resident memory".
 
-enum class EnvelopeStep { kUnwindTables, kFramePointers, kFrequency, kNameCaches, kHistory };
-inline constexpr size_t kEnvelopeSteps = 5;
+enum class EnvelopeStep {
+  kUnwindTables,
+  kCaptures,
+  kFramePointers,
+  kFrequency,
+  kNameCaches,
+  kHistory
+};
+inline constexpr size_t kEnvelopeSteps = 6;
 std::string_view StepName(EnvelopeStep step);  // "unwind tables".
 
 // How far each step is taken; 0: not at all.
@@ -114,9 +122,9 @@ class Envelope {
   bool exhausted_ = false;
 };
 
-// The levels that make sense: the frequency does not go below 1 Hz, and only a history in memory is
-// cut.
-StepLevels MostLevels(double frequency_hz, bool history_in_memory);
+// The levels that make sense: the frequency does not go below 1 Hz, only a history in memory is cut,
+// and only captures that run are slowed down.
+StepLevels MostLevels(double frequency_hz, bool history_in_memory, bool captures_run = false);
 
 // What a level means.
 uint64_t TableBytesAt(int level, uint64_t configured_bytes);

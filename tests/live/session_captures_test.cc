@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -117,6 +119,35 @@ class Captures : public testing::Test {
 
 TargetSettings OfPid(uint32_t pid) { return {.kind = TargetKind::kPids, .pids = {pid}}; }
 
+// A cgroup of the test's own in one of the host's hierarchies; "" where none can be made.
+class Cgroup {
+ public:
+  explicit Cgroup(const std::string& name) {
+    for (const std::string mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
+                                    "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/pids"}) {
+      if (!std::filesystem::exists(mount + "/cgroup.procs")) continue;
+      const std::string path = fmt::format("{}/stackray_{}_{}", mount, name, getpid());
+      std::error_code error;
+      if (std::filesystem::create_directory(path, error)) mount_ = mount, path_ = path;
+      if (!path_.empty()) return;
+    }
+  }
+  // Who is still in it goes to the root.
+  ~Cgroup() {
+    if (path_.empty()) return;
+    std::ifstream file(path_ + "/cgroup.procs");
+    for (pid_t pid = 0; file >> pid;) std::ofstream(mount_ + "/cgroup.procs") << pid << std::flush;
+    for (int i = 0; i < 100 && rmdir(path_.c_str()) != 0; ++i) usleep(10'000);
+  }
+  Cgroup(const Cgroup&) = delete;
+  const std::string& path() const { return path_; }
+  void Add(uint32_t pid) const { std::ofstream(path_ + "/cgroup.procs") << pid << std::flush; }
+  void Remove(uint32_t pid) const { std::ofstream(mount_ + "/cgroup.procs") << pid << std::flush; }
+
+ private:
+  std::string mount_, path_;
+};
+
 // Samples of a process that ran for `seconds`, within 2 % or three standard deviations.
 void ExpectSamples(uint64_t samples, double seconds, double hz, const std::string& what) {
   const double expected = seconds * hz;
@@ -203,6 +234,96 @@ TEST_F(Captures, DescendantsAreInFromTheirFork) {
     ExpectSamples(held.on_cpu[child.pid()], ran, 997, "child");
   }
   session_->Stop();
+}
+
+// What a css_set wants is remembered; a move makes that forgotten.
+TEST_F(Captures, MovesBetweenCgroupsAreFollowed) {
+  const Cgroup cgroup("moves");
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
+  StartSession(1);
+  if (IsSkipped()) return;
+  const Spinner moved, stranger;
+  Held held;
+  const int capture =
+      StartCapture({.name = "cgroup",
+                    .targets = {{.kind = TargetKind::kCgroup, .cgroup_path = cgroup.path()}},
+                    .frequency_hz = 499},
+                   &held);
+  RunFor(300);
+  EXPECT_EQ(session_->captures().Counts(capture).produced, 0u);
+  double ran = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double before = moved.CpuSeconds();
+    cgroup.Add(moved.pid());
+    RunFor(400);
+    cgroup.Remove(moved.pid());
+    ran += moved.CpuSeconds() - before;
+    const uint64_t produced = session_->captures().Counts(capture).produced;
+    RunFor(200);
+    EXPECT_LE(session_->captures().Counts(capture).produced, produced + 2);
+  }
+  const CaptureCounts counts = session_->EndCapture(capture);
+  session_->Stop();
+  ExpectSamples(held.on_cpu[moved.pid()], ran, 499, "moved");
+  EXPECT_FALSE(held.on_cpu.contains(stranger.pid()));
+  ExpectWhole(counts, held);
+}
+
+// One of a process with its waits, one of a cgroup and one of a user, beside the own profile. As a
+// proof for STACKRAY_CAPTURE_SECONDS.
+TEST_F(Captures, ThreeBesideTheOwnProfile) {
+  const Cgroup cgroup("three");
+  if (cgroup.path().empty()) GTEST_SKIP() << "no cgroup can be made here";
+  const char* const seconds = std::getenv("STACKRAY_CAPTURE_SECONDS");
+  StartSession(97);
+  if (IsSkipped()) return;
+  const Spinner process, in_cgroup, user(12345), stranger;
+  cgroup.Add(in_cgroup.pid());
+  Held of_process, of_cgroup, of_user;
+  const std::vector<int> captures = {
+      StartCapture({.name = "process",
+                    .targets = {OfPid(process.pid())},
+                    .types = {SampleOrigin::kCpuClock, SampleOrigin::kOffCpu},
+                    .frequency_hz = 499},
+                   &of_process),
+      StartCapture({.name = "cgroup",
+                    .targets = {{.kind = TargetKind::kCgroup, .cgroup_path = cgroup.path()}},
+                    .frequency_hz = 997},
+                   &of_cgroup),
+      StartCapture({.name = "user",
+                    .targets = {{.kind = TargetKind::kUser, .uid = 12345}},
+                    .frequency_hz = 99},
+                   &of_user)};
+  const auto ran = [&] {
+    return std::array{process.CpuSeconds(), in_cgroup.CpuSeconds(), user.CpuSeconds(),
+                      stranger.CpuSeconds()};
+  };
+  const auto before = ran();
+  session_->Seal();
+  own_ = {};
+  RunFor(seconds != nullptr ? static_cast<uint64_t>(std::atoi(seconds)) * 1000 : 2000);
+  auto after = ran();
+  session_->Seal();
+  const Held own = own_;
+  std::vector<CaptureCounts> counts;
+  for (const int capture : captures) counts.push_back(session_->EndCapture(capture));
+  session_->Stop();
+  for (size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
+  ExpectSamples(of_process.on_cpu[process.pid()], after[0], 499, "process");
+  ExpectSamples(of_cgroup.on_cpu[in_cgroup.pid()], after[1], 997, "cgroup");
+  ExpectSamples(of_user.on_cpu[user.pid()], after[2], 99, "user");
+  for (Held* const held : {&of_process, &of_cgroup, &of_user}) {
+    held->on_cpu.erase(0);  // Markers of the host.
+    EXPECT_EQ(held->on_cpu.size(), 1u);
+  }
+  const std::array pids = {process.pid(), in_cgroup.pid(), user.pid(), stranger.pid()};
+  for (size_t i = 0; i < pids.size(); ++i) {
+    const auto found = own.on_cpu.find(pids[i]);
+    ExpectSamples(found == own.on_cpu.end() ? 0 : found->second, after[i], 97, "own profile");
+  }
+  ExpectWhole(counts[0], of_process);
+  ExpectWhole(counts[1], of_cgroup);
+  ExpectWhole(counts[2], of_user);
 }
 
 TEST_F(Captures, WaitsOfACaptureAreItsOwn) {

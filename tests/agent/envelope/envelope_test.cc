@@ -104,9 +104,9 @@ TEST(Envelope, CpuTakesFramePointersAndThenTheFrequency) {
   agent.sampled_cpus = 0.28;
   agent.Seconds(300);
   ASSERT_FALSE(agent.history().empty());
-  EXPECT_THAT(agent.history().front(), ElementsAre(0, 1, 1, 0, 0));
+  EXPECT_THAT(agent.history().front(), ElementsAre(0, 0, 1, 1, 0, 0));
   for (const StepLevels& levels : agent.history())
-    EXPECT_EQ(levels[2] == 0 || levels[1] == 1, true);
+    EXPECT_EQ(levels[3] == 0 || levels[2] == 1, true);
   EXPECT_EQ(agent.envelope().reason(), BudgetedResource::kCpu);
 }
 
@@ -147,34 +147,35 @@ TEST(Envelope, CpuComesBackOnceThereIsRoomForIt) {
   EXPECT_EQ(agent.Frequency(), 2);
   agent.sampled_cpus = 0.02;
   agent.Seconds(130);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_LE(agent.MostCpus(60, 60), 0.2);
 }
 
 TEST(Envelope, MemoryTakesTablesThenCachesThenHistory) {
   NumberedAgent agent({.resident_bytes = 60 * kMiB, .bpf_bytes = 0, .cpus = 0.5}, true);
   agent.resident_mib = [](const StepLevels& l) {
-    return 70 - static_cast<uint64_t>(l[0] + l[3] + l[4]);
+    return 70 - static_cast<uint64_t>(l[0] + l[4] + l[5]);
   };
   agent.Seconds(60);
-  EXPECT_THAT(agent.history(), ElementsAre(ElementsAre(1, 0, 0, 0, 0), ElementsAre(2, 0, 0, 0, 0),
-                                           ElementsAre(3, 0, 0, 0, 0), ElementsAre(3, 0, 0, 1, 0),
-                                           ElementsAre(3, 0, 0, 1, 1), ElementsAre(3, 0, 0, 1, 2)));
+  EXPECT_THAT(agent.history(),
+              ElementsAre(ElementsAre(1, 0, 0, 0, 0, 0), ElementsAre(2, 0, 0, 0, 0, 0),
+                          ElementsAre(3, 0, 0, 0, 0, 0), ElementsAre(3, 0, 0, 0, 1, 0),
+                          ElementsAre(3, 0, 0, 0, 1, 1), ElementsAre(3, 0, 0, 0, 1, 2)));
   EXPECT_TRUE(agent.envelope().exhausted());
   agent.resident_mib = [](const StepLevels&) { return 30; };
   agent.Seconds(1000);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0, 0));
   // The last comes back first.
-  EXPECT_THAT(agent.history()[6], ElementsAre(3, 0, 0, 1, 1));
-  EXPECT_THAT(agent.history()[8], ElementsAre(3, 0, 0, 0, 0));
-  EXPECT_THAT(agent.history()[10], ElementsAre(1, 0, 0, 0, 0));
+  EXPECT_THAT(agent.history()[6], ElementsAre(3, 0, 0, 0, 1, 1));
+  EXPECT_THAT(agent.history()[8], ElementsAre(3, 0, 0, 0, 0, 0));
+  EXPECT_THAT(agent.history()[10], ElementsAre(1, 0, 0, 0, 0, 0));
 }
 
 TEST(Envelope, EachResourceHasStepsOfItsOwn) {
   NumberedAgent agent({.resident_bytes = 0, .bpf_bytes = 10 * kMiB, .cpus = 0.5}, true);
   agent.bpf_mib = [](const StepLevels&) { return 10; };
   agent.Seconds(120);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(3, 0, 0, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(3, 0, 0, 0, 0, 0));
   EXPECT_TRUE(agent.envelope().exhausted());
 }
 
@@ -184,10 +185,10 @@ TEST(Envelope, WhatIsShortKeepsBackItsOwnStepsAlone) {
   agent.resident_mib = [](const StepLevels& l) { return l[0] == 0 ? 95 : 85; };
   agent.sampled_cpus = 1;
   agent.Seconds(120);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(1, 1, 3, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(1, 0, 1, 3, 0, 0));
   agent.sampled_cpus = 0.02;
   agent.Seconds(200);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(1, 0, 0, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(1, 0, 0, 0, 0, 0));
 }
 
 // A load that fills whatever comes back: the waits double, up to an hour.
@@ -199,6 +200,24 @@ TEST(Envelope, WhatComesBackInVainComesBackSeldom) {
   EXPECT_GT(agent.changes(), 10);
 }
 
+// Captures are slowed down before anything of the continuous profile is given up.
+TEST(Envelope, CapturesGiveWayFirst) {
+  NumberedAgent agent({.resident_bytes = 0, .bpf_bytes = 0, .cpus = 0.5});
+  agent.envelope().Configure(agent.envelope().budgets(), MostLevels(100, false, true));
+  agent.fixed_cpus = 0.7;
+  agent.Seconds(120);
+  ASSERT_FALSE(agent.history().empty());
+  for (const StepLevels& levels : agent.history()) {
+    const int captures = levels[static_cast<size_t>(EnvelopeStep::kCaptures)];
+    const int frame_pointers = levels[static_cast<size_t>(EnvelopeStep::kFramePointers)];
+    EXPECT_TRUE(captures == 4 || frame_pointers == 0);
+  }
+  EXPECT_GT(agent.Level(EnvelopeStep::kCaptures), 0);
+  // Without captures there is nothing to slow down.
+  agent.envelope().Configure(agent.envelope().budgets(), MostLevels(100, false));
+  EXPECT_EQ(agent.Level(EnvelopeStep::kCaptures), 0);
+}
+
 TEST(Envelope, OtherBudgetsHoldFromTheNextLookOn) {
   NumberedAgent agent({.resident_bytes = 50 * kMiB, .bpf_bytes = 0, .cpus = 0});
   agent.resident_mib = [](const StepLevels&) { return 60; };
@@ -207,7 +226,7 @@ TEST(Envelope, OtherBudgetsHoldFromTheNextLookOn) {
   agent.envelope().Configure({.resident_bytes = 200 * kMiB, .bpf_bytes = 0, .cpus = 0},
                              MostLevels(100, false));
   agent.Seconds(600);
-  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(agent.envelope().levels(), ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_EQ(agent.envelope().budgets().resident_bytes, 200 * kMiB);
 }
 
@@ -220,6 +239,8 @@ TEST(Envelope, TheFrequencyStaysAtOneHertzOrMore) {
   EXPECT_EQ(most(20), 4);
   EXPECT_EQ(most(10000), 4);
   EXPECT_EQ(MostLevels(20, false)[static_cast<size_t>(EnvelopeStep::kHistory)], 0);
+  EXPECT_EQ(MostLevels(20, false)[static_cast<size_t>(EnvelopeStep::kCaptures)], 0);
+  EXPECT_EQ(MostLevels(20, false, true)[static_cast<size_t>(EnvelopeStep::kCaptures)], 4);
   EXPECT_EQ(FrequencyAt(3, 20), 2.5);
   EXPECT_EQ(OffCpuRateAt(0, 200), 200u);
   EXPECT_EQ(OffCpuRateAt(3, 200), 25u);
