@@ -1,8 +1,8 @@
 // Whom each capture samples: the masks that the programs ask at every tick (bpf/filter.h).
 //
-// A host is sampled once for several purposes. Capture 0 is the continuous profile, or what `record`
-// records; captures 1 to 15 are closer looks beside it. Each has targets of any kinds, and a task is
-// sampled for it when one of them matches.
+// A host is sampled once for several purposes. Capture 0 is the continuous profile, or what
+// `record` records; captures 1 to 15 are closer looks beside it. Each has targets of any kinds, and
+// a task is sampled for it when one of them matches.
 //
 // Threads: one at a time. Errors: NotFound (no such cgroup directory), ResourceExhausted (no room
 // for another target).

@@ -61,8 +61,8 @@ class Sampler : public SampleRing {
   };
   // Its samples flow from now on. `capture`: 1 to MAX_CAPTURES - 1, whose targets() are chosen.
   // The first one that wants waits has their programs loaded, which takes some seconds of CPU.
-  // Errors: ResourceExhausted (14 captures of other rates run); as Start(); FailedPrecondition (this
-  // kernel refuses the programs of waits).
+  // Errors: ResourceExhausted (14 captures of other rates run); as Start(); FailedPrecondition
+  // (this kernel refuses the programs of waits).
   absl::Status StartCapture(int capture, const CaptureSources& sources);
   // Another rate, as SetFrequency().
   absl::StatusOr<uint64_t> SetCaptureFrequency(int capture, double frequency_hz);
@@ -81,8 +81,8 @@ class Sampler : public SampleRing {
   // shorter than this call takes, about 5 us a CPU, the first few of the new rate can lie before
   // it.)
   absl::StatusOr<uint64_t> SetFrequency(double frequency_hz);
-  // Another number of stacks of waits a second and CPU, at least one; from the next window of 100 ms
-  // on. Values stay right, because each wait has its own weight.
+  // Another number of stacks of waits a second and CPU, at least one; from the next window of 100
+  // ms on. Values stay right, because each wait has its own weight.
   void SetOffCpuRate(uint32_t rate);
   // False: samples take no slices of stacks along any more, and a walk without a table goes on by
   // frame pointers. True: as the settings have it.

@@ -1,5 +1,5 @@
-// Loading the sampler's object. Where the verifier refuses it, it is loaded again without the walk of
-// the newest runtime, then without the two newest, and so on: what one runtime's walk does to a
+// Loading the sampler's object. Where the verifier refuses it, it is loaded again without the walk
+// of the newest runtime, then without the two newest, and so on: what one runtime's walk does to a
 // kernel's verifier costs that runtime's frames and nothing else.
 //
 // Cost:    what the kernel takes to verify the programs, once for each attempt.

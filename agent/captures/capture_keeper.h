@@ -1,14 +1,14 @@
-// The captures of a running agent: starts and ends them, keeps their files, answers what is asked of
-// them, and bounds what they take.
+// The captures of a running agent: starts and ends them, keeps their files, answers what is asked
+// of them, and bounds what they take.
 //
-// A capture comes from a request or from a flag (CaptureFlags), and ends when its time is over, when
-// it is stopped, when all its processes have ended, or when its file is full. It goes on over a
-// reload and over a restart of the agent, with a gap that its record names.
+// A capture comes from a request or from a flag (CaptureFlags), and ends when its time is over,
+// when it is stopped, when all its processes have ended, or when its file is full. It goes on over
+// a reload and over a restart of the agent, with a gap that its record names.
 //
 // Rates: all captures together may take `max_rate` samples a second and CPU. Where they would take
 // more, BPF drops the rest and counts it, and within a second the captures' rates fall; they rise
-// again once there is room. The CPU budget of the agent lowers them before it touches the continuous
-// profile (EnvelopeStep::kCaptures).
+// again once there is room. The CPU budget of the agent lowers them before it touches the
+// continuous profile (EnvelopeStep::kCaptures).
 //
 // Threads: one (the agent's loop). Start() of the first capture of waits takes some seconds.
 #ifndef STACKRAY_AGENT_CAPTURES_CAPTURE_KEEPER_H_

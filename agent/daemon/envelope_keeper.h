@@ -5,8 +5,9 @@
 // budget from the start: they alone grow.
 //
 // CPU is the process's own time and that of its BPF programs: as the kernel counts it where
-// kernel.bpf_stats_enabled is 1, else by the frames that they walked and the waits that they saw. Answers of the page are left
-// out: they have a pace of their own, and nothing that is given up here would make them cheaper.
+// kernel.bpf_stats_enabled is 1, else by the frames that they walked and the waits that they saw.
+// Answers of the page are left out: they have a pace of their own, and nothing that is given up
+// here would make them cheaper.
 //
 // Cost: 10 us a second. Threads: the agent's loop.
 #ifndef STACKRAY_AGENT_DAEMON_ENVELOPE_KEEPER_H_

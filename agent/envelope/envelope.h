@@ -122,14 +122,15 @@ class Envelope {
   bool exhausted_ = false;
 };
 
-// The levels that make sense: the frequency does not go below 1 Hz, only a history in memory is cut,
-// and only captures that run are slowed down.
+// The levels that make sense: the frequency does not go below 1 Hz, only a history in memory is
+// cut, and only captures that run are slowed down.
 StepLevels MostLevels(double frequency_hz, bool history_in_memory, bool captures_run = false);
 
 // What a level means.
 uint64_t TableBytesAt(int level, uint64_t configured_bytes);
 double FrequencyAt(int level, double configured_hz);
-// Stacks of waits fall with the frequency, to one a second at the lowest. 0 stays 0: there are none.
+// Stacks of waits fall with the frequency, to one a second at the lowest. 0 stays 0: there are
+// none.
 uint32_t OffCpuRateAt(int level, uint32_t configured);
 uint64_t ShareAt(int level, uint64_t configured);  // Halved `level` times.
 

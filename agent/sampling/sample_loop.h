@@ -1,6 +1,6 @@
-// The loop that owns the open batches: record → stack → need questions → batch → sealed batch. There
-// is one of the continuous profile (capture 0) and one of each capture that runs beside it; a sample
-// goes into those that its record names.
+// The loop that owns the open batches: record → stack → need questions → batch → sealed batch.
+// There is one of the continuous profile (capture 0) and one of each capture that runs beside it; a
+// sample goes into those that its record names.
 //
 // The ring and the queue of its reader (ring_reader.h) are before it: they hold several seconds of
 // samples, so this loop may take its time for a large symbol table.

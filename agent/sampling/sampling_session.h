@@ -120,7 +120,8 @@ class SamplingSession {
   uint64_t fixed_map_bytes() const { return sampler_->FixedMapBytes(); }
 
   SampleLoop& loop() { return *loop_; }
-  // Those beside the session's own profile; for all but Start() and EndCapture(), which follow here.
+  // Those beside the session's own profile; for all but Start() and EndCapture(), which follow
+  // here.
   SessionCaptures& captures() { return *captures_; }
   // As SessionCaptures::Start(). Processes that the session did not hear of so far are listed.
   absl::StatusOr<int> StartCapture(const CaptureOptions& options, SampleLoop::OnSealed on_sealed);

@@ -90,7 +90,8 @@ struct control {
 	u32 of_slot[EVENT_SLOTS];
 	u32 of_waits;
 	u32 target_generation; /* +1 by user space when "target_pids" has changed */
-	u64 cgroup_generation; /* +1 when a task may be in another cgroup than before, or targets changed */
+	/* +1 when a task may be in another cgroup than before, or targets changed */
+	u64 cgroup_generation;
 	/* Of all captures but capture 0 together, a CPU; 0: no bound. */
 	u64 capture_interval_ns;
 	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Captures of a running agent: asked for by the command, by flags in files, over a kill, by others."""
+"""Captures of a running agent: asked for by the command, by flags in files, over a kill, by
+others."""
 
 import json
 import os
