@@ -148,6 +148,28 @@ class Cgroup {
   std::string mount_, path_;
 };
 
+// A program that spins, with its own environment.
+class SpinningProgram {
+ public:
+  explicit SpinningProgram(const std::string& environment) : pid_(fork()) {
+    if (pid_ != 0) return;
+    std::string variable = environment;
+    const char* const arguments[] = {"/bin/sh", "-c", "while :; do :; done", nullptr};
+    char* const variables[] = {variable.data(), nullptr};
+    execve(arguments[0], const_cast<char* const*>(arguments), variables);
+    _exit(1);
+  }
+  ~SpinningProgram() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  SpinningProgram(const SpinningProgram&) = delete;
+  uint32_t pid() const { return static_cast<uint32_t>(pid_); }
+
+ private:
+  const pid_t pid_;
+};
+
 // Samples of a process that ran for `seconds`, within 2 % or three standard deviations.
 void ExpectSamples(uint64_t samples, double seconds, double hz, const std::string& what) {
   const double expected = seconds * hz;
@@ -267,6 +289,34 @@ TEST_F(Captures, MovesBetweenCgroupsAreFollowed) {
   ExpectSamples(held.on_cpu[moved.pid()], ran, 499, "moved");
   EXPECT_FALSE(held.on_cpu.contains(stranger.pid()));
   ExpectWhole(counts, held);
+}
+
+// Programs that begin later are in by their command's name at once, and by their service's name
+// within a second of it being known.
+TEST_F(Captures, ServicesAndCommandsThatBeginLater) {
+  StartSession(97);
+  if (IsSkipped()) return;
+  Held by_service, by_command;
+  const std::vector<int> captures = {
+      StartCapture({.name = "service",
+                    .targets = {{.kind = TargetKind::kService, .service_name = "orders-test"}},
+                    .frequency_hz = 199},
+                   &by_service),
+      StartCapture({.name = "command",
+                    .targets = {{.kind = TargetKind::kCommandName, .command_name = "sh"}},
+                    .frequency_hz = 199},
+                   &by_command)};
+  const SpinningProgram service("OTEL_SERVICE_NAME=orders-test"), other("OTEL_SERVICE_NAME=else");
+  RunFor(2500);
+  std::vector<CaptureCounts> counts;
+  for (const int capture : captures) counts.push_back(session_->EndCapture(capture));
+  session_->Stop();
+  EXPECT_GT(by_service.on_cpu[service.pid()], 20u);
+  EXPECT_FALSE(by_service.on_cpu.contains(other.pid()));
+  EXPECT_GT(by_command.on_cpu[service.pid()], 40u);
+  EXPECT_GT(by_command.on_cpu[other.pid()], 40u);
+  ExpectWhole(counts[0], by_service);
+  ExpectWhole(counts[1], by_command);
 }
 
 // One of a process with its waits, one of a cgroup and one of a user, beside the own profile. As a
