@@ -325,7 +325,9 @@ void CaptureKeeper::SetRates() {
   for (Running& running : running_) {
     const double wanted = std::max(
         1.0, static_cast<double>(running.spec.frequency_hz) * pace_.factor() / (1 << level_));
-    if (running.number == 0 || wanted == running.frequency_hz) continue;
+    const bool ticks =
+        std::ranges::find(running.spec.types, SampleOrigin::kCpuClock) != running.spec.types.end();
+    if (!ticks || running.number == 0 || wanted == running.frequency_hz) continue;
     const absl::Status status = session_->captures().SetFrequency(running.number, wanted);
     if (!status.ok()) {
       running.end_reason = std::string(status.message());

@@ -1,5 +1,6 @@
 #include "agent/sampling/native_lines.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -66,10 +67,12 @@ void NativeLines::TakeAnswers(std::span<OpenBatch* const> open) {
   for (const LineAnswer& answer : worker_.TakeAnswers()) Answer(answer, open);
 }
 
-// Questions that the worker did not get are asked again by a later batch, unless another one that
-// is open waits for them.
+// All batches that are open together wait no longer than one alone, because the loop waits with
+// them. Questions that the worker did not get are asked again by a later batch, unless another one
+// that is open waits for them.
 void NativeLines::Finish(OpenBatch& batch, std::span<OpenBatch* const> open) {
-  const absl::Time deadline = absl::Now() + settings_.seal_deadline;
+  const auto batches = static_cast<int64_t>(std::max<size_t>(open.size(), 1));
+  const absl::Time deadline = absl::Now() + settings_.seal_deadline / batches;
   TakeAnswers(open);
   while (!batch.waiting_frames.empty() && worker_.WaitForAnswer(deadline)) TakeAnswers(open);
   counts_.deferred += batch.waiting_frames.size();

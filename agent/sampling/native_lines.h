@@ -42,7 +42,8 @@ class NativeLines {
                  const ExecutableFilePtr& file, OpenBatch& batch);
   // Gives all open batches what has come, within their sizes.
   void TakeAnswers(std::span<OpenBatch* const> open);
-  // Before the seal of `batch`, one of them: waits for what it misses, up to the deadline.
+  // Before the seal of `batch`, one of them: waits for what it misses, up to its part of the
+  // deadline.
   void Finish(OpenBatch& batch, std::span<OpenBatch* const> open);
   void Wipe();
   // This share (0 to 1) of the settings' bytes for both caches from now on.
