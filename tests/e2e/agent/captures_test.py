@@ -136,15 +136,23 @@ class Captures(agent_case.AgentCase):
         self.assertEqual(agent.end(), 0)
 
     def test_goes_on_after_a_kill_and_a_reload(self):
-        agent = self.begin()
+        config = self.path("stackray.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("frequency: 19\n")
+        agent = self.begin("--config", config)
         pid = self.spin()
         self.assertEqual(
             self.capture("long", "-p", str(pid), "-F", "97", "-d", "5m", "--no-wait").returncode, 0)
         self.assertTrue(self.until(lambda: self.records()["long"]["batches"] >= 2, 15))
         agent.process.send_signal(signal.SIGKILL)
         agent.process.wait()
-        second = self.begin()
+        second = self.begin("--config", config)
         self.assertTrue(self.until(lambda: len(self.records()["long"]["gaps"]) == 1))
+        # Another frequency is another session; the capture pauses meanwhile.
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("frequency: 23\n")
+        second.process.send_signal(signal.SIGHUP)
+        self.assertTrue(self.until(lambda: len(self.records()["long"]["gaps"]) == 2, 20))
         before = self.records()["long"]["samples"]
         self.assertTrue(self.until(lambda: self.records()["long"]["samples"] > before, 15))
         self.assertEqual(self.capture("stop", "long").returncode, 0)
