@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* Finding the unwind code of one instruction in the row store (bpf/shared/unwind_table.h).
+/* Finding the unwind code of one instruction in the row store: from an offset in a file to a code.
+ * docs/glossary.md has the words (row, code, rule), bpf/shared/unwind_table.h the layout.
+ *
+ * bpf/native.h has the steps before and after: enter_native_frame() turns the frame's address into
+ * the file offset, leave_native_frame() asks for the code of that offset (env_find_code(), which
+ * ends in find_code_inline() here) and applies it.
  *
  * Compiles for BPF and for the host (bpf/env.h).
  * The writer may take a page away at any moment: it stores 0 into the directory entry and leaves
@@ -14,8 +19,10 @@
 
 #define LANES 0x0001000100010001ULL
 
-/* How many of the 8 bytes of `keys` are ≤ key. In 16-bit lanes, key + 256 - byte has bit 8 set
- * exactly then; the multiplication adds the four lanes up. */
+/* How many of the 8 bytes of `keys` are ≤ key. Each byte has a lane of 16 bits, the even bytes in
+ * one word and the odd ones in another. A lane holds key + 256 - byte, whose bit 8 is set when
+ * byte ≤ key: for key 5, byte 3 gives 0x102 (counted) and byte 9 gives 0xfc (not counted). The
+ * multiplication adds the four lanes of a word up. */
 static __always_inline u32 count_not_above(u64 keys, u64 key)
 {
 	u64 wanted = (key | 0x100) * LANES;
@@ -47,7 +54,9 @@ typedef u64 ANY_PLACE loaded_u64;
 CHUNK_LOAD(u16)
 CHUNK_LOAD(u32)
 
-/* How many of the block's keys are ≤ key; they ascend, and their codes follow them directly.
+/* How many of the block's keys are ≤ key; the keys ascend, and their codes follow them directly.
+ * The last load has fewer than 8 keys and is filled up with 0xff. The filling counts for key 0xff
+ * alone, where all keys count as well, so the last line cuts the sum to their number.
  * Verifier: at most 32 rounds. The sum is kept in memory, where its range is not tracked: else
  * every round doubles the paths. */
 static __always_inline u32 count_keys(struct scratch *s, const u8 *chunk, u64 at, u32 keys, u32 key)
@@ -64,7 +73,7 @@ static __always_inline u32 count_keys(struct scratch *s, const u8 *chunk, u64 at
 		u32 n, left = s->keys_left;
 
 		if (left < 8) {
-			u64 not_keys = ~0ULL << (left * 8 & 63); /* 0xff counts only when all do */
+			u64 not_keys = ~0ULL << (left * 8 & 63); /* the filling */
 
 			s->keys_below += count_not_above(*(const loaded_u64 *)(chunk + i) | not_keys, key);
 			break;
@@ -104,7 +113,7 @@ static __always_inline int find_code_in_blob(struct scratch *s, const u8 *chunk,
 	if (below)
 		at += keys + (below - 1) * 2;
 	else if (first)
-		at -= 2; /* the last code of the block before */
+		at -= 2; /* the last code of an earlier block */
 	else
 		at = base + __builtin_offsetof(struct page_header, sentinel);
 	s->code = chunk_u16(chunk, at);

@@ -4,8 +4,8 @@
  *
  *   number   of enum runtime_kind; frames of FrameType have it + 2. Never changed.
  *   NAME     RUNTIME_NAME; in C++ kName is given apart
- *   name     struct name_layout, and the functions enter_name() and stage_name() of
- *            bpf/runtime_walk.h
+ *   name     struct name_layout, and two functions of bpf/runtime_walk.h: enter_ and stage_, each
+ *            with the name behind it
  *   Camel    FrameType::kCamel
  *   type     profile.frame.type (OpenTelemetry's semantic conventions)
  *

@@ -5,16 +5,32 @@
  * look-up into two cache lines and a compare of 8 keys at once. docs/unwinding.md has the
  * measurements.
  *
+ * A row is a key and a code: from text byte `block * 256 + key` of the page on, `code` holds. A
+ * block is 256 bytes of text, so a page has 64.
+ *
  * Blob (little endian, 8-byte aligned, `size_bytes` a multiple of 16):
- *   struct page_header
- *   for each 256-byte block b of the page: u8 key[k], u16 code[k]   (k = start[b + 1] - start[b])
- *   padding to 8, then struct unwind_rule[rule_count] at rules_offset
- * A row says: from text byte `block * 256 + key` on, `code` holds. Keys of a block ascend strictly.
- * Before a block's first key the last code of an earlier block holds: code[start[b] - 1], found at
- * the end of the previous non-empty block; when start[b] is 0 it is page_header.sentinel.
- * Rows are packed in block order, so the bytes of block b start at sizeof(page_header) + 3 *
- * start[b], and the code before it is the u16 that ends there (an empty block has no bytes).
- * A block whose k keys are stored is followed directly by its codes; codes may be unaligned. */
+ *
+ *   at 0             struct page_header     start[b]: how many rows the blocks before b have
+ *   at 144           block 0                u8 key[k], ascending strictly, then u16 code[k]
+ *                    block 1                likewise
+ *                    …
+ *                    block 63
+ *                    padding to 8
+ *   at rules_offset  struct unwind_rule[rule_count]
+ *
+ * Block b has k = start[b + 1] - start[b] rows and begins at 144 + 3 * start[b]. A block without
+ * rows takes no bytes. Codes may be unaligned.
+ *
+ * A page with rows A at text byte 0x010, B at 0x0f0 and C at 0x220 has start[] = 0, 2, 2, 3, 3, …
+ *
+ *   at 144   10 f0 AA AA BB BB    block 0: two keys, two codes
+ *   at 150   20 CC CC             block 2: one key, one code; block 1 takes no bytes
+ *
+ * The code of a text byte is that of the last row at or before it:
+ *   1. In its block: the code of the last key ≤ the byte's low 8 bits. 0x0f8 has B.
+ *   2. No such key: the last code of an earlier block, the two bytes before this block's. 0x150 and
+ *      0x210 have B.
+ *   3. No earlier row in the page (start[b] is 0): page_header.sentinel. 0x005 has it. */
 #ifndef STACKRAY_BPF_SHARED_UNWIND_TABLE_H
 #define STACKRAY_BPF_SHARED_UNWIND_TABLE_H
 
@@ -43,7 +59,7 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
  *   base 2: bits 0-12 index into the blob's rules.
  *   base 3: a frame of more than 4 KiB: CFA from rsp, bits 0-12 CFA offset / 8; rbp is saved at CFA
  *     - 16, where it is pushed first.
- *   base 4: the same with rbp unchanged.
+ *   base 4: as base 3, with rbp unchanged.
  *   base 7: bits 0-12 enum special_code. Others are invalid (END_BAD_TABLE).
  * On arm64, where a frame is a multiple of 16 bytes and x29 and x30 are saved side by side, as a
  *   frame record: base 0 (CFA from sp), 1 (CFA from x29): bits 0-8 CFA offset / 16; bits 9-12 where
@@ -53,7 +69,7 @@ static_assert(sizeof(struct page_header) == 144, "rows start at 144");
  *     n: at CFA - 8 (n + 1).
  *   base 4, of Go's frames: CFA from sp, the return address is at sp: bits 0-8 CFA offset / 16; bit
  *     9: x29 is saved at sp - 8 (else it is unchanged).
- *   base 2 and 7: as above. */
+ *   base 2 and 7: as on x86-64. */
 #define CODE_BASE_SHIFT 13
 #define CODE_BASE_RSP 0
 #define CODE_BASE_RBP 1
@@ -84,8 +100,8 @@ enum special_code {
 	SPECIAL_SIGNAL = 2,
 	SPECIAL_PLT = 3,    /* CFA = rsp + 8 + (((pc & 15) >= 11) << 3), as linkers write for .plt */
 	SPECIAL_UNSUPPORTED = 4, /* rules exist and cannot be expressed here: END_UNSUPPORTED_RULE */
-	/* right before a function's first byte, behind no call: a stack that returns there was begun so by
-	 * hand */
+	/* The byte before a function's first one, where no call ends: nobody called from there, so a stack
+	 * that returns to it was made by hand. */
 	SPECIAL_START = 5,
 };
 #define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
@@ -99,8 +115,10 @@ enum cfa_kind {
 	CFA_OTHER_STACK = 2, /* as CFA_REGISTER, on another stack: it need not lie above this frame */
 	/* Go's changes of stacks (bpf/go_stack.h), on arm64 the first of them alone: the other stack's
 	 * pointer + cfa_offset. */
-	CFA_GO_GOROUTINE = 3, /* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: below */
-	/* g.m->g0->sched.sp, or what the last such frame has saved there. g's place: below */
+	/* g.m->curg->sched.sp. cfa_add: of curg in m. g's place: enum go_thread_kind */
+	CFA_GO_GOROUTINE = 3,
+	/* g.m->g0->sched.sp, or what the last such frame has saved there. g's place: enum
+	 * go_thread_kind */
 	CFA_GO_CALLBACK = 4,
 	/* *(rsp + rbx_offset)'s stack.hi - *(rsp + cfa_add); the latter alone where the former is 0 */
 	CFA_GO_CALL = 5,
@@ -124,8 +142,8 @@ enum value_kind {
 	VALUE_AT_GO = 5,     /* *(CFA_GO_GOROUTINE's goroutine + offset) */
 };
 /* Of a return address that is a function's first byte: the call that ends the function before it.
- * Where the callee's frame is in no function that it leads to, the address was put on the stack by
- * hand, and the stack ends. x86-64. */
+ * Where the callee's frame is not in what that call leads to, the address was put on the stack by
+ * hand, and the stack ends. x86-64. docs/unwinding.md has the order of the tests. */
 enum last_call_kind {
 	LAST_CALL_NONE = 0,
 	LAST_CALL_DIRECT = 1,  /* to the return address + cfa_add, a function of rbx_offset bytes */
