@@ -24,6 +24,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kExitFailed = 1;
+// A busy host's agent may take seconds to begin, above all the first capture of waits.
+constexpr std::chrono::seconds kLongestAnswer{30};
 constexpr int kSliceMs = 100, kAskEveryMs = 1000;
 // How long an agent may be away (a restart) or a stopped capture take to end.
 constexpr int kMostSilentAsks = 30, kMostAsksAfterStop = 15;
@@ -111,9 +113,10 @@ class Waiting {
     if (is_stopped_ || !surroundings_.stop_requested()) return absl::OkStatus();
     is_stopped_ = true;
     progress_.Clear();
-    // One that ended by itself meanwhile is no longer there to be stopped.
-    const ControlAnswer answer = surroundings_.ask(kCaptureStopRequest, {{"name", name_}});
-    return answer.ok() || absl::IsNotFound(answer.status()) ? absl::OkStatus() : answer.status();
+    const absl::Status status = surroundings_.ask(kCaptureStopRequest, {{"name", name_}}).status();
+    // One that ended by itself meanwhile cannot be stopped: its record says so.
+    const bool has_ended = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+    return has_ended ? absl::OkStatus() : status;
   }
 
   // nullopt: the agent is away for a moment.
@@ -229,7 +232,7 @@ int RunCapture(const CaptureSettings& settings) {
       settings,
       {.ask =
            [&](std::string_view request, const Json& arguments) {
-             return AskAgent(settings.state_dir, request, arguments);
+             return AskAgent(settings.state_dir, request, arguments, kLongestAnswer);
            },
        .stop_requested = StopRequested,
        .sleep = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }});

@@ -35,7 +35,10 @@ std::string CaptureTable(const std::vector<CaptureRecord>& captures, int64_t now
     uint64_t lost = 0;
     for (const auto& [reason, samples] : record.lost) lost += samples;
     std::string targets = DescribeTargets(record.spec);
-    if (targets.size() > kMostTargetBytes) targets = targets.substr(0, kMostTargetBytes) + " …";
+    if (targets.size() > kMostTargetBytes) {
+      targets.resize(kMostTargetBytes);
+      targets += " …";
+    }
     rows.push_back({record.spec.name,
                     record.is_running() ? "running" : PrintableText(record.reason),
                     fmt::to_string(record.spec.frequency_hz), TimeLeft(record, now_unix_ns),

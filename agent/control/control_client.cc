@@ -14,8 +14,6 @@
 namespace stackray {
 namespace {
 
-constexpr timeval kAnswerLimit{.tv_sec = 5, .tv_usec = 0};
-
 absl::Status NoAgent(const std::string& state_dir, int error) {
   if (error == EACCES || error == EPERM)
     return absl::PermissionDeniedError(fmt::format(
@@ -29,10 +27,11 @@ absl::Status NoAgent(const std::string& state_dir, int error) {
                                             kAgentFolder, std::strerror(error)));
 }
 
-absl::Status NoAnswer() {
+absl::Status NoAnswer(std::chrono::seconds limit) {
   const bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
   return absl::UnavailableError(fmt::format(
-      "the agent does not answer: {}", is_late ? "nothing came for 5 s" : std::strerror(errno)));
+      "the agent does not answer: {}",
+      is_late ? fmt::format("nothing came for {} s", limit.count()) : std::strerror(errno)));
 }
 
 bool SendAll(int server, std::string_view text) {
@@ -45,13 +44,13 @@ bool SendAll(int server, std::string_view text) {
   return true;
 }
 
-absl::StatusOr<std::string> ReceiveLine(int server) {
+absl::StatusOr<std::string> ReceiveLine(int server, std::chrono::seconds limit) {
   std::string text;
   char part[65536];
   for (;;) {
     const ssize_t got = recv(server, part, sizeof(part), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return NoAnswer();
+    if (got < 0) return NoAnswer(limit);
     if (got == 0) return absl::UnavailableError("the agent ended before it answered");
     const std::string_view arrived(part, static_cast<size_t>(got));
     const size_t end = arrived.find('\n');
@@ -65,16 +64,17 @@ absl::StatusOr<std::string> ReceiveLine(int server) {
 }  // namespace
 
 ControlAnswer AskAgent(const std::string& state_dir, std::string_view request,
-                       const nlohmann::json& arguments) {
+                       const nlohmann::json& arguments, std::chrono::seconds limit) {
   const std::string path = fmt::format("{}/{}", state_dir, kAgentFolder);
   const UniqueFd directory(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid()) return NoAgent(state_dir, errno);
   const absl::StatusOr<UniqueFd> server = ConnectToControl(directory.get());
   if (!server.ok()) return NoAgent(state_dir, errno);
-  setsockopt(server->get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerLimit, sizeof(kAnswerLimit));
-  setsockopt(server->get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerLimit, sizeof(kAnswerLimit));
-  if (!SendAll(server->get(), EncodeRequest(request, arguments))) return NoAnswer();
-  const absl::StatusOr<std::string> line = ReceiveLine(server->get());
+  const timeval longest{.tv_sec = limit.count(), .tv_usec = 0};
+  setsockopt(server->get(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof(longest));
+  setsockopt(server->get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof(longest));
+  if (!SendAll(server->get(), EncodeRequest(request, arguments))) return NoAnswer(limit);
+  const absl::StatusOr<std::string> line = ReceiveLine(server->get(), limit);
   if (!line.ok()) return line.status();
   return ParseAnswer(*line);
 }

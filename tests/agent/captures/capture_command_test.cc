@@ -57,6 +57,11 @@ class CaptureCommand : public testing::Test {
       return nlohmann::ordered_json{{"name", name_}, {"ends_unix_ns", 61'000'000'000}};
     }
     if (request == kCaptureStopRequest) {
+      if (ended_already_) {
+        EXPECT_TRUE(store_->Append(name_, GoldenBatch()).ok());
+        EXPECT_TRUE(store_->Finish(name_, kReasonFinished, {.samples = 1}).ok());
+        return absl::FailedPreconditionError("capture web has ended already");
+      }
       if (absl::Status status = store_->Finish(name_, kReasonStopped, {.samples = 1}); !status.ok())
         return status;
       return nlohmann::ordered_json{{"name", name_}, {"file", ""}};
@@ -92,7 +97,7 @@ class CaptureCommand : public testing::Test {
   std::string name_;
   std::function<void()> before_list_;  // What happens to the capture meanwhile.
   absl::Status fails_with_;
-  bool stop_ = false;
+  bool stop_ = false, ended_already_ = false;
   int slept_ms_ = 0;
 };
 
@@ -136,6 +141,14 @@ TEST_F(CaptureCommand, CtrlCStopsItAndStillWrites) {
   };
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(asked_, ElementsAre("capture-start", "capture-list", "capture-stop", "capture-list"));
+  ExpectWritten();
+}
+
+TEST_F(CaptureCommand, CtrlCBesideItsOwnEndStillWrites) {
+  stop_ = true;
+  ended_already_ = true;
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(asked_, ElementsAre("capture-start", "capture-stop", "capture-list"));
   ExpectWritten();
 }
 
