@@ -38,6 +38,14 @@ std::array<int64_t, 7> IdentityOf(const struct stat& facts) {
           facts.st_ctim.tv_nsec};
 }
 
+// "line 3: …" of "PATH:3: …", as the path stands beside it.
+std::string WithoutPath(std::string_view text, std::string_view path) {
+  if (!text.starts_with(path) || !text.substr(path.size()).starts_with(':'))
+    return std::string(text);
+  text.remove_prefix(path.size() + 1);
+  return text.starts_with(' ') ? std::string(text.substr(1)) : fmt::format("line {}", text);
+}
+
 absl::StatusOr<std::string> ReadText(int fd, size_t most_bytes) {
   std::string text(most_bytes + 1, '\0');
   size_t length = 0;
@@ -115,7 +123,7 @@ bool CaptureFiles::ReadFile(const std::string& name) {
   // Two writes within a tick of the file system's clock look alike.
   const bool may_look_alike = std::time(nullptr) - facts.st_ctim.tv_sec < 2;
   file.identity = may_look_alike || absl::IsUnavailable(status) ? Identity() : identity;
-  file.problem = std::string(status.message());
+  file.problem = WithoutPath(status.message(), path);
   return file.entries != before.entries || file.problem != before.problem;
 }
 

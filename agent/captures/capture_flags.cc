@@ -133,8 +133,8 @@ void CaptureFlags::Collect(int64_t now_unix_ns, std::vector<WantedCapture>& want
       wanted.push_back(WantedOf(entry, now_unix_ns));
     else
       problems.push_back(
-          {FileOf(entry.origin), fmt::format("{}: the capture {} is asked for at {} already",
-                                             entry.origin, entry.name, same->source)});
+          {FileOf(entry.origin),
+           fmt::format("the capture {} is asked for at {} already", entry.name, same->source)});
   }
 }
 

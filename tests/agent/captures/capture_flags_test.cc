@@ -126,7 +126,8 @@ TEST_F(CaptureFlagsTest, ABrokenFileStopsNothingAndIsNamed) {
   Put("web.yaml", "- {name: web, target: {command: nginx}, for: 5m, rate: 5000}\n");
   EXPECT_TRUE(Look());
   EXPECT_THAT(Names(), ElementsAre("a", "web")) << "it goes on";
-  EXPECT_THAT(Problems(), HasSubstr("web.yaml:1: rate: expected samples a second on each CPU"));
+  EXPECT_THAT(Problems(),
+              HasSubstr("web.yaml: line 1: rate: expected samples a second on each CPU"));
   Put("b.yaml", Entry("b"));
   EXPECT_TRUE(Look());
   EXPECT_THAT(Names(), ElementsAre("a", "b", "web"));
@@ -182,7 +183,7 @@ TEST_F(CaptureFlagsTest, OneNameBelongsToTheFirst) {
 }
 
 TEST_F(CaptureFlagsTest, HostsChooseWhereItRuns) {
-  Put("web.yaml", Entry("here", "for: 5m, hosts: [db-*, WEB-?]") +
+  Put("web.yaml", Entry("here", "for: 5m, hosts: [db-*, 'WEB-?']") +
                       Entry("full", "for: 5m, hosts: web-1.example.org") +
                       Entry("there", "for: 5m, hosts: [web-2]"));
   EXPECT_TRUE(Look());
