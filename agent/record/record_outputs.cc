@@ -1,5 +1,7 @@
 #include "agent/record/record_outputs.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "reporter/batch_file.h"
@@ -15,6 +17,9 @@
 
 namespace stackray {
 namespace {
+
+// Of this host, which is the one that was recorded where the time is known.
+int OnlineCpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 bool IsStreamed(OutputFormat format) {
   return format == OutputFormat::kOtlp || format == OutputFormat::kOtlpJson;
@@ -63,6 +68,7 @@ absl::Status RecordOutputs::Add(std::string_view bytes) {
 void RecordOutputs::SetTime(int64_t start_unix_ns, int64_t end_unix_ns) {
   start_unix_ns_ = start_unix_ns;
   end_unix_ns_ = end_unix_ns;
+  if (needs_view_ && end_unix_ns != 0) view_.CoverTime(start_unix_ns, end_unix_ns);
 }
 
 ProfileSummary RecordOutputs::summary() const {
@@ -110,8 +116,10 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
       return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
     }
     case OutputFormat::kHtml: {
-      const std::string data =
-          PageData(view_, {.title = title_, .summary = summary(), .note = note_});
+      const std::string data = PageData(view_, {.title = title_,
+                                                .summary = summary(),
+                                                .note = note_,
+                                                .cpus = end_unix_ns_ == 0 ? 0 : OnlineCpus()});
       absl::StatusOr<std::string> page = HtmlPage(WebPage(), data, title_);
       return page.ok() ? result.file.Write(*page) : page.status();
     }

@@ -1,5 +1,6 @@
 #include "reporter/formats/call_tree.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace stackray {
@@ -10,8 +11,8 @@ std::vector<ViewRow> CallTree::RowsOf(const ProfileView& view, uint32_t type) {
   return rows;
 }
 
-CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool keep_waits)
-    : view_(view), rows_(std::move(rows)) {
+CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool whole)
+    : view_(view), lines_(whole), rows_(std::move(rows)) {
   const std::vector<ViewNode>& view_nodes = view.nodes();
   std::vector<bool> used(view_nodes.size());
   for (const ViewRow& row : rows_) used[row.node] = true;
@@ -24,7 +25,7 @@ CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool keep
     node_of[i] = AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].frame]);
   }
   for (ViewRow& row : rows_) row.node = node_of[row.node];
-  DropLabels(keep_waits);
+  DropLabels(whole);
   SortAndMerge(&rows_);
 }
 
@@ -61,6 +62,8 @@ uint32_t CallTree::AddLine(uint32_t parent, const ViewLocation& location, const 
   if (line != nullptr) {
     frame.name = line->function != 0 ? line->function : line->system_name;
     frame.inlined = line->next != 0;
+    if (lines_) frame.source = line->file;
+    if (lines_) frame.line = static_cast<uint32_t>(std::clamp<int64_t>(line->line, 0, INT32_MAX));
   }
   if (frame.name == 0) {
     const std::string_view path = view_.Text(view_.mappings()[location.mapping].path);

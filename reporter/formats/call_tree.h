@@ -22,10 +22,12 @@ struct CallFrame {
   uint32_t type = 0;
   uint32_t file = 0;     // Base name of the mapping; without one, the source file.
   uint32_t inlined = 0;  // 1: inlined into the frame that called it.
+  uint32_t source = 0;   // The source file, and …
+  uint32_t line = 0;     // … the line in it; 0: not known, or not asked for.
   friend bool operator==(const CallFrame&, const CallFrame&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const CallFrame& f) {
-    return H::combine(std::move(h), f.name, f.type, f.file, f.inlined);
+    return H::combine(std::move(h), f.name, f.type, f.file, f.inlined, f.source, f.line);
   }
 };
 
@@ -34,7 +36,7 @@ class CallTree {
   // Of all types together, as rows; each row is of its thread's type. `view` must outlive this,
   // unchanged.
   explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows(), true) {}
-  // Of one type, whatever was waited for.
+  // Of one type, whatever was waited for; frames that differ in their line alone are one.
   CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type), false) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
@@ -47,7 +49,8 @@ class CallTree {
  private:
   static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
 
-  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool keep_waits);
+  // `whole`: with waits and lines.
+  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool whole);
   static std::vector<ViewRow> RowsOf(const ProfileView& view, uint32_t type);
   void DropLabels(bool keep_waits);
   uint32_t AddLocation(uint32_t parent, const ViewLocation& location);
@@ -56,6 +59,7 @@ class CallTree {
   uint32_t FileOf(const ViewLocation& location, const ViewLine* line);
 
   const ProfileView& view_;
+  const bool lines_;
   StringTable texts_;
   InternTable<CallFrame> frames_;
   InternTable<ViewNode> nodes_;

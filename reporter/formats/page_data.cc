@@ -124,6 +124,7 @@ class PageWriter {
       strings_.Index(source_.text(frame.name));
       strings_.Index(TypeText(frame));
       strings_.Index(source_.text(frame.file));
+      strings_.Index(source_.text(frame.source));
     }
     for (const PageSection& section : sections_)
       for (size_t i = 0; i < section.rows; ++i) {
@@ -137,7 +138,8 @@ class PageWriter {
     }
     for (const uint32_t id : processes_.ids()) {
       const ViewProcess& process = sums_.processes()[id];
-      for (const uint32_t text : {process.command, process.executable, process.container})
+      for (const uint32_t text :
+           {process.command, process.executable, process.container, process.service})
         strings_.Index(source_.text(text));
     }
   }
@@ -167,6 +169,7 @@ class PageWriter {
     fmt::format_to(std::back_inserter(out_),
                    ",\"frequency_hz\":{:.6g},\"start_ms\":{},\"end_ms\":{},\"bucket_ms\":{},", hz,
                    source_.start_ms, std::max(end, source_.start_ms), source_.bucket_ms);
+    if (options_.cpus > 0) AppendAll(&out_, "\"cpus\":", options_.cpus, ",");
     if (sections_[0].type == SampleSums::kCpuType) return;
     TypeName(sums_.types()[sections_[0].type]);
     out_ += ',';
@@ -202,6 +205,10 @@ class PageWriter {
     column("name", [&](const CallFrame& f) { return source_.text(f.name); });
     column("type", [&](const CallFrame& f) { return TypeText(f); });
     column("file", [&](const CallFrame& f) { return source_.text(f.file); });
+    if (std::ranges::any_of(source_.frames, [](const CallFrame& f) { return f.line != 0; })) {
+      column("source", [&](const CallFrame& f) { return source_.text(f.source); });
+      Column("line", source_.frames, 1, [](const CallFrame& f) { return int64_t{f.line}; });
+    }
     out_ += '}';
   }
 
@@ -291,6 +298,8 @@ class PageWriter {
     column("command", &ViewProcess::command);
     column("executable", &ViewProcess::executable);
     column("container", &ViewProcess::container);
+    if (std::ranges::any_of(ids, [&](uint32_t id) { return sums_.processes()[id].service != 0; }))
+      column("service", &ViewProcess::service);
     out_ += '}';
   }
 

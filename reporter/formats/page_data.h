@@ -15,7 +15,8 @@ namespace stackray {
 struct PageOptions {
   std::string title;  // Any bytes.
   std::optional<ProfileSummary> summary;
-  std::string note;  // Any bytes. Why there are no samples; empty: nothing to say.
+  std::string note = {};  // Any bytes. Why there are no samples; empty: nothing to say.
+  int cpus = 0;           // Of the host; 0: unknown.
 };
 
 // One line of JSON. Equal batches in equal order give equal bytes. Numbers fit what a

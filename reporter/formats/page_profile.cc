@@ -105,7 +105,9 @@ void PageProfile::ReadLocation(const BatchWalk& batch, uint32_t location) {
                     : Intern(line.function),
         .type = Intern(frame.type),
         .file = Intern(has_file ? PathBaseName(frame.mapping_path) : line.file),
-        .inlined = i + 1 < frame.lines.size() ? 1u : 0u};
+        .inlined = i + 1 < frame.lines.size() ? 1u : 0u,
+        .source = Intern(line.file),
+        .line = static_cast<uint32_t>(std::clamp<int64_t>(line.line, 0, INT32_MAX))};
     ids_->frame_ids.push_back(frames_.Intern(call, true));
   }
   ids_->chains[location] = {first, static_cast<uint32_t>(frame.lines.size())};

@@ -125,6 +125,7 @@ class Reduction {
       process.command = Text(process.command);
       process.executable = Text(process.executable);
       process.container = Text(process.container);
+      process.service = Text(process.service);
       process.creation_time = Text(process.creation_time);
       if (!kept) thread = {.type = thread.type, .wait = thread.wait};
       thread.process = to_.processes.Intern(process, true);
@@ -144,6 +145,7 @@ class Reduction {
     frame.name = Text(frame.name);
     frame.type = Text(frame.type);
     frame.file = Text(frame.file);
+    frame.source = Text(frame.source);
     return to_frames_.Intern(frame, true);
   }
 

@@ -12,6 +12,7 @@ inline constexpr std::string_view kProcessExecutablePath = "process.executable.p
 inline constexpr std::string_view kProcessExecutableName = "process.executable.name";
 inline constexpr std::string_view kProcessCreationTime = "process.creation.time";
 inline constexpr std::string_view kContainerId = "container.id";
+inline constexpr std::string_view kServiceName = "service.name";
 inline constexpr std::string_view kHostName = "host.name";
 
 }  // namespace stackray

@@ -63,14 +63,20 @@ void SampleSums::Add(const BatchWalk& batch) {
   batch_.reset();
 }
 
-void SampleSums::AddTimes(const BatchWalk& batch) {
-  const int64_t start = std::max({batch.start_unix_ns(), options_.from_unix_ns, int64_t{0}});
-  const int64_t end = std::min(batch.end_unix_ns(), options_.to_unix_ns);
+void SampleSums::CoverTime(int64_t start_unix_ns, int64_t end_unix_ns) {
+  const int64_t start = std::max({start_unix_ns, options_.from_unix_ns, int64_t{0}});
+  const int64_t end = std::min(end_unix_ns, options_.to_unix_ns);
   if (start > end) return;
   start_unix_ns_ = empty_ ? start : std::min(start_unix_ns_, start);
   end_unix_ns_ = empty_ ? end : std::max(end_unix_ns_, end);
   empty_ = false;
   Cover(start / 1'000'000, std::max(start, end - 1) / 1'000'000);
+}
+
+void SampleSums::AddTimes(const BatchWalk& batch) {
+  CoverTime(batch.start_unix_ns(), batch.end_unix_ns());
+  if (batch.start_unix_ns() >= options_.to_unix_ns || batch.end_unix_ns() < options_.from_unix_ns)
+    return;
   // A little longer than a bucket is as good: batches are never sealed to the millisecond.
   if (!batch.timed()) Widen((batch.end_unix_ns() - batch.start_unix_ns()) / 1'000'000 / 8 * 7);
 }
@@ -181,9 +187,10 @@ uint32_t SampleSums::Process(bool may_add) {
                             .command = InternText(resource.command, may_add),
                             .executable = InternText(resource.executable, may_add),
                             .container = InternText(resource.container, may_add),
+                            .service = InternText(resource.service, may_add),
                             .creation_time = InternText(resource.creation_time, may_add)};
   if (process.command == kNoId || process.executable == kNoId || process.container == kNoId ||
-      process.creation_time == kNoId) {
+      process.service == kNoId || process.creation_time == kNoId) {
     return kNoId;
   }
   return tables_.processes.Intern(process, may_add);

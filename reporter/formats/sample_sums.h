@@ -38,12 +38,13 @@ struct ViewNode {  // One frame below one caller. A parent's id is smaller than 
 
 struct ViewProcess {
   int64_t pid = 0;  // 0: the host itself.
-  uint32_t command = 0, executable = 0, container = 0;
+  uint32_t command = 0, executable = 0, container = 0, service = 0;
   uint32_t creation_time = 0;  // As its resource spells it.
   friend bool operator==(const ViewProcess&, const ViewProcess&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ViewProcess& p) {
-    return H::combine(std::move(h), p.pid, p.command, p.executable, p.container, p.creation_time);
+    return H::combine(std::move(h), p.pid, p.command, p.executable, p.container, p.service,
+                      p.creation_time);
   }
 };
 
@@ -114,6 +115,8 @@ class SampleSums {
 
   // Keeps nothing of `batch` by reference.
   void Add(const BatchWalk& batch);
+  // The time that was watched, whether or not it has samples.
+  void CoverTime(int64_t start_unix_ns, int64_t end_unix_ns);
 
   std::string_view Text(uint32_t string_id) const { return tables_.strings[string_id]; }
   // Element 0 is the empty one in each; in nodes() it is the root.

@@ -37,6 +37,8 @@ class UnnamedSums {
 
   void Add(NoName why, int64_t frames, std::string_view command);
   int64_t frames(NoName why) const { return frames_[static_cast<size_t>(why)]; }
+  // Of NoName::kJit, by command; the frames of some may be in frames() alone.
+  const std::vector<std::pair<std::string, int64_t>>& jit_commands() const { return jit_commands_; }
   // "Unnamed: …", of what is at least one per cent of `all` frames; empty where nothing is.
   // `kernel_is_hidden`: no frame of the kernel has a name.
   std::string Sentence(int64_t all, bool kernel_is_hidden) const;

@@ -28,14 +28,15 @@ TEST(PageData, WholeDocument) {
       PageData(view, {.title = "record of <x>", .summary = counter.summary()}),
       R"j({"format":"stackray-page/1","title":"record of <x>","host":"build-host",)j"
       R"j("frequency_hz":100,"start_ms":1790000000000,"end_ms":1790000001000,"bucket_ms":10,)j"
-      R"j("strings":["","outer()","native","app","inner()","native+inline","vfs_read","kernel",)j"
-      R"j("vmlinux","run","cpython","/srv/a.py","[libc.so.6+0x1f]","libc.so.6","worker",)j"
+      R"j("strings":["","outer()","native","app","app.cc","inner()","native+inline","vfs_read",)j"
+      R"j("kernel","vmlinux","run","cpython","/srv/a.py","[libc.so.6+0x1f]","libc.so.6","worker",)j"
       R"j("/usr/bin/app","c0ffee"],)j"
-      R"j("frames":{"name":[1,4,6,9,12],"type":[2,5,7,10,2],"file":[3,3,8,11,13]},)j"
+      R"j("frames":{"name":[1,5,7,10,13],"type":[2,6,8,11,2],"file":[3,3,9,12,14],)j"
+      R"j("source":[4,4,0,12,0],"line":[11,10,0,7,0]},)j"
       R"j("nodes":{"parent":[-1,0,1,2,0,4],"frame":[-1,0,1,2,3,4]},)j"
       R"j("samples":{"node":[3,5,3,2],"thread":[0,0,0,1],"bucket":[0,2,90,90],"count":[2,2,1,1]},)j"
-      R"j("threads":{"process":[0,0],"tid":[43,0],"name":[14,0]},)j"
-      R"j("processes":{"pid":[42],"command":[3],"executable":[15],"container":[16]},)j"
+      R"j("threads":{"process":[0,0],"tid":[43,0],"name":[15,0]},)j"
+      R"j("processes":{"pid":[42],"command":[3],"executable":[16],"container":[17]},)j"
       R"j("summary":{"samples":6,"complete":6,"through_unknown":0,"user_stacks":6,"named_frames":9,"frames":11,"lost":0,)j"
       R"j("unnamed":"Unnamed: 18.1 % of the frames are code of files without symbols, which debug symbols would name )j"
       R"j((`stackray explain PID` says how)."}})j");
@@ -92,6 +93,27 @@ TEST(PageData, EveryIndexIsInItsTableAndParentsComeFirst) {
     EXPECT_LT(samples["bucket"][i].get<int64_t>(), buckets);
   }
   EXPECT_EQ(sum, 30 * 4 * 20);
+}
+
+TEST(PageData, CpusServicesAndTheTimeThatWasWatchedAreToldWhereKnown) {
+  TestBatch test(kTestStartNs + 2'000'000'000);  // One second of five.
+  const int32_t shop = test.Process(1, "app", "");
+  test.batch.resources.back().attributes.emplace_back("service.name", "shop");
+  test.Sample(shop, {test.Native("main")}, 3, 1, "", {500});
+  test.Sample(test.Process(2, "app", ""), {test.Native("main")}, 1, 2, "", {600});
+  ProfileView view;
+  AddTo(&view, test.batch);
+  view.CoverTime(kTestStartNs, kTestStartNs + 5'000'000'000);
+  const Json page = Json::parse(PageData(view, {.cpus = 8}));
+  EXPECT_EQ(page["cpus"], 8);
+  EXPECT_EQ(page["start_ms"].get<int64_t>(), kTestStartNs / 1'000'000);
+  EXPECT_EQ(page["end_ms"].get<int64_t>(), kTestStartNs / 1'000'000 + 5000);
+  const auto& services = page["processes"]["service"];
+  ASSERT_EQ(services.size(), 2u);
+  EXPECT_EQ(page["strings"][services[0].get<size_t>()], "shop");
+  EXPECT_EQ(services[1], 0);
+  const int64_t bucket_ms = page["bucket_ms"];
+  EXPECT_NEAR(page["samples"]["bucket"][0].get<int64_t>() * bucket_ms, 2500, bucket_ms);
 }
 
 TEST(PageData, NumbersThatABrowserCannotHoldAreClamped) {
