@@ -1,0 +1,35 @@
+// The answer to one question of the page: docs/page-data.md has its form.
+//
+// Memory:  what is drawn, beside what the parts need (page_tree.h, page_scan.h).
+// Threads: one. Errors: Cancelled where `stop` was requested; the sink's.
+#ifndef STACKRAY_REPORTER_PAGE_PAGE_ANSWER_H_
+#define STACKRAY_REPORTER_PAGE_PAGE_ANSWER_H_
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "reporter/formats/sink.h"
+#include "reporter/page/page_question.h"
+#include "reporter/page/page_store.h"
+
+namespace stackray {
+
+struct PageAnswerOptions {
+  std::string title;
+  int cpus = 0;  // Of the host; 0: unknown.
+  // The text of a line of a source file, where it may be shown. Empty: none may be.
+  std::function<std::optional<std::string>(std::string_view file, uint32_t line)> source_text;
+};
+
+// One line of JSON, in parts.
+absl::Status WritePageAnswer(const PageStore& store, const PageQuestion& question,
+                             const PageAnswerOptions& options, const std::stop_token& stop,
+                             TextSink sink);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_PAGE_PAGE_ANSWER_H_

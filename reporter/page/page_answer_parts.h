@@ -1,0 +1,35 @@
+// What an answer says, and how it is written.
+#ifndef STACKRAY_REPORTER_PAGE_PAGE_ANSWER_PARTS_H_
+#define STACKRAY_REPORTER_PAGE_PAGE_ANSWER_PARTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reporter/page/page_answer.h"
+#include "reporter/page/page_scan.h"
+#include "reporter/page/page_tree.h"
+
+namespace stackray {
+
+struct PageAnswerParts {
+  PageSelection selection;
+  PageTree tree;
+  PageFunctionSums sums;
+  std::vector<uint32_t> table;  // Functions, in their order, as many as are wanted.
+  size_t table_count = 0;       // How many there are.
+  bool searches = false;
+  std::string query_error;
+  std::optional<uint32_t> callers;  // The function of `sandwich`.
+  PageSandwich sandwich;
+};
+
+// One line of JSON. Errors: the sink's.
+absl::Status WritePageAnswerParts(const PageTables& tables, const PageQuestion& question,
+                                  const PageAnswerOptions& options, const PageAnswerParts& parts,
+                                  TextSink sink);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_REPORTER_PAGE_PAGE_ANSWER_PARTS_H_

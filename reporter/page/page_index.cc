@@ -1,0 +1,275 @@
+#include "reporter/page/page_index.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reporter/formats/view_buckets.h"
+#include "reporter/page/index_bytes.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kSumBytes = 4;
+
+bool SumIsRight(std::string_view bytes) {
+  if (bytes.size() < kPageIndexMagic.size() + kSumBytes || !bytes.starts_with(kPageIndexMagic))
+    return false;
+  const std::string_view sum = bytes.substr(bytes.size() - kSumBytes);
+  uint32_t wanted = 0;
+  for (size_t i = 0; i < kSumBytes; ++i)
+    wanted |= uint32_t{static_cast<uint8_t>(sum[i])} << (8 * i);
+  return wanted ==
+         crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size() - kSumBytes);
+}
+
+}  // namespace
+
+class PageIndex::Parser {
+ public:
+  Parser(std::string_view body, PageTables* tables, PageIndex* out)
+      : reader_(body), tables_(*tables), out_(*out) {}
+
+  bool Parse() {
+    out_.start_unix_ns_ = reader_.Count();
+    out_.end_unix_ns_ = std::max(reader_.Count(), out_.start_unix_ns_);
+    out_.period_ns_ = reader_.Count();
+    out_.first_second_ = std::min<int64_t>(reader_.Count(), INT64_MAX / 1'000'000'000);
+    out_.last_second_ = out_.first_second_ - 1;
+    for (size_t left = reader_.Length(); left > 0; --left)
+      strings_.push_back(tables_.strings.Intern(reader_.Bytes(), true));
+    if (strings_.empty()) return false;
+    out_.host_ = Text();
+    Functions();
+    Frames();
+    Processes();
+    Types();
+    Roots();
+    return !reader_.bad() && reader_.done();
+  }
+
+ private:
+  uint32_t Text() { return strings_[reader_.Index(strings_.size())]; }
+
+  void Functions() {
+    auto functions = std::make_shared<std::vector<uint32_t>>();
+    for (size_t left = reader_.Length(4); left > 0; --left) {
+      PageFunction function{.name = Text(), .type = Text(), .file = Text()};
+      function.inlined = reader_.Index(2);
+      functions->push_back(tables_.functions.Intern(function, true));
+    }
+    if (functions->empty()) functions->push_back(0);
+    out_.functions_ = std::move(functions);
+  }
+
+  void Frames() {
+    auto frames = std::make_shared<std::vector<PageFrame>>();
+    for (size_t left = reader_.Length(3); left > 0; --left) {
+      PageFrame frame{.function = (*out_.functions_)[reader_.Index(out_.functions_->size())],
+                      .source = Text()};
+      frame.line = reader_.Index(size_t{1} << 31);
+      frames->push_back(frame);
+    }
+    if (frames->empty()) frames->emplace_back();
+    out_.frames_ = std::move(frames);
+  }
+
+  void Processes() {
+    for (size_t left = reader_.Length(6); left > 0; --left) {
+      ViewProcess process{.pid = reader_.Count()};
+      process.command = Text();
+      process.executable = Text();
+      process.container = Text();
+      process.service = Text();
+      process.creation_time = Text();
+      processes_.push_back(tables_.processes.Intern(process, true));
+    }
+  }
+
+  void Types() {
+    for (size_t left = reader_.Length(3); left > 0; --left) {
+      PageTypeSums sums;
+      PageType type{.type = tables_.strings.Intern(reader_.Bytes(), true)};
+      type.unit = tables_.strings.Intern(reader_.Bytes(), true);
+      sums.type = tables_.types.Intern(type, true);
+      sums.total = reader_.Count();
+      sums.summary = Summary();
+      sums.summary.type = tables_.strings[type.type];
+      sums.summary.unit = tables_.strings[type.unit];
+      sums.functions = reader_.Bytes();
+      out_.types_.push_back(std::move(sums));
+    }
+  }
+
+  ProfileSummary Summary() {
+    ProfileSummary s;
+    for (int64_t* const number :
+         {&s.samples, &s.value, &s.lost, &s.outside, &s.user_stacks, &s.complete,
+          &s.through_unknown, &s.user_frames, &s.user_named, &s.kernel_frames, &s.kernel_named})
+      *number = reader_.Count();
+    for (size_t i = 0; i < kNoNameKinds; ++i) {
+      const int64_t frames = reader_.Count();
+      unnamed_[i] = frames;
+    }
+    int64_t jit = unnamed_[static_cast<size_t>(NoName::kJit)];
+    for (size_t left = reader_.Length(2); left > 0; --left) {
+      const std::string_view command = reader_.Bytes();
+      const int64_t frames = std::min(reader_.Count(), jit);
+      s.unnamed.Add(NoName::kJit, frames, command);
+      jit -= frames;
+    }
+    unnamed_[static_cast<size_t>(NoName::kJit)] = jit;
+    for (size_t i = 0; i < kNoNameKinds; ++i)
+      s.unnamed.Add(static_cast<NoName>(i), unnamed_[i], "");
+    return s;
+  }
+
+  void Roots() {
+    for (size_t left = reader_.Length(8); left > 0; --left) {
+      PageRoot root;
+      const size_t type = reader_.Index(out_.types_.size());
+      const size_t process = reader_.Index(processes_.size());
+      PageThread thread{.name = Text()};
+      root.wait = Text();
+      thread.tid = reader_.Count();
+      root.total = reader_.Count();
+      root.activity = reader_.Bytes();
+      const std::string_view tree = reader_.Bytes();
+      if (reader_.bad() || processes_.empty() || out_.types_.empty()) return;
+      thread.process = processes_[process];
+      root.type = out_.types_[type].type;
+      root.thread = tables_.threads.Intern(thread, true);
+      root.tree = {tree.data(), tree.data() + tree.size(), root.total};
+      int64_t last = out_.first_second_;
+      out_.EachSecond(root, [&](int64_t second, int64_t) { last = second; });
+      out_.last_second_ = std::max(out_.last_second_, last);
+      out_.roots_.push_back(root);
+    }
+  }
+
+  IndexReader reader_;
+  PageTables& tables_;
+  PageIndex& out_;
+  std::vector<uint32_t> strings_, processes_;
+  int64_t unnamed_[kNoNameKinds] = {};
+};
+
+absl::StatusOr<PageIndex::Ptr> PageIndex::Open(std::string_view bytes,
+                                               std::shared_ptr<const void> owner,
+                                               PageTables* tables) {
+  if (!SumIsRight(bytes)) return absl::DataLossError("page index: damaged");
+  auto index = std::shared_ptr<PageIndex>(new PageIndex);
+  index->owner_ = std::move(owner);
+  index->bytes_ = bytes.size();
+  bytes.remove_prefix(kPageIndexMagic.size());
+  bytes.remove_suffix(kSumBytes);
+  if (!Parser(bytes, tables, index.get()).Parse())
+    return absl::DataLossError("page index: an index outside its table");
+  return index;
+}
+
+namespace {
+
+// One tree's rows of some seconds, as entries of another tree.
+class TreeCut {
+ public:
+  TreeCut(uint32_t from, uint32_t to) : from_(from), to_(to) {}
+
+  std::string Pack(const TreePlace& top) {
+    struct Open {
+      TreePlace place;
+      uint32_t parent;
+    };
+    std::vector<Open> open{{top, 0}};
+    std::vector<TreePlace> children;
+    while (!open.empty()) {
+      const Open next = open.back();
+      open.pop_back();
+      const TreeNode node = TreeNode::At(next.place);
+      const auto entry = static_cast<uint32_t>(entries_.size());
+      entries_.push_back({next.parent, node.frame});
+      EachRow(node.rows, [&](uint32_t second, int64_t count) {
+        if (second >= from_ && second < to_) rows_.push_back({entry, second - from_, count});
+      });
+      children.clear();
+      node.EachChild([&](const TreePlace& child) { children.push_back(child); });
+      for (auto child = children.rbegin(); child != children.rend(); ++child)
+        open.push_back({*child, entry});
+    }
+    DropEmpty();
+    return PackTree(entries_, rows_);
+  }
+  const std::vector<TreeRow>& rows() const { return rows_; }
+
+ private:
+  void DropEmpty() {
+    std::vector<uint32_t> used(entries_.size());
+    for (const TreeRow& row : rows_) used[row.entry] = 1;
+    used[0] = 1;
+    for (size_t i = entries_.size(); i-- > 1;) used[entries_[i].parent] |= used[i];
+    std::vector<TreeEntry> kept;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (used[i] == 0) continue;
+      TreeEntry entry = entries_[i];
+      entry.parent = i == 0 ? 0 : used[entry.parent];
+      used[i] = static_cast<uint32_t>(kept.size());  // From here on its number.
+      kept.push_back(entry);
+    }
+    for (TreeRow& row : rows_) row.entry = used[row.entry];
+    entries_ = std::move(kept);
+  }
+
+  const uint32_t from_, to_;
+  std::vector<TreeEntry> entries_;
+  std::vector<TreeRow> rows_;
+};
+
+}  // namespace
+
+PageRoot PageIndex::CutRoot(const PageRoot& root, uint32_t from, uint32_t to,
+                            std::string* bytes) const {
+  PageRoot cut = root;
+  cut.total = 0;
+  std::string activity;
+  uint32_t before = from;
+  EachRow(root.activity, [&](uint32_t second, int64_t value) {
+    if (second < from || second >= to) return;
+    AppendNumber(second - before, &activity);
+    AppendNumber(static_cast<uint64_t>(value), &activity);
+    before = second;
+    cut.total = SaturatingAdd(cut.total, value);
+  });
+  if (cut.total == 0) return cut;
+  const std::string tree = TreeCut(from, to).Pack(root.tree);
+  *bytes = activity + tree;
+  cut.activity = std::string_view(*bytes).substr(0, activity.size());
+  cut.tree = {bytes->data() + activity.size(), bytes->data() + bytes->size(), cut.total};
+  return cut;
+}
+
+PageIndex::Ptr PageIndex::Cut(int64_t from_s, int64_t to_s) const {
+  auto cut = std::shared_ptr<PageIndex>(new PageIndex(*this));
+  const int64_t from = std::max(from_s, first_second_), to = std::min(to_s, last_second_ + 1);
+  cut->is_cut_ = true;
+  cut->roots_.clear();
+  cut->first_second_ = from;
+  cut->last_second_ = std::max(to, from) - 1;
+  cut->bytes_ = 0;
+  for (PageTypeSums& type : cut->types_) type = {.type = type.type};
+  auto texts = std::make_shared<std::vector<std::unique_ptr<std::string>>>();
+  for (const PageRoot& root : roots_) {
+    if (from >= to) break;
+    auto bytes = std::make_unique<std::string>();
+    PageRoot left = CutRoot(root, static_cast<uint32_t>(from - first_second_),
+                            static_cast<uint32_t>(to - first_second_), bytes.get());
+    if (left.total == 0) continue;
+    cut->bytes_ += bytes->size();
+    cut->roots_.push_back(left);
+    texts->push_back(std::move(bytes));
+  }
+  cut->owner_ = std::move(texts);
+  return cut;
+}
+
+}  // namespace stackray

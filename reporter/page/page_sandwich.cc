@@ -1,0 +1,112 @@
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "reporter/formats/period_weight.h"
+#include "reporter/formats/view_buckets.h"
+#include "reporter/page/page_merge.h"
+#include "reporter/page/page_scan.h"
+#include "reporter/page/page_tree.h"
+#include "reporter/page/page_ways.h"
+
+namespace stackray {
+namespace {
+
+class SandwichMaker {
+ public:
+  SandwichMaker(const PageSelection& selection, const PageShape& shape, uint32_t function,
+                const std::stop_token& stop)
+      : selection_(selection), shape_(shape), function_(function), stop_(stop) {}
+
+  PageSandwich Make() {
+    for (const SelectedTree& tree : selection_.trees) {
+      if (stop_.stop_requested()) break;
+      Scan(tree);
+    }
+    PageSandwich out;
+    const auto item = static_cast<int32_t>(function_);
+    PageShape whole{.hidden = shape_.hidden, .fold = shape_.fold, .width = shape_.width};
+    out.callers = callers_.Tree(item, whole, [](int32_t, uint64_t) { return uint64_t{0}; });
+    PageMerge::Group group{.item = item, .cursors = std::move(outermost_), .total = total_};
+    PageMerge(whole, {}, stop_).Draw({std::move(group)}, -1, whole.Least(total_), &out.callees);
+    if (out.callees.item.empty()) out.callees.Add(item, -1, 0);
+    // Its own values in all its calls, also those from itself: the table has equal numbers.
+    out.callers.self[0] = out.callees.self[0] = self_;
+    for (const auto& [place, sums] : lines_)
+      out.lines.push_back({place.first, place.second, sums.self, sums.total});
+    return out;
+  }
+
+ private:
+  struct LineSums {
+    int64_t self = 0, total = 0;
+    uint32_t open = 0;  // How often it is on the present way.
+  };
+
+  void Scan(const SelectedTree& tree) {
+    const int32_t group = GroupItem(selection_, tree.group);
+    ShownWay way(shape_);
+    uint32_t open = 0;           // Calls of the function that are open.
+    std::vector<LineSums*> own;  // Lines of the open ones.
+    const auto enter = [&](const TreePlace& place, uint32_t frame_number, int64_t self) {
+      const PageFrame& frame = tree.index->frame(frame_number);
+      way.Enter(frame.function);
+      const bool is_it = frame.function == function_ && !shape_.hidden[frame.function];
+      own.push_back(nullptr);
+      if (is_it) {
+        LineSums& line = lines_[{frame.source, frame.line}];
+        own.back() = &line;
+        if (line.open++ == 0)
+          line.total = SaturatingAdd(line.total, SaturatingMultiply(place.total, tree.factor));
+        if (open++ == 0) {
+          outermost_.push_back({tree.index, place, tree.factor});
+          const int64_t value = SaturatingMultiply(place.total, tree.factor);
+          total_ = SaturatingAdd(total_, value);
+          callers_.Add(callers_.Outwards(way.way(), way.way().size() - 1, group), value);
+        }
+      }
+      TakeSelf(way, own, self, tree.factor);
+      return true;
+    };
+    const auto leave = [&](uint32_t) {
+      if (own.back() != nullptr) {
+        --own.back()->open;
+        --open;
+      }
+      own.pop_back();
+      way.Leave();
+    };
+    WalkTree(tree.root->tree, stop_, enter, leave);
+  }
+
+  // What is the function's own: also what its hidden callees have.
+  void TakeSelf(const ShownWay& way, const std::vector<LineSums*>& own, int64_t self,
+                int64_t factor) {
+    if (self == 0 || way.way().empty() || way.way().back() != function_) return;
+    const int64_t value = SaturatingMultiply(self, factor);
+    self_ = SaturatingAdd(self_, value);
+    for (size_t i = own.size(); i-- > 0;) {
+      if (own[i] == nullptr) continue;
+      own[i]->self = SaturatingAdd(own[i]->self, value);
+      return;
+    }
+  }
+
+  const PageSelection& selection_;
+  const PageShape& shape_;
+  const uint32_t function_;
+  const std::stop_token& stop_;
+  PageWays callers_;
+  std::vector<PageCursor> outermost_;
+  int64_t self_ = 0, total_ = 0;
+  std::map<std::pair<uint32_t, uint32_t>, LineSums> lines_;
+};
+
+}  // namespace
+
+PageSandwich BuildSandwich(const PageStore&, const PageSelection& selection, const PageShape& shape,
+                           uint32_t function, const std::stop_token& stop) {
+  return SandwichMaker(selection, shape, function, stop).Make();
+}
+
+}  // namespace stackray
