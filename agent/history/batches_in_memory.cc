@@ -21,6 +21,7 @@ void BatchesInMemory::Add(const SealedBatchPtr& batch, int64_t time_ms) {
 
 void BatchesInMemory::DropOldest() {
   bytes_ -= oldest()->bytes.size();
+  ++dropped_;
   batches_.pop_front();
 }
 
@@ -37,6 +38,21 @@ void BatchesInMemory::Find(int64_t from_ms, int64_t to_ms,
                            std::vector<SealedBatchPtr>* found) const {
   for (const auto& [batch, time_ms] : batches_)
     if (StartMs(*batch) < to_ms && EndMs(*batch) >= from_ms) found->push_back(batch);
+}
+
+void BatchesInMemory::EachBatch(
+    const std::function<void(uint64_t number, const SealedBatch&)>& visit) const {
+  uint64_t number = dropped_;
+  for (const auto& [batch, time_ms] : batches_) visit(number++, *batch);
+}
+
+void BatchesInMemory::FindNumbers(uint64_t first, uint64_t count,
+                                  std::vector<SealedBatchPtr>* found) const {
+  uint64_t number = dropped_;
+  for (const auto& [batch, time_ms] : batches_) {
+    if (number >= first && number < first + count) found->push_back(batch);
+    ++number;
+  }
 }
 
 void BatchesInMemory::AddTo(HistoryStatistics* now) const {

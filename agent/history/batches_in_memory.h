@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "agent/history/history.h"
@@ -25,6 +26,10 @@ class BatchesInMemory {
   // Appends those that overlap [from_ms, to_ms).
   void Find(int64_t from_ms, int64_t to_ms, std::vector<SealedBatchPtr>* found) const;
   uint64_t bytes() const { return bytes_; }
+  // All of them, oldest first, each with its number since the beginning.
+  void EachBatch(const std::function<void(uint64_t number, const SealedBatch&)>& visit) const;
+  // Appends `count` of them from that number on, as far as they are still there.
+  void FindNumbers(uint64_t first, uint64_t count, std::vector<SealedBatchPtr>* found) const;
   // Adds to what is there now: batches, memory_bytes, and the times.
   void AddTo(HistoryStatistics* now) const;
 
@@ -35,6 +40,7 @@ class BatchesInMemory {
   };
   std::deque<Stored> batches_;
   uint64_t bytes_ = 0;
+  uint64_t dropped_ = 0;  // Since the beginning.
 };
 
 }  // namespace stackray

@@ -1,6 +1,8 @@
 #include "agent/history/disk_history.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +59,11 @@ DiskHistory::~DiskHistory() {
 void DiskHistory::OpenSegments(const std::vector<std::string>& names,
                                std::vector<std::string>& warnings) {
   for (const std::string& name : names) {  // In the order of their sequence numbers.
+    if (!SegmentFile::NameOfIndex(name).empty()) continue;
+    if (name.ends_with(".index.part")) {  // Its writer was ended.
+      unlinkat(directory_.directory.get(), name.c_str(), 0);
+      continue;
+    }
     const std::optional<uint64_t> sequence = SegmentFile::SequenceOf(name);
     if (!sequence) {
       warnings.push_back(
@@ -82,6 +89,26 @@ void DiskHistory::OpenSegments(const std::vector<std::string>& names,
     segments_.push_back(*std::move(segment));
   }
   active_ = !segments_.empty();
+  FindIndexes(names);
+}
+
+// An index whose segment is gone, or was not whole, goes too.
+void DiskHistory::FindIndexes(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string segment_name = SegmentFile::NameOfIndex(name);
+    if (segment_name.empty()) continue;
+    const SegmentPtr segment = FindSegment(segment_name);
+    struct stat facts;
+    if (segment == nullptr || segment->damaged_bytes() > 0 ||
+        fstatat(directory_.directory.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+      unlinkat(directory_.directory.get(), name.c_str(), 0);
+      continue;
+    }
+    segment->SetIndexBytes(static_cast<uint64_t>(facts.st_size));
+    bytes_ += segment->index_bytes();
+    // It was full when the index was made, so it stays as it is.
+    if (segment == segments_.back()) active_ = false;
+  }
 }
 
 void DiskHistory::Trim(uint64_t incoming_bytes) {
@@ -100,7 +127,9 @@ void DiskHistory::DropOldest(DropReason reason) {
   if (segments_.empty()) active_ = false;
   // A file that cannot be removed is listed again at the next start.
   unlinkat(directory_.directory.get(), oldest->name().c_str(), 0);
-  bytes_ -= oldest->size_bytes();
+  if (oldest->index_bytes() > 0)
+    unlinkat(directory_.directory.get(), SegmentFile::IndexNameOf(oldest->name()).c_str(), 0);
+  bytes_ -= oldest->size_bytes() + oldest->index_bytes();
   (reason == DropReason::kAge ? counts_.expired_batches : counts_.evicted_batches) +=
       oldest->batches().size();
 }

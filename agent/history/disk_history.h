@@ -27,6 +27,11 @@ class DiskHistory final : public History {
   std::string failing_with() const override;
   uint64_t Query(int64_t from_ms, int64_t to_ms,
                  const std::function<bool(std::string_view)>& visit) override;
+  std::vector<HistoryRun> Runs(int64_t from_ms, int64_t to_ms) override;
+  uint64_t Visit(const HistoryRun& run,
+                 const std::function<bool(std::string_view)>& visit) override;
+  absl::StatusOr<std::shared_ptr<const MappedFile>> Index(const HistoryRun& run) override;
+  absl::Status KeepIndex(const HistoryRun& run, std::string_view bytes) override;
   HistoryStatistics statistics() const override;
 
  private:
@@ -34,6 +39,8 @@ class DiskHistory final : public History {
   enum class DropReason { kAge, kBytes };
 
   void OpenSegments(const std::vector<std::string>& names, std::vector<std::string>& warnings);
+  void FindIndexes(const std::vector<std::string>& names);
+  SegmentPtr FindSegment(const std::string& name) const;  // Expects mutex_ to be held.
   // These expect mutex_ to be held.
   void Trim(uint64_t incoming_bytes);
   void DropOldest(DropReason reason);

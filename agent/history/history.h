@@ -1,8 +1,9 @@
 // The agent's bounded local history: sealed batches, oldest first, so that the local page shows the
 // last hours without any receiver.
 //
-// On disk: STATE_DIR/history/SEQUENCE-FIRSTMS.otlp, each a run of 4-byte big-endian length + batch,
-// so every segment is itself a valid .otlp file. Whole segments are dropped, oldest
+// On disk: STATE_DIR/history/SEQUENCE-FIRSTMS.otlp, and beside a full one its index for the page,
+// SEQUENCE-FIRSTMS.index, which is made again where it is missing. A segment is a run of 4-byte
+// big-endian length + batch, so it is itself a valid .otlp file. Whole segments are dropped, oldest
 // first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
 // and 1/24 of the age.
 //
@@ -80,6 +81,39 @@ struct HistoryStatistics {
   uint64_t read_errors = 0;                         // Batches that a query could not read.
 };
 
+// Some batches of the history, in the order they were appended: what an index is made of. Equal
+// names mean equal batches.
+struct HistoryRun {
+  static constexpr size_t kBatches = 8;  // Of a segment that still grows.
+
+  std::string name;  // "SEGMENT/FIRST+COUNT"; the segment's own name for a whole one.
+  std::string segment;
+  size_t first = 0, count = 0;       // Of the segment's batches.
+  int64_t start_ms = 0, end_ms = 0;  // First start, last end.
+  bool whole = false;    // A segment that will not change: its index can be kept beside it …
+  bool indexed = false;  // … and is.
+};
+
+// A file's bytes in memory, for as long as this lives. Its pages are read again where they are
+// needed and dropped where memory is short.
+class MappedFile {
+ public:
+  // Errors: Unavailable, FailedPrecondition (no regular file). All of it has been read once then.
+  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(int directory,
+                                                                const std::string& name);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return {bytes_, size_}; }
+  void DropPages() const;  // From this process's memory.
+
+ private:
+  MappedFile(const char* bytes, size_t size) : bytes_(bytes), size_(size) {}
+  const char* const bytes_;
+  const size_t size_;
+};
+
 class History {
  public:
   virtual ~History() = default;
@@ -97,6 +131,21 @@ class History {
   // visited; a batch that cannot be read is skipped and counted.
   virtual uint64_t Query(int64_t from_ms, int64_t to_ms,
                          const std::function<bool(std::string_view bytes)>& visit) = 0;
+
+  // All batches that overlap [from_ms, to_ms), in runs; a run may reach beyond.
+  virtual std::vector<HistoryRun> Runs(int64_t from_ms, int64_t to_ms) = 0;
+  // As Query(), of one run. A run whose batches are gone is visited as far as they are there.
+  virtual uint64_t Visit(const HistoryRun& run,
+                         const std::function<bool(std::string_view bytes)>& visit) = 0;
+  // The index that was kept of a whole run. Errors: NotFound, Unavailable.
+  virtual absl::StatusOr<std::shared_ptr<const MappedFile>> Index(const HistoryRun&) {
+    return absl::NotFoundError("in memory");
+  }
+  // Keeps it; counted as bytes of the history, and dropped with the run's segment.
+  // Errors: NotFound (the run is gone, or in memory), ResourceExhausted, Unavailable.
+  virtual absl::Status KeepIndex(const HistoryRun&, std::string_view) {
+    return absl::NotFoundError("in memory");
+  }
 
   virtual HistoryStatistics statistics() const = 0;
 

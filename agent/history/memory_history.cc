@@ -1,5 +1,7 @@
 #include "agent/history/memory_history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,6 +44,44 @@ uint64_t MemoryHistory::Query(int64_t from_ms, int64_t to_ms,
     const std::lock_guard lock(mutex_);
     Trim(0);
     batches_.Find(from_ms, to_ms, &wanted);
+  }
+  uint64_t visited = 0;
+  for (const SealedBatchPtr& batch : wanted) {
+    ++visited;
+    if (!visit(batch->bytes)) break;
+  }
+  return visited;
+}
+
+// Runs begin at whole multiples of their length, counted from the first batch that there ever was,
+// so that a run keeps its name until its first batch is dropped.
+std::vector<HistoryRun> MemoryHistory::Runs(int64_t from_ms, int64_t to_ms) {
+  std::vector<HistoryRun> runs;
+  const std::lock_guard lock(mutex_);
+  Trim(0);
+  batches_.EachBatch([&](uint64_t number, const SealedBatch& batch) {
+    const int64_t start_ms = batch.start_unix_ns / 1'000'000;
+    const int64_t end_ms = (batch.start_unix_ns + batch.duration_ns) / 1'000'000;
+    if (runs.empty() || number % HistoryRun::kBatches == 0)
+      runs.push_back({.segment = "memory", .first = number, .start_ms = start_ms});
+    HistoryRun& run = runs.back();
+    ++run.count;
+    run.start_ms = std::min(run.start_ms, start_ms);
+    run.end_ms = std::max(run.end_ms, end_ms);
+  });
+  std::erase_if(
+      runs, [&](const HistoryRun& run) { return run.start_ms >= to_ms || run.end_ms < from_ms; });
+  for (HistoryRun& run : runs)
+    run.name = fmt::format("{}/{}+{}", run.segment, run.first, run.count);
+  return runs;
+}
+
+uint64_t MemoryHistory::Visit(const HistoryRun& run,
+                              const std::function<bool(std::string_view)>& visit) {
+  std::vector<SealedBatchPtr> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    batches_.FindNumbers(run.first, run.count, &wanted);
   }
   uint64_t visited = 0;
   for (const SealedBatchPtr& batch : wanted) {

@@ -3,6 +3,7 @@
 #define STACKRAY_AGENT_HISTORY_MEMORY_HISTORY_H_
 
 #include <mutex>
+#include <vector>
 
 #include "agent/history/batches_in_memory.h"
 #include "agent/history/history.h"
@@ -15,6 +16,9 @@ class MemoryHistory final : public History {
 
   absl::Status Append(const SealedBatchPtr& batch) override;
   uint64_t Query(int64_t from_ms, int64_t to_ms,
+                 const std::function<bool(std::string_view)>& visit) override;
+  std::vector<HistoryRun> Runs(int64_t from_ms, int64_t to_ms) override;
+  uint64_t Visit(const HistoryRun& run,
                  const std::function<bool(std::string_view)>& visit) override;
   HistoryStatistics statistics() const override;
   void LimitMemory(uint64_t bytes) override;

@@ -16,7 +16,7 @@
 namespace stackray {
 namespace {
 
-constexpr std::string_view kEnding = ".otlp";
+constexpr std::string_view kEnding = ".otlp", kIndexEnding = ".index";
 constexpr size_t kSequenceDigits = 12, kTimeDigits = 15;
 
 absl::Status FileError(const std::string& name, std::string_view what, int error) {
@@ -67,6 +67,17 @@ std::optional<uint64_t> SegmentFile::SequenceOf(std::string_view name) {
       !Digits(name.substr(kSequenceDigits + 1, kTimeDigits)))
     return std::nullopt;
   return Digits(name.substr(0, kSequenceDigits));
+}
+
+std::string SegmentFile::IndexNameOf(std::string_view segment) {
+  return fmt::format("{}{}", segment.substr(0, segment.size() - kEnding.size()), kIndexEnding);
+}
+
+std::string SegmentFile::NameOfIndex(std::string_view index) {
+  if (!index.ends_with(kIndexEnding)) return "";
+  std::string name =
+      fmt::format("{}{}", index.substr(0, index.size() - kIndexEnding.size()), kEnding);
+  return SequenceOf(name) ? name : "";
 }
 
 absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentFile::Create(int directory, std::string name) {

@@ -35,6 +35,9 @@ class SegmentFile {
   // "SEQUENCE-FIRSTMS.otlp" with leading zeros, and back. Nullopt for any other name.
   static std::string NameOf(uint64_t sequence, int64_t first_ms);
   static std::optional<uint64_t> SequenceOf(std::string_view name);
+  // "SEQUENCE-FIRSTMS.index" of a segment's name, and back; empty for any other name.
+  static std::string IndexNameOf(std::string_view segment);
+  static std::string NameOfIndex(std::string_view index);
 
   // A new empty file (mode 0600). Errors: Unavailable, ResourceExhausted (disk or quota full).
   static absl::StatusOr<std::shared_ptr<SegmentFile>> Create(int directory, std::string name);
@@ -69,6 +72,9 @@ class SegmentFile {
 
   const std::string& name() const { return name_; }
   uint64_t size_bytes() const { return size_bytes_; }  // Of the listed frames.
+  // Of its index file; 0: it has none.
+  uint64_t index_bytes() const { return index_bytes_; }
+  void SetIndexBytes(uint64_t bytes) { index_bytes_ = bytes; }
   uint64_t damaged_bytes() const { return damaged_bytes_; }
   const std::vector<StoredBatch>& batches() const { return batches_; }
 
@@ -79,7 +85,7 @@ class SegmentFile {
   const UniqueFd fd_;
   const std::string name_;
   uint64_t size_bytes_ = 0;
-  uint64_t damaged_bytes_ = 0;
+  uint64_t damaged_bytes_ = 0, index_bytes_ = 0;
   std::vector<StoredBatch> batches_;
   bool stamped_ = false;
   int64_t first_stamp_ms_ = 0, last_stamp_ms_ = 0;
