@@ -1,8 +1,12 @@
 #include "agent/daemon/page_source.h"
 
 #include <malloc.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -18,8 +22,12 @@ namespace stackray {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr size_t kProfileBytes = size_t{5}
-                                 << 19;  // Of one answer, 2.5 MiB; beyond it rare stacks are cut.
+// Of a page to be saved; beyond it rare stacks are cut.
+constexpr size_t kProfileBytes = size_t{16} << 20;
+// Between two indexes that are made: a segment of a busy host takes half a second of CPU.
+constexpr std::chrono::seconds kIndexPause{5};
+constexpr int kIndexerNice = 19;
+constexpr uint64_t kForgetAfterNs = 120'000'000'000;
 // A loop that has said nothing for so long is stuck. By a clock that does not jump.
 constexpr uint64_t kStaleNs = 60'000'000'000;
 
@@ -38,14 +46,65 @@ uint64_t LostToThePage(const AgentSnapshot& now) {
 
 }  // namespace
 
+HistoryPageSource::HistoryPageSource(const SnapshotBoard& board)
+    : board_(board), indexer_([this](std::stop_token stop) { KeepIndexed(std::move(stop)); }) {
+  pthread_setname_np(indexer_.native_handle(), "stackray-index");
+}
+
+HistoryPageSource::~HistoryPageSource() { SetHistory(nullptr); }
+
 void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
-  const std::lock_guard lock(mutex_);
-  history_ = std::move(history);
+  {
+    const std::lock_guard lock(mutex_);
+    history_stop_.request_stop();
+    history_stop_ = std::stop_source();
+    history_ = std::move(history);
+  }
+  changed_.notify_all();
+}
+
+void HistoryPageSource::KeepIndexed(std::stop_token stop) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kIndexerNice);
+  while (!stop.stop_requested()) {
+    std::shared_ptr<History> kept;
+    std::stop_token history_stop;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, stop, kIndexPause, [&] { return stop.stop_requested(); });
+      kept = history_;
+      history_stop = history_stop_.get_token();
+    }
+    if (stop.stop_requested() || kept == nullptr) continue;
+    const uint64_t before_ns = ThreadCpuNs();
+    const bool made = IndexOneRun(*kept, history_stop);
+    kept.reset();
+    const bool idle = !views_.empty() && BootTimeNs() - asked_boot_ns_ > kForgetAfterNs;
+    if (idle) views_.Forget();
+    if (made || idle) malloc_trim(0);
+    answers_cpu_ns_ += ThreadCpuNs() - before_ns;
+  }
 }
 
 std::shared_ptr<History> HistoryPageSource::history() const {
   const std::lock_guard lock(mutex_);
   return history_;
+}
+
+absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
+                                                        std::stop_token stop) {
+  const absl::StatusOr<PageQuestion> question = ParsePageQuestion(query);
+  if (!question.ok()) return question.status();
+  const std::shared_ptr<History> kept = history();
+  if (kept == nullptr) return absl::UnavailableError("this agent keeps no local history");
+  const uint64_t before_ns = ThreadCpuNs();
+  asked_boot_ns_ = BootTimeNs();
+  const PageAnswerOptions options{.title = board_.Latest()->host,
+                                  .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                                  .source_text = {}};
+  absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, std::move(stop));
+  malloc_trim(0);
+  answers_cpu_ns_ += ThreadCpuNs() - before_ns;
+  return answer;
 }
 
 absl::StatusOr<std::string> HistoryPageSource::ProfileGzip(int64_t from_ms, int64_t to_ms,
@@ -74,7 +133,11 @@ absl::StatusOr<std::string> HistoryPageSource::MakeProfile(int64_t from_ms, int6
   absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
   if (!gzip.ok()) return gzip.status();
   const absl::Status written =
-      WritePageData(profile, {.title = board_.Latest()->host, .summary = profile.summary()},
+      WritePageData(profile,
+                    {.title = board_.Latest()->host,
+                     .summary = profile.summary(),
+                     .note = {},
+                     .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
                     [&](std::string_view part) { return gzip->Add(part); });
   return written.ok() ? gzip->Finish() : written;
 }

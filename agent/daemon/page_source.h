@@ -4,27 +4,36 @@
 #define STACKRAY_AGENT_DAEMON_PAGE_SOURCE_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "agent/daemon/agent_snapshot.h"
+#include "agent/daemon/page_views.h"
 #include "agent/history/history.h"
 #include "agent/web_server/page_data_source.h"
 
 namespace stackray {
 
-// Threads: SetHistory() from the agent's loop, the rest from the server's workers.
+// Threads: SetHistory() from the agent's loop, the rest from the server's workers; one of its own,
+//          "stackray-index".
 class HistoryPageSource final : public PageDataSource {
  public:
   // `board` outlives this.
-  explicit HistoryPageSource(const SnapshotBoard& board) : board_(board) {}
+  explicit HistoryPageSource(const SnapshotBoard& board);
 
   // nullptr: there is no page. A request that runs keeps the old history until it is done.
   void SetHistory(std::shared_ptr<History> history);
 
   bool HasPage() override { return history() != nullptr; }
+  ~HistoryPageSource() override;
+
+  absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) override;
   absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                           std::stop_token stop) override;
   std::string StatusJson() override;
@@ -39,8 +48,17 @@ class HistoryPageSource final : public PageDataSource {
 
   const SnapshotBoard& board_;
   std::atomic<uint64_t> answers_cpu_ns_{0};
+  // Makes indexes of what the history has, at the lowest priority, and drops what the page no
+  // longer needs.
+  void KeepIndexed(std::stop_token stop);
+
+  PageViews views_;
+  std::atomic<uint64_t> asked_boot_ns_{0};  // When the last question came.
   mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
   std::shared_ptr<History> history_;  // Guarded by mutex_.
+  std::stop_source history_stop_;     // Of what is done with it; guarded by mutex_.
+  std::jthread indexer_;
 };
 
 }  // namespace stackray

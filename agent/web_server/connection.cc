@@ -28,6 +28,8 @@ void Connection::Enter(State state, Clock::time_point now, std::chrono::millisec
 
 uint32_t Connection::wanted_events() const {
   if (state_ == State::kWriting) return EPOLLOUT;
+  // While an answer is made: whether the client still waits for it.
+  if (state_ == State::kWaiting) return EPOLLRDHUP;
   return state_ == State::kReading || state_ == State::kDraining ? uint32_t{EPOLLIN} : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +25,9 @@ class PageDataSource {
   // is requested (any result then): the server's stop waits for it.
   virtual absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                   std::stop_token stop) = 0;
+  // The answer to GET /api/view there, compressed by gzip. `query`: what stands behind "?". `stop`:
+  // nobody waits for it any more, or as above. Errors: InvalidArgument: the question is none.
+  virtual absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) = 0;
   // The document of GET /api/status there. Quick.
   virtual std::string StatusJson() = 0;
   // Prometheus text format 0.0.4. Quick.

@@ -1,20 +1,14 @@
 #include "agent/web_server/profile_cache.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <iterator>
+
+#include "agent/web_server/cpu_time.h"
 
 namespace stackray {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double ThreadCpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace stackray {
 
 // A browser sends the cookies of every server of 127.0.0.1 along, whatever the port.
 inline constexpr size_t kMaxHeadBytes = 16 * 1024;
-inline constexpr size_t kMaxTargetBytes = 4 * 1024;
+inline constexpr size_t kMaxTargetBytes = 12 * 1024;  // A filter may name many processes.
 inline constexpr size_t kMaxHeaders = 100;
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);  // Of ASCII letters.

@@ -18,6 +18,7 @@ SlowAnswers::~SlowAnswers() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
+    made_stop_.request_stop();
     changed_.notify_all();
   }
   thread_.join();
@@ -35,6 +36,7 @@ bool SlowAnswers::Ask(uint64_t connection, std::string target, const AnswerForm&
 void SlowAnswers::Forget(uint64_t connection) {
   const std::lock_guard lock(mutex_);
   std::erase_if(wanted_, [=](const Wanted& each) { return each.connection == connection; });
+  if (made_for_ == connection) made_stop_.request_stop();
 }
 
 std::vector<SlowAnswers::Done> SlowAnswers::Take() {
@@ -42,11 +44,11 @@ std::vector<SlowAnswers::Done> SlowAnswers::Take() {
   return std::exchange(done_, {});
 }
 
-WebAnswer SlowAnswers::MakeOne(const Wanted& wanted) const {
+WebAnswer SlowAnswers::MakeOne(const Wanted& wanted, std::stop_token stop) const {
   if (Clock::now() - wanted.since > kLongestWait)
     return ErrorAnswer(503, "waited too long for other requests");
   try {
-    return make_(wanted.target);
+    return make_(wanted.target, std::move(stop));
   } catch (...) {  // An exception's text may hold anything: not for a client.
     return ErrorAnswer(500, "internal error");
   }
@@ -59,9 +61,13 @@ void SlowAnswers::Work() {
     if (ending_) return;
     const Wanted wanted = std::move(wanted_.front());
     wanted_.pop_front();
+    made_for_ = wanted.connection;
+    made_stop_ = std::stop_source();
+    const std::stop_token stop = made_stop_.get_token();
     lock.unlock();
-    WebAnswer answer = MakeOne(wanted);
+    WebAnswer answer = MakeOne(wanted, stop);
     lock.lock();
+    made_for_ = 0;
     done_.push_back({wanted.connection, std::move(answer), wanted.form, wanted.head_bytes});
     tell_();
   }

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,10 +20,11 @@ namespace stackray {
 // Threads: the server's calls everything; one of its own makes.
 class SlowAnswers {
  public:
-  // A request's target, as it was sent; an exception becomes a 500.
-  using Make = std::function<WebAnswer(const std::string& target)>;
+  // A request's target, as it was sent; an exception becomes a 500. `stop` is requested when its
+  // client is gone, or the server ends: any answer will do then.
+  using Make = std::function<WebAnswer(const std::string& target, std::stop_token stop)>;
 
-  static constexpr size_t kMostWaiting = 4;  // Beyond the one that is made.
+  static constexpr size_t kMostWaiting = 32;  // Beyond the one that is made.
   static constexpr std::chrono::seconds kLongestWait{30};
 
   struct Done {
@@ -34,7 +36,7 @@ class SlowAnswers {
 
   // `done` is called on the thread whenever Take() has something.
   SlowAnswers(Make make, std::function<void()> done);
-  ~SlowAnswers();  // Waits for the one that is made.
+  ~SlowAnswers();  // Stops the one that is made, and waits for it.
 
   // False: too many wait already.
   bool Ask(uint64_t connection, std::string target, const AnswerForm& form, size_t head_bytes);
@@ -51,7 +53,7 @@ class SlowAnswers {
     std::chrono::steady_clock::time_point since;
   };
   void Work();
-  WebAnswer MakeOne(const Wanted& wanted) const;
+  WebAnswer MakeOne(const Wanted& wanted, std::stop_token stop) const;
 
   const Make make_;
   const std::function<void()> tell_;
@@ -59,6 +61,8 @@ class SlowAnswers {
   std::condition_variable changed_;
   std::deque<Wanted> wanted_;
   std::vector<Done> done_;
+  uint64_t made_for_ = 0;       // The connection of the one that is made …
+  std::stop_source made_stop_;  // … and what ends it.
   bool ending_ = false;
   std::thread thread_;
 };

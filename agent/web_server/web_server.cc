@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/web_server/cpu_time.h"
 #include "agent/web_server/http_server.h"
 #include "agent/web_server/loopback_listener.h"
 #include "agent/web_server/page_access.h"
@@ -20,6 +21,7 @@ namespace stackray {
 namespace {
 
 constexpr int64_t kDefaultRangeMs = 60'000;
+constexpr std::string_view kView = "/api/view?";
 constexpr char kJson[] = "application/json";
 constexpr char kHtml[] = "text/html; charset=utf-8";
 constexpr char kMetrics[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -88,7 +90,10 @@ class WebServer::Impl {
     HttpHandlers handlers;
     handlers.quick = [this](const RequestHead& request) { return Quick(request); };
     if (!metrics_only_)
-      handlers.slow = [this](const std::string& target) { return Profile(target); };
+      handlers.slow = [this](const std::string& target, std::stop_token stop) {
+        const bool is_view = target.starts_with(kView);
+        return is_view ? View(target.substr(kView.size()), std::move(stop)) : Profile(target);
+      };
     handlers.answered = [this](int status) {
       ++requests_;
       if (status >= 400) ++(status < 500 ? refused_ : failed_);
@@ -128,7 +133,8 @@ class WebServer::Impl {
     if (path == "/metrics") return BodyAnswer(MakeBody(source_.MetricsText(), 1), kMetrics);
     if (path == "/healthz") return Health();
     const bool is_page = path == "/";
-    if (metrics_only_ || (!is_page && path != "/api/profile" && path != "/api/status"))
+    if (metrics_only_ ||
+        (!is_page && path != "/api/profile" && path != "/api/view" && path != "/api/status"))
       return ErrorAnswer(404, "not found or not understood");
     if (!source_.HasPage()) {
       if (is_page) return ErrorAnswer(404, kNoPage);
@@ -165,6 +171,28 @@ class WebServer::Impl {
     return answer;
   }
 
+  WebAnswer View(const std::string& query, std::stop_token stop) {
+    const double began = ThreadCpuSeconds();
+    absl::StatusOr<std::string> gzip = source_.ViewGzip(query, std::move(stop));
+    if (!gzip.ok())
+      return ErrorAnswer(absl::IsInvalidArgument(gzip.status()) ? 400
+                         : absl::IsInternal(gzip.status())      ? 500
+                                                                : 503,
+                         std::string(gzip.status().message()));
+    return Compressed(MakeCompressedBody(*std::move(gzip), ThreadCpuSeconds() - began));
+  }
+
+  // With what it cost: the page asks the less often, the more that is.
+  static WebAnswer Compressed(const absl::StatusOr<WebBodyPtr>& body) {
+    if (!body.ok())
+      return ErrorAnswer(absl::IsUnavailable(body.status()) ? 503 : 500,
+                         std::string(body.status().message()));
+    WebAnswer answer = BodyAnswer(*body, kJson);
+    answer.headers.emplace_back("Server-Timing",
+                                fmt::format("make;dur={:.1f}", 1e3 * (*body)->cpu_seconds));
+    return answer;
+  }
+
   WebAnswer Profile(const std::string& target) {
     RequestHead request;
     request.target = target;
@@ -174,14 +202,7 @@ class WebServer::Impl {
     if (!to) to = (now_ms_() / 1000 + 1) * 1000;  // All requests of one second have one range.
     if (!from) from = std::max<int64_t>(*to - kDefaultRangeMs, 0);
     if (*from >= *to) return ErrorAnswer(400, "from_ms must be before to_ms");
-    const absl::StatusOr<WebBodyPtr> body = cache_.Get({*from, *to});
-    if (!body.ok())
-      return ErrorAnswer(absl::IsUnavailable(body.status()) ? 503 : 500,
-                         std::string(body.status().message()));
-    WebAnswer answer = BodyAnswer(*body, kJson);  // The page asks the less often, the more its
-    answer.headers.emplace_back(                  // answers cost.
-        "Server-Timing", fmt::format("make;dur={:.1f}", 1e3 * (*body)->cpu_seconds));
-    return answer;
+    return Compressed(cache_.Get({*from, *to}));
   }
 
   const std::string host_;

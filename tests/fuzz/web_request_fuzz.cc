@@ -43,6 +43,9 @@ class SmallSource : public stackray::PageDataSource {
     Check(from_ms >= 0 && from_ms < to_ms);
     return stackray::GzipCompress("{}", 1);
   }
+  absl::StatusOr<std::string> ViewGzip(std::string_view, std::stop_token) override {
+    return stackray::GzipCompress("{}", 1);
+  }
   std::string StatusJson() override { return "{}"; }
   std::string MetricsText() override { return "stackray_up 1\n"; }
   absl::Status Health() override { return absl::OkStatus(); }

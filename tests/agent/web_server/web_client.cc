@@ -12,6 +12,12 @@
 
 namespace stackray {
 
+absl::StatusOr<std::string> FakeSource::ViewGzip(std::string_view query, std::stop_token stop) {
+  absl::StatusOr<std::string> plain = "{\"query\":\"" + std::string(query) + "\"}";
+  if (view) plain = view(query, stop);
+  return plain.ok() ? GzipCompress(*plain, 1) : plain;
+}
+
 absl::StatusOr<std::string> FakeSource::ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                     std::stop_token stop) {
   ++profiles;

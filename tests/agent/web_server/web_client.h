@@ -18,12 +18,15 @@ class FakeSource : public PageDataSource {
  public:
   absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                           std::stop_token stop) override;
+  absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) override;
   std::string StatusJson() override { return "{\"version\":\"test\"}"; }
   std::string MetricsText() override { return "stackray_up 1\n"; }
   absl::Status Health() override { return health; }
 
   // The plain document.
   std::function<absl::StatusOr<std::string>(int64_t, int64_t, std::stop_token)> profile;
+  // The plain answer to a question.
+  std::function<absl::StatusOr<std::string>(std::string_view, std::stop_token)> view;
   std::string compressed;  // Not empty: instead of `profile`.
   absl::Status health;
   std::atomic<int> profiles{0}, at_once{0}, most_at_once{0};

@@ -1,0 +1,175 @@
+#include "agent/daemon/page_views.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "reporter/formats/batch_walk.h"
+#include "reporter/formats/gzip.h"
+#include "reporter/page/page_index_builder.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMostBuilderBytes = size_t{24} << 20;
+
+// All that the answer depends on, beside the runs.
+std::string KeyOf(const PageQuestion& q) {
+  std::string key;
+  const auto add = [&](std::string_view text) {
+    key.append(text);
+    key.push_back('\0');
+  };
+  for (const int64_t number :
+       {q.from_ms, q.to_ms, q.chosen_from_ms, q.chosen_to_ms, int64_t{q.rows}, int64_t{q.width},
+        static_cast<int64_t>(q.grouping), static_cast<int64_t>(q.order), int64_t{q.fold},
+        int64_t{q.inverted}, int64_t{q.lanes}})
+    add(std::to_string(number));
+  for (const std::string* const text : {&q.type, &q.zoom, &q.callers, &q.query}) add(*text);
+  for (const PageQuestion::Texts* const set :
+       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.hidden}) {
+    for (const std::string& text : *set) add(text);
+    key.push_back('\1');
+  }
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
+                                                      std::stop_token stop) {
+  std::vector<std::string> out;
+  auto builder = std::make_unique<PageIndexBuilder>();
+  history.Visit(run, [&](std::string_view bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (batch.ok()) builder->Add(*batch);
+    if (builder->bytes() > kMostBuilderBytes) {
+      out.push_back(builder->Finish());
+      builder = std::make_unique<PageIndexBuilder>();
+    }
+    return !stop.stop_requested();
+  });
+  if (stop.stop_requested()) return absl::CancelledError("nobody waits for it");
+  if (!builder->rows().empty() || out.empty()) out.push_back(builder->Finish());
+  return out;
+}
+
+bool IndexOneRun(History& history, std::stop_token stop) {
+  for (const HistoryRun& run : history.Runs(0, INT64_MAX)) {
+    if (!run.whole || run.indexed) continue;
+    const absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
+    if (!made.ok()) return false;
+    if (made->size() == 1) return history.KeepIndex(run, (*made)[0]).ok();
+  }
+  return false;
+}
+
+bool PageViews::OpenPart(Part* part) {
+  const std::string_view bytes = part->file != nullptr ? part->file->bytes() : *part->bytes;
+  const std::shared_ptr<const void> owner =
+      part->file != nullptr ? std::shared_ptr<const void>(part->file) : part->bytes;
+  absl::StatusOr<PageIndex::Ptr> opened = PageIndex::Open(bytes, owner, store_->tables());
+  if (opened.ok()) part->index = *std::move(opened);
+  return opened.ok();
+}
+
+absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const HistoryRun& run,
+                                                  std::stop_token stop) {
+  Run out;
+  if (absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run); file.ok()) {
+    Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
+    if (OpenPart(&part)) {
+      out.parts.push_back(std::move(part));
+      return out;
+    }
+  }
+  absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
+  if (!made.ok()) return made.status();
+  if (run.whole && made->size() == 1) history.KeepIndex(run, (*made)[0]).IgnoreError();
+  for (std::string& bytes : *made) {
+    Part part{.file = nullptr,
+              .bytes = std::make_shared<const std::string>(std::move(bytes)),
+              .index = nullptr};
+    if (OpenPart(&part)) out.parts.push_back(std::move(part));
+  }
+  return out;
+}
+
+absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& runs,
+                             std::stop_token stop) {
+  store_->Clear();
+  for (const HistoryRun& run : runs) {
+    auto found = runs_.find(run.name);
+    if (found == runs_.end()) {
+      absl::StatusOr<Run> opened = OpenRun(history, run, stop);
+      if (!opened.ok()) return opened.status();
+      ForgetParts(run);
+      found = runs_.emplace(run.name, *std::move(opened)).first;
+    }
+    found->second.used = question_;
+    for (const Part& part : found->second.parts) store_->Add(part.index);
+  }
+  return absl::OkStatus();
+}
+
+// What the run takes the place of: the run with fewer batches, or the parts of a segment.
+void PageViews::ForgetParts(const HistoryRun& run) {
+  const std::string prefix = run.name.substr(0, run.name.find('+')) + (run.whole ? "/" : "+");
+  for (auto part = runs_.lower_bound(prefix);
+       part != runs_.end() && part->first.starts_with(prefix);)
+    part = runs_.erase(part);
+}
+
+// What this question did not need, once it is too much; names of what is gone go with it.
+void PageViews::DropUnused() {
+  size_t bytes = 0;
+  for (const auto& [name, run] : runs_)
+    for (const Part& part : run.parts) bytes += part.bytes != nullptr ? part.bytes->size() : 0;
+  if (bytes + store_->tables()->bytes() <= kMostBytes && runs_.size() <= 4096) return;
+  const size_t before = runs_.size();
+  std::erase_if(runs_, [&](const auto& run) { return run.second.used != question_; });
+  if (runs_.size() == before) return;
+  store_ = std::make_unique<PageStore>();
+  for (auto& [name, run] : runs_)
+    std::erase_if(run.parts, [&](Part& part) { return !OpenPart(&part); });
+}
+
+absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuestion& question,
+                                              const PageAnswerOptions& options,
+                                              std::stop_token stop) {
+  const std::lock_guard lock(mutex_);
+  empty_ = false;
+  ++question_;
+  const std::vector<HistoryRun> runs = history.Runs(question.from_ms, question.to_ms);
+  std::string key = KeyOf(question);
+  for (const HistoryRun& run : runs) key.append(run.name);
+  for (const Kept& kept : answers_)
+    if (kept.key == key) return kept.gzip;
+  if (absl::Status opened = Open(history, runs, stop); !opened.ok()) return opened;
+  absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
+  if (!gzip.ok()) return gzip.status();
+  const absl::Status written = WritePageAnswer(
+      *store_, question, options, stop, [&](std::string_view part) { return gzip->Add(part); });
+  store_->Clear();
+  for (const auto& [name, run] : runs_)
+    for (const Part& part : run.parts)
+      if (part.file != nullptr) part.file->DropPages();
+  DropUnused();
+  if (!written.ok()) return written;
+  absl::StatusOr<std::string> finished = gzip->Finish();
+  if (!finished.ok()) return finished.status();
+  std::string answer = *std::move(finished);
+  if (answer.size() <= kMostAnswerBytes / kMostAnswers)
+    answers_.push_back({std::move(key), answer});
+  if (answers_.size() > kMostAnswers) answers_.pop_front();
+  return answer;
+}
+
+void PageViews::Forget() {
+  const std::lock_guard lock(mutex_);
+  runs_.clear();
+  answers_.clear();
+  empty_ = true;
+  store_ = std::make_unique<PageStore>();
+}
+
+}  // namespace stackray

@@ -1,0 +1,128 @@
+// The page's answers from a history, as it grows, is indexed and loses what is old.
+#include "agent/daemon/page_views.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "reporter/formats/gzip.h"
+#include "tests/reporter/page/random_batches.h"
+
+namespace stackray {
+namespace {
+
+using Json = nlohmann::json;
+
+SealedBatchPtr Sealed(int number) {
+  const DecodedBatch batch = RandomBatch(number);
+  auto sealed = std::make_shared<SealedBatch>();
+  sealed->bytes = EncodeBatch(batch);
+  sealed->start_unix_ns = batch.start_unix_ns;
+  sealed->duration_ns = batch.duration_ns;
+  return sealed;
+}
+
+class Views : public testing::Test {
+ protected:
+  static HistorySettings Settings(const std::string& state_dir) {
+    return {.state_dir = state_dir,
+            .max_bytes = 2 << 20,  // Segments of 64 KiB: a few batches each.
+            .max_age_ms = 86'400'000,
+            .now_ms = [] { return kRandomStartMs + 1'000'000; },
+            .steady_ms = {}};
+  }
+  void Open(const std::string& state_dir) {
+    auto opened = OpenHistory(Settings(state_dir));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    history_ = std::move(opened->history);
+  }
+  static std::string FreshDirectory() {
+    std::string path = testing::TempDir() + "/page_views_XXXXXX";
+    return mkdtemp(path.data());
+  }
+  Json Ask(const std::string& words = "", std::stop_token stop = {}) {
+    const absl::StatusOr<PageQuestion> question =
+        ParsePageQuestion("from_ms=" + std::to_string(kRandomStartMs) + "&to_ms=" +
+                          std::to_string(kRandomStartMs + kRandomBatches * 1000) + words);
+    const absl::StatusOr<std::string> gzip = views_.Answer(*history_, *question, {}, stop);
+    EXPECT_TRUE(gzip.ok()) << gzip.status();
+    return gzip.ok() ? Json::parse(*GzipExpand(*gzip, 64 << 20)) : Json();
+  }
+  static Json Expected(int batches, const std::string& words = "") {
+    std::vector<DecodedBatch> all;
+    for (int i = 0; i < batches; ++i) all.push_back(RandomBatch(i));
+    return Json::parse(AnswerTo(StoreOf(all, all.size()), words));
+  }
+  // All but the order in which names were met.
+  static void ExpectEqual(const Json& answer, const Json& expected) {
+    for (const char* part : {"total", "self"}) {
+      EXPECT_EQ(answer["table"][part], expected["table"][part]);
+      EXPECT_EQ(answer["tree"][part], expected["tree"][part]);
+    }
+    for (const char* part : {"timeline", "passing", "shares", "types"})
+      EXPECT_EQ(answer[part], expected[part]) << part;
+  }
+
+  std::unique_ptr<History> history_;
+  PageViews views_;
+};
+
+TEST_F(Views, AHistoryThatGrowsIsShownAsItIs) {
+  for (const std::string& directory : {FreshDirectory(), std::string("/proc/no-directory")}) {
+    Open(directory);
+    views_.Forget();
+    for (int i = 0; i < kRandomBatches; ++i) {
+      ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+      SCOPED_TRACE(i);
+      ExpectEqual(Ask("&width=0"), Expected(i + 1, "&width=0"));
+    }
+    ExpectEqual(Ask("&width=0"), Ask("&width=0"));  // Kept, and the same.
+  }
+}
+
+TEST_F(Views, IndexesAreMadeOnceAndReadAfterARestart) {
+  const std::string directory = FreshDirectory();
+  Open(directory);
+  for (int i = 0; i < kRandomBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  int made = 0, whole = 0;
+  while (IndexOneRun(*history_, {})) ++made;
+  for (const HistoryRun& run : history_->Runs(0, INT64_MAX)) {
+    whole += run.whole ? 1 : 0;
+    EXPECT_EQ(run.indexed, run.whole);
+  }
+  EXPECT_EQ(made, whole);
+  EXPECT_GT(whole, 0);
+  ExpectEqual(Ask(), Expected(kRandomBatches));
+  history_.reset();
+  Open(directory);
+  views_.Forget();
+  ExpectEqual(Ask(), Expected(kRandomBatches));
+  EXPECT_FALSE(IndexOneRun(*history_, {}));
+}
+
+// A question makes what is missing, and what is damaged.
+TEST_F(Views, ADamagedIndexIsMadeAgain) {
+  Open(FreshDirectory());
+  for (int i = 0; i < kRandomBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  const HistoryRun run = history_->Runs(0, INT64_MAX)[0];
+  ASSERT_TRUE(run.whole);
+  ASSERT_TRUE(history_->KeepIndex(run, "no index at all").ok());
+  ExpectEqual(Ask(), Expected(kRandomBatches));
+  EXPECT_GT((*history_->Index(run))->bytes().size(), 100u);
+}
+
+TEST_F(Views, AStoppedQuestionIsCancelledAndTheNextIsWhole) {
+  Open(FreshDirectory());
+  for (int i = 0; i < kRandomBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  std::stop_source stop;
+  stop.request_stop();
+  const absl::StatusOr<PageQuestion> question = ParsePageQuestion("from_ms=0&to_ms=9000000000000");
+  EXPECT_TRUE(
+      absl::IsCancelled(views_.Answer(*history_, *question, {}, stop.get_token()).status()));
+  EXPECT_FALSE(IndexOneRun(*history_, stop.get_token()));
+  ExpectEqual(Ask(), Expected(kRandomBatches));
+}
+
+}  // namespace
+}  // namespace stackray
