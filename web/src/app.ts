@@ -1,16 +1,18 @@
 // Holds what the user chose and redraws what depends on it: state -> question -> answer -> panes.
+import { Asker, Asking } from "./asking";
 import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
+import { ServerSource } from "./live/server_source";
 import { Filter } from "./model/filter";
 import { Lane, passesLane } from "./model/lanes";
 import { Measure, measureOf } from "./model/measure";
 import { functionKey } from "./model/names";
-import { findFunction, findPath, pathKey, textKey } from "./model/path";
-import { sandwich } from "./model/sandwich";
+import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
-import { Answer, DocumentSource, ViewSource } from "./model/source";
+import { Answer, DocumentSource, Head } from "./model/source";
 import { filterOf, Span, spanOf, State, View } from "./model/state";
 import { Address } from "./view/address";
+import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
 import { Format } from "./view/export_menu";
 import { Command, listenToKeys } from "./view/keys";
@@ -18,20 +20,21 @@ import { Panes } from "./view/panes";
 import { Shell } from "./view/shell";
 import { exportFile } from "./export";
 
+
 // What an answer depends on; all else only changes how it is shown.
 const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
-               "range"] as const;
+               "containers", "services", "range", "callers"] as const;
+// Of a source that answers with what is to be seen alone, also these.
+const ASKED_OF_PARTS = ["zoom", "query"] as const;
+const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
 
-export class App {
+export class App implements Asker {
   readonly shell: Shell;
   state: State;
   private readonly address: Address;
   private readonly panes: Panes;
-  private profile: Profile | null = null;
-  private original: Original | null = null;
-  private source: ViewSource | null = null;
-  private answer: Answer | null = null;
-  private asked = 0;  // questions so far: an answer to an older one is dropped
+  private readonly asking = new Asking(this);
+  private typing = 0;
   private zoom = 0;
   private readonly search = new Search();
   private brushing = false;
@@ -41,27 +44,31 @@ export class App {
   // another time.
   onInspect: () => void = () => undefined;
   onTime: () => void = () => undefined;
+  // Told when a question was not answered.
+  onTrouble: (reason: string) => void = () => undefined;
 
   constructor() {
     this.address = new Address((state) => this.goBack(state));
     this.state = this.address.read();
     this.panes = new Panes({
       onZoom: (node) => this.setZoom(node),
-      onSandwich: (item) => this.change({ callers: textKey(functionKey(this.source!.functions, item)) }),
+      onSandwich: (item) => this.change({ callers: textKey(functionKey(this.answer!.functions, item)) }),
       onCloseSandwich: () => this.change({ callers: "" }),
       onFind: (item) => this.findInGraph(item),
       onHide: (hidden) => this.change({ hidden }),
       onLane: (lane) => this.pickLane(lane),
+      onMore: (order, all) => this.asking.wantRows(order, all),
     });
     this.shell = new Shell(this.panes.root, {
       onChange: (change) => this.change(change),
       onRange: (buckets, small) => this.change(
-        { range: buckets === null ? null : spanOf(buckets, this.profile!) }, small),
+        { range: buckets === null ? null : spanOf(buckets, this.answer!.head) }, small),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
       onQuery: (query) => this.change({ query }, true),
       onStep: (step) => this.stepMatch(step),
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
+      onCancel: () => this.cancel(),
     });
     listenToKeys((command) => this.run(command));
   }
@@ -81,8 +88,24 @@ export class App {
     return this.state.range !== null ? "a time range is selected" : "";
   }
 
+  private get answer(): Answer | null {
+    return this.asking.answer;
+  }
+
+  get lanes(): boolean {
+    return this.view === "time";
+  }
+
+  get width(): number {
+    return this.panes.width;
+  }
+
+  get busy(): Busy {
+    return this.shell.busy;
+  }
+
   get hasProfile(): boolean {
-    return this.profile !== null;
+    return this.answer !== null;
   }
 
   private get view(): View {
@@ -90,20 +113,24 @@ export class App {
   }
 
   private get filter(): Filter {
-    return filterOf(this.state, this.profile!);
+    return filterOf(this.state, this.answer!.head);
   }
 
   private get measure(): Measure {
-    return measureOf(this.profile!.types[this.filter.type]!, this.profile!.frequencyHz);
+    const { types, frequencyHz } = this.answer!.head;
+    return measureOf(types[this.filter.type]!, frequencyHz);
   }
 
+  // Of a page with its data in it.
   setProfile(profile: Profile, original: Original): void {
-    this.profile = profile;
-    this.original = original;
-    this.source = new DocumentSource(profile);
-    if (this.filter.buckets === null) this.state = { ...this.state, range: null };
-    this.shell.header.set(profile);
-    void this.rebuild();
+    this.asking.source = new DocumentSource(profile, original);
+    if (filterOf(this.state, profile).buckets === null) this.state = { ...this.state, range: null };
+    void this.asking.ask();
+  }
+
+  // Asks the agent for a time; what is given back shows the answer.
+  load(source: ServerSource, span: Span): Promise<() => void> {
+    return this.asking.load(source, span);
   }
 
   showEmpty(title: string, text: string): void {
@@ -128,8 +155,9 @@ export class App {
 
   // The state as the address has it: what a live page shows has a place in time.
   private shared(): State {
-    if (!this.live || this.profile === null || this.state.at !== null || this.looking === "") return this.state;
-    const at: Span = { fromMs: this.profile.startMs, toMs: this.profile.endMs };
+    if (!this.live || this.answer === null || this.state.at !== null || this.looking === "") return this.state;
+    const { startMs, endMs } = this.answer.head;
+    const at: Span = { fromMs: startMs, toMs: endMs };
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
   }
 
@@ -142,25 +170,39 @@ export class App {
   }
 
   private redraw(before: State): void {
+    const changed = (key: keyof State) => this.state[key] !== before[key];
     const lanesWanted = this.view === "time" && this.answer?.lanes.length === 0;
-    if (ASKED.some((key) => this.state[key] !== before[key]) || lanesWanted) void this.rebuild();
-    else {
+    const parts = this.asking.partial && ASKED_OF_PARTS.some(changed);
+    if (ASKED.some(changed) || lanesWanted || parts) {
+      if (!changed("query")) this.asking.forgetRows();
+      clearTimeout(this.typing);
+      const onlyTyped = changed("query") && !ASKED.some(changed);
+      if (onlyTyped) this.typing = window.setTimeout(() => void this.asking.ask(), TYPING_MS);
+      else void this.asking.ask();
+    }
+    if (this.answer !== null && !ASKED.some(changed)) {
       this.findZoom();
       this.show();
     }
     this.onInspect();
   }
 
-  private async rebuild(): Promise<void> {
-    if (this.source === null) return;
-    const asked = ++this.asked;
-    const { grouping, fold, hidden, inverted } = this.state;
-    const answer = await this.source.ask(
-      { filter: this.filter, grouping, fold, hidden, inverted, lanes: this.view === "time" });
-    if (asked !== this.asked) return;
-    this.answer = answer;
+  onAnswer(): void {
+    this.shell.header.set(this.answer!.head);
     this.findZoom();
     this.show();
+  }
+
+  // Back to what is shown, because the user does not wait for the answer.
+  private cancel(): void {
+    const { answered } = this.asking;
+    this.asking.cancel();
+    if (answered === null || this.answer === null) return;
+    this.state = answered;
+    this.address.replace(this.shared());
+    this.findZoom();
+    this.show();
+    this.onInspect();
   }
 
   // A frame that this tree lacks is no longer zoomed to.
@@ -171,44 +213,46 @@ export class App {
   }
 
   private show(): void {
-    const { answer, profile, source, state } = this;
-    if (answer === null || profile === null || source === null) return;
+    const { answer, state } = this;
+    if (answer === null) return;
     const { filter, measure } = this;
-    this.shell.setState(state, this.view, profile);
-    this.shell.header.setType(profile, filter.type);
+    const { head } = answer;
+    this.shell.setState(state, this.view, answer.groupings);
+    this.shell.header.setType(head, filter.type);
     this.shell.setChoices(answer, filter, measure);
-    const { startMs, bucketMs, cpus } = profile;
+    const { startMs, bucketMs, cpus } = head;
     const total = answer.tree.total[0]!;
     this.shell.setTimeline({ startMs, bucketMs, counts: answer.timeline, measure, cpus }, filter.buckets, total,
                            answer.passing - total);
     if (total <= 0) {
-      this.showNoSamples(profile, answer);
+      this.showNoSamples(head, answer);
       return;
     }
     this.panes.empty.hide();
     const { search } = this;
     search.look(state.query, answer.tree);
-    this.shell.search.set(state.query, search.error || search.result(measure), search.error !== "");
-    const item = findFunction(source.functions, state.callers);
+    const matched = this.asking.answered?.query === state.query ? answer.matched : null;
+    this.shell.search.set(state.query, search.error || search.result(measure, matched), search.error !== "");
     this.panes.show({
       tree: answer.tree, zoom: this.zoom, matching: search.matching, view: this.view, upward: state.upward,
-      dark: this.shell.theme.dark, top: answer.top, measure, shares: answer.shares, passing: answer.passing,
-      hidden: state.hidden, sandwich: item === null ? null : { item, trees: sandwich(answer.stacks, item) },
+      dark: this.shell.theme.dark, top: answer.top, topCount: answer.topCount, measure, shares: answer.shares,
+      passing: answer.passing, hidden: state.hidden, sandwich: state.callers === "" ? null : answer.sandwich,
       lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
         buckets: filter.buckets, measure,
         passes: (lane) => passesLane(filter, lane) },
     });
   }
 
-  private showNoSamples(profile: Profile, answer: Answer): void {
+  private showNoSamples(head: Head, answer: Answer): void {
     this.panes.showNothing();
     if (answer.passing > 0) {
       this.panes.showLegend(answer.shares, this.state.hidden, answer.passing, this.shell.theme.dark);
     }
-    this.panes.empty.showFor(profile, this.filter.type, answer.passing, {
+    this.panes.empty.showFor(head, this.filter.type, answer.passing, {
       types: () => this.change({ hidden: new Set() }),
       everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
-                                      hidden: new Set(), callers: "", zoom: "", range: null }),
+                                      containers: new Set(), services: new Set(), hidden: new Set(),
+                                      callers: "", zoom: "", range: null }),
     });
   }
 
@@ -244,14 +288,22 @@ export class App {
     if (node === 0) this.panes.flame.zoomTo(0);
     this.panes.setZoom(node);
     this.address.push(this.shared());
+    this.asking.zoomedAt = performance.now();
+    if (this.asking.partial) void this.asking.ask();
     this.onInspect();
   }
 
-  private export(format: Format): Promise<{ name: string; blob: Blob }> {
-    const { profile, original, answer, zoom, measure } = this;
-    if (profile === null || original === null || answer === null) return Promise.reject(new Error("nothing is shown yet"));
-    return exportFile(format, { profile, original, tree: answer.tree, zoom, measure, upward: this.state.upward,
-                                dark: this.shell.theme.dark });
+  // Files for other programs hold every frame, pictures what can be seen.
+  private async export(format: Format): Promise<{ name: string; blob: Blob }> {
+    const { answer, state } = this;
+    const { source } = this.asking;
+    if (source === null || answer === null) throw new Error("nothing is shown yet");
+    const measure = this.measure;
+    const whole = source.partial && (format === "folded" || format === "speedscope")
+      ? await source.ask(this.asking.question({ width: 0, rows: 0 }), new AbortController().signal) : answer;
+    return exportFile(format, {
+      profile: answer.head, tree: whole.tree, zoom: findPath(whole.tree, state.zoom), measure,
+      upward: state.upward, dark: this.shell.theme.dark, original: () => source.original() });
   }
 
   // False: the key means something else here.
@@ -283,6 +335,10 @@ export class App {
   // One step back at each press: what is open, callers and callees, zoom, search, time range.
   private escape(): boolean {
     if (this.shell.help.isOpen) return false; // the box closes itself
+    if (this.shell.busy.running && this.answer !== null) {
+      this.cancel();
+      return true;
+    }
     if (this.shell.choosing) {
       this.shell.closeLists();
       return true;

@@ -1,15 +1,15 @@
 // Makes the files that the page saves.
 import { Original, pageFile } from "./data/page_file";
-import { Profile } from "./data/profile";
 import { foldedText, speedscopeText } from "./model/export_text";
 import { Measure } from "./model/measure";
+import { Head } from "./model/source";
 import { Tree } from "./model/tree";
 import { Format } from "./view/export_menu";
 import { pngBlob, svgText } from "./view/graph_file";
 
 export interface Exported {
-  profile: Profile;
-  original: Original;
+  profile: Head;
+  original: () => Promise<Original>;
   tree: Tree;
   zoom: number;
   upward: boolean;
@@ -18,7 +18,7 @@ export interface Exported {
 }
 
 // "build-host-2026-09-21-140320": a name that every file system takes.
-function fileName(profile: Profile): string {
+function fileName(profile: Head): string {
   const host = profile.host.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "").slice(0, 60) || "profile";
   const time = profile.startMs > 0 && profile.startMs < 8e15
     ? `-${new Date(profile.startMs).toISOString().slice(0, 19).replaceAll(":", "").replace("T", "-")}` : "";
@@ -35,6 +35,6 @@ export async function exportFile(format: Format, what: Exported): Promise<{ name
     case "speedscope": return text(speedscopeText(tree, zoom, title, measure), "application/json");
     case "svg": return text(svgText({ ...what, title }), "image/svg+xml");
     case "png": return { name, blob: await pngBlob({ ...what, title }) };
-    case "html": return text(await pageFile(what.original, title), "text/html");
+    case "html": return text(await pageFile(await what.original(), title), "text/html");
   }
 }

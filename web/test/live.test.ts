@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseText } from "../src/data/decode";
 import { Poller, rangeToAsk, parseStatus } from "../src/live/poller";
 import { withoutToken } from "../src/live/token";
 import { documentOf } from "./helpers";
@@ -18,7 +19,10 @@ class Setup {
     hold: () => this.held,
     fetchAnswer: async (url) => ({ text: await this.answer(url), costMs: this.costMs }),
     onStatus: (status) => this.log.push(`status ${status.newestMs}`),
-    onProfile: (profile) => this.log.push(`profile ${profile.sums[0]}`),
+    load: async (fromMs, toMs) => {
+      const profile = parseText(await this.answer(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`));
+      return { costMs: this.costMs, show: () => this.log.push(`profile ${profile.sums[0]}`) };
+    },
     onFailure: (reason, since) => this.log.push(`failure ${reason} ${since}`),
     onReachable: () => this.log.push("reachable"),
   });

@@ -21,7 +21,7 @@ export function typedProfile(startMs = START_MS) {
   const { data, worker, writer, bad, main } = smallData(startMs, { cpus: 2, other_types: [
     { type: "off_cpu", unit: "nanoseconds", summary: { samples: 12, lost: 1 } },
     { type: "page_faults", unit: "count", summary: { samples: 1 } }] });
-  const serve = [["main", "native", "web"], ["serve", "native", "web"]];
+  const serve = [["main", "native", "web"], ["serve", "native", "web", "/src/web.cc", 30]];
   for (let bucket = 0; bucket < 10; bucket++) {
     data.sample(worker, bucket, [...serve, ["lock", "native", "libc.so.6"], ["futex_wait", "kernel", "vmlinux"]], 2e8, 1, "blocked");
   }
@@ -45,7 +45,7 @@ function smallData(startMs, head = {}) {
   const writer = data.thread(web, 102, "writer");
   const bad = data.thread(hostile, 7, `<img src=x onerror="alert(2)">`);
   const main = data.thread(python, 9, "python3");
-  const serve = [["main", "native", "web"], ["serve", "native", "web"]];
+  const serve = [["main", "native", "web"], ["serve", "native", "web", "/src/web.cc", 12]];
   for (let bucket = 0; bucket < 10; bucket++) {
     if (bucket < 5) {
       data.sample(worker, bucket, [...serve, ["parse", "native+inline", `parse.cc:${10 + bucket}`]], 8);

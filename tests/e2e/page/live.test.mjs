@@ -112,7 +112,7 @@ test("a link to what is looked at shows that time in another browser, and Resume
   server.newestMs += 500_000;
   await page.goto(link);
   await page.locator(".details-name", { hasText: "web" }).waitFor();
-  assert.equal(server.profileUrls.at(-1).search, `?from_ms=${made}&to_ms=${START_MS}`);
+  assert.ok(server.profileUrls.at(-1).search.startsWith(`?from_ms=${made}&to_ms=${START_MS}&`));
   assert.equal(await state(), "Paused");
   const [profiles, statuses] = [server.profileUrls.length, server.statusCount];
   await until("a further round", () => server.statusCount > statuses);
@@ -123,7 +123,7 @@ test("a link to what is looked at shows that time in another browser, and Resume
   assert.equal(page.url(), url);
   await page.goBack();
   await until("the linked time asked again", () =>
-    server.profileUrls.at(-1).search === `?from_ms=${made}&to_ms=${START_MS}`);
+    server.profileUrls.at(-1).search.startsWith(`?from_ms=${made}&to_ms=${START_MS}&`));
 });
 
 test("the live page saves a page with its data that works from disk", async () => {
@@ -209,4 +209,54 @@ test("errors of the server are told with their number", async () => {
   server.newestMs = START_MS;
   await page.locator("[data-fact=samples]").waitFor();
   assert.ok(await page.locator(".banner").isHidden());
+});
+
+test("filters, zoom and search are asked of the agent, and the latest choice alone is waited for", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  const words = () => server.profileUrls.at(-1).searchParams;
+  const processes = page.locator("[data-select=processes]");
+  await processes.locator(".select-opener").click();
+  await processes.locator(".select-label", { hasText: "web" }).click();
+  await until("the filter asked", () => words().getAll("processes").join() === "100 web");
+  await processes.getByText("Show all").click();
+  await page.keyboard.press("Escape");
+  await until("no filter asked", () => words().getAll("processes").length === 0);
+  server.delayMs = 60_000;
+  await page.locator(".search-input").fill("main");
+  await until("the search asked", () => words().get("query") === "main");
+  assert.equal(server.closed, 0);
+  await page.getByText("Adding samples up").waitFor();
+  server.delayMs = 0;
+  await page.locator(".search-input").fill("mai");
+  await until("the first search given up", () => server.closed === 1);
+  await page.locator(".busy").waitFor({ state: "hidden" });
+  assert.equal(words().get("query"), "mai");
+  assert.deepEqual(seen.errors, []);
+});
+
+test("Cancel and Escape keep what is shown, and the agent need not go on", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  await painted(page);
+  server.delayMs = 60_000;
+  await page.getByRole("button", { name: "Layout" }).click();
+  await page.locator(".menu-item", { hasText: "Fold recursion" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByText("Adding samples up").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await until("given up", () => server.closed === 1);
+  assert.ok(await page.locator(".busy").isHidden());
+  await until("the address as it was", () => page.url() === url);
+  await page.keyboard.press("r");
+  await page.getByText("Adding samples up").waitFor();
+  await page.keyboard.press("Escape");
+  await until("given up again", () => server.closed === 2);
+  server.delayMs = 0;
+  await click(page, 0.3, 1);
+  await until("the zoom asked", () => server.profileUrls.at(-1).searchParams.get("zoom")?.length > 5);
+  assert.equal(server.profileUrls.at(-1).searchParams.get("fold"), null);
+  assert.equal(await fact(page, "samples"), "100");
 });

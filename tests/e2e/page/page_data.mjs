@@ -6,7 +6,7 @@ export class PageData {
     this.head = head;
     this.strings = [""];
     this.stringIndex = new Map([["", 0]]);
-    this.frames = { name: [], type: [], file: [] };
+    this.frames = { name: [], type: [], file: [], source: [], line: [] };
     this.frameIndex = new Map();
     this.nodes = { parent: [-1], frame: [-1] };
     this.nodeIndex = new Map();
@@ -25,9 +25,11 @@ export class PageData {
     return value;
   }
 
-  // [name, type, file]
-  frame([name, type = "native", file = ""]) {
-    return this.intern(this.frameIndex, JSON.stringify([name, type, file]), () => {
+  // [name, type, file, source file, line]
+  frame([name, type = "native", file = "", source = "", line = 0]) {
+    return this.intern(this.frameIndex, JSON.stringify([name, type, file, source, line]), () => {
+      this.frames.source.push(this.string(source));
+      this.frames.line.push(line);
       this.frames.type.push(this.string(type));
       this.frames.file.push(this.string(file));
       return this.frames.name.push(this.string(name)) - 1;

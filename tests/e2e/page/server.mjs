@@ -1,6 +1,7 @@
 // The agent's side of the live page (docs/page-data.md), with samples and failures as a test wants.
 import { createServer } from "node:http";
 import { smallProfile } from "./fixtures.mjs";
+import { viewOf } from "./view_data.mjs";
 
 export class LiveServer {
   constructor(html) {
@@ -9,7 +10,9 @@ export class LiveServer {
     this.failWith = 0;      // an HTTP status for everything below /api
     this.make = smallProfile;
     this.costMs = 1;        // what the agent says an answer costs it
-    this.profileUrls = [];
+    this.profileUrls = []; // of what is shown; the one document that is saved is not among them
+    this.delayMs = 0;      // before an answer to a question
+    this.closed = 0;       // questions whose client did not wait for the answer
     this.statusCount = 0;
     this.token = "";        // what opens the page; "": it is open
     this.sockets = new Set();
@@ -46,8 +49,19 @@ export class LiveServer {
         oldest_ms: this.newestMs && this.newestMs - 600_000, newest_ms: this.newestMs,
         samples_total: this.newestMs ? 100 : 0 });
     }
-    if (url.pathname === "/api/profile") {
+    if (url.pathname === "/api/view") {
       this.profileUrls.push(url);
+      const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" }, url.searchParams);
+      if (this.delayMs === 0) return this.json(response, answer);
+      const timer = setTimeout(() => this.json(response, answer), this.delayMs);
+      response.on("close", () => {
+        if (response.writableEnded) return;
+        clearTimeout(timer);
+        this.closed++;
+      });
+      return undefined;
+    }
+    if (url.pathname === "/api/profile") {
       return this.json(response, { ...this.make(this.newestMs - 10_000), host: "live-host" });
     }
     return this.send(response, 404, "text/plain", "not found");

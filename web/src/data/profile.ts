@@ -18,7 +18,8 @@ export interface Profile {
   bucketMs: number;
   bucketCount: number;
   strings: string[];
-  frames: { name: Int32Array; type: Int32Array; file: Int32Array };
+  // `source` and `line`: where in its source file, as far as it is known (0: it is not)
+  frames: { name: Int32Array; type: Int32Array; file: Int32Array; source: Int32Array; line: Int32Array };
   nodes: { parent: Int32Array; frame: Int32Array }; // node 0 is the root
   processes: { pid: Int32Array; command: Int32Array; executable: Int32Array; container: Int32Array;
                service: Int32Array };
@@ -56,6 +57,8 @@ function parseTables(document: Json, strings: number) {
     name,
     type: column(frameTable, "frames", "type", 0, strings, name.length),
     file: column(frameTable, "frames", "file", 0, strings, name.length),
+    source: optionalColumn(frameTable, "frames", "source", strings, name.length),
+    line: optionalColumn(frameTable, "frames", "line", 2 ** 31, name.length),
   };
   const processTable = asObject(document["processes"], "processes");
   const pid = column(processTable, "processes", "pid", 0, PID_LIMIT);

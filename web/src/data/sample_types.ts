@@ -35,7 +35,7 @@ export interface Limits { node: number; thread: number; bucket: number; strings:
 const LABELS: Record<string, string> = { samples: "On-CPU", off_cpu: "Off-CPU", page_faults: "Page faults" };
 const MAX_TYPES = 64;
 
-function parseType(table: Json): SampleType {
+export function parseType(table: Json): SampleType {
   const name = text(table, "type") || "samples";
   return { name, unit: text(table, "unit") || "count", label: LABELS[name] ?? name.replaceAll("_", " ") };
 }

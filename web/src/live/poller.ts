@@ -1,9 +1,8 @@
 // Keeps a live page up to date: asks /api/status every 2 s and for a new profile when there is one.
 // Contract of the server: docs/page-data.md. Clocks: the range follows the server's newest sample,
 // because the browser's clock may be another machine's.
-import { parseText } from "../data/decode";
-import { Profile } from "../data/profile";
 import { Span } from "../model/state";
+import { Fetched } from "./server_source";
 
 export interface Status {
   host: string;
@@ -17,18 +16,19 @@ export interface Status {
 
 export interface PollerEvents {
   onStatus(status: Status): void;
-  onProfile(profile: Profile, json: string): void;
   onFailure(reason: string, sinceMs: number): void;
   onReachable(): void;
 }
 
-export interface Answer {
-  text: string;
+export interface Loaded {
   costMs: number; // CPU time that the server says it took; 0: it does not say
+  show(): void;
 }
 
+// Both reject with an Error whose message the user may see.
 export interface PollerOptions extends PollerEvents {
-  fetchAnswer(url: string): Promise<Answer>; // rejects with an Error whose message the user may see
+  fetchAnswer(url: string): Promise<Fetched>;
+  load(fromMs: number, toMs: number): Promise<Loaded>; // what is to be shown of a time
   now(): number;
   hold(): boolean; // true: keep what is on the screen
 }
@@ -126,9 +126,7 @@ export class Poller {
   private async loadProfile(status: Status): Promise<void> {
     const { rangeMs, fixed } = this;
     const { fromMs, toMs } = fixed ?? rangeToAsk(status, rangeMs);
-    const { text, costMs } =
-      await this.options.fetchAnswer(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`);
-    const profile = parseText(text);
+    const { costMs, show } = await this.options.load(fromMs, toMs);
     // The user may have zoomed in or chosen another range while the answer was on its way.
     if (rangeMs !== this.rangeMs || fixed !== this.fixed) return;
     if (fixed === null && this.options.hold()) return;
@@ -136,17 +134,19 @@ export class Poller {
     this.shownNewestMs = status.newestMs;
     this.lastProfileAt = this.options.now();
     this.costMs = costMs;
-    this.options.onProfile(profile, text);
+    show();
   }
 }
 
 const TIMEOUT_MS = 10_000;
-const PROFILE_TIMEOUT_MS = 60_000; // a day of a busy host takes the agent a while
+const PROFILE_TIMEOUT_MS = 120_000; // a day of a busy host takes the agent a while
 
-export async function fetchAnswer(url: string): Promise<Answer> {
+export async function fetchAnswer(url: string, signal?: AbortSignal): Promise<Fetched> {
   const abort = new AbortController();
-  const limit = url.startsWith("/api/profile") ? PROFILE_TIMEOUT_MS : TIMEOUT_MS;
+  const limit = url.startsWith("/api/status") ? TIMEOUT_MS : PROFILE_TIMEOUT_MS;
   const timer = setTimeout(() => abort.abort(), limit);
+  const giveUp = () => abort.abort();
+  signal?.addEventListener("abort", giveUp);
   try {
     const answer = await fetch(url, { signal: abort.signal, cache: "no-store" });
     if (answer.status === 401)
@@ -155,10 +155,12 @@ export async function fetchAnswer(url: string): Promise<Answer> {
     const cost = /(?:^|,)\s*make\s*;\s*dur=([0-9.]+)/.exec(answer.headers.get("Server-Timing") ?? "");
     return { text: await answer.text(), costMs: Number(cost?.[1] ?? 0) || 0 };
   } catch (error) {
+    if (signal?.aborted) throw new Error("cancelled");
     if (abort.signal.aborted) throw new Error(`no answer within ${limit / 1000} s`);
     if (error instanceof TypeError) throw new Error("no connection");
     throw error;
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
   }
 }

@@ -4,12 +4,14 @@ import { formatClock, formatDuration } from "../model/format";
 import { Segments } from "../view/controls";
 import { button, element, icon, ICONS } from "../view/dom";
 import { fetchAnswer, Poller, POLL_MS, Status } from "./poller";
+import { ServerSource } from "./server_source";
 
 const RANGES = [["60000", "1 min"], ["300000", "5 min"], ["900000", "15 min"], ["3600000", "1 h"],
                 ["86400000", "24 h"]] as const;
 
 export class LiveSession {
   private readonly poller: Poller;
+  private readonly source = new ServerSource(fetchAnswer);
   private readonly state = element("span", { class: "live-state", attributes: { role: "status" } });
   private readonly pause: HTMLButtonElement;
   private readonly ranges: Segments<string>;
@@ -23,14 +25,17 @@ export class LiveSession {
       now: () => Date.now(),
       hold: () => app.hasProfile && this.reasonToHold() !== "",
       onStatus: (status) => this.gotStatus(status),
-      onProfile: (profile, json) => {
-        this.hasSamples = true;
-        app.setProfile(profile, { json });
-        this.describe(); // how often it updates depends on what this one cost
+      load: async (fromMs, toMs) => {
+        const show = await app.load(this.source, { fromMs, toMs });
+        return { costMs: this.source.costMs, show: () => {
+          this.hasSamples = true;
+          show();
+        } };
       },
       onFailure: (reason, sinceMs) => this.failed(reason, sinceMs),
       onReachable: () => this.reachable(),
     });
+    app.onTrouble = (reason) => this.failed(reason, Date.now());
     this.pause = button("", "control pause", () => this.togglePause());
     this.ranges = new Segments<string>("Time range", RANGES, (range) => this.setRange(Number(range)));
     app.shell.header.tools.prepend(this.state, this.pause);

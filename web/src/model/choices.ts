@@ -52,11 +52,28 @@ export function threadChoices(profile: Profile, filter: Filter): Choice[] {
   return [...choices.values()];
 }
 
+// The containers or services of the processes; empty where there is no more than one.
+export function groupChoices(profile: Profile, filter: Filter, grouping: "container" | "service"): Choice[] {
+  const { threads, processes, strings } = profile;
+  const counts = countsByThread(profile, filter);
+  const choices = new Map<string, Choice>();
+  for (let thread = 0; thread < counts.length; thread++) {
+    const key = strings[processes[grouping][threads.process[thread]!]!]!;
+    if (counts[thread]! > 0) add(choices, { key, label: key, note: "", count: counts[thread]! });
+  }
+  return choices.size < 2 ? [] : [...choices.values()];
+}
+
 const WAITS: Record<string, [string, string]> = {
   blocked: ["Blocked", "Waiting for something to happen: I/O, a lock, a timer"],
   run_queue: ["Run queue", "Able to run, and waiting for a CPU"],
   preempted: ["Preempted", "Running until another thread took its CPU"],
 };
+
+export function waitChoice(key: string): Choice {
+  const [label, note] = WAITS[key] ?? [key.replaceAll("_", " ") || "Unknown", ""];
+  return { key, label, note, count: 0 };
+}
 
 // What the samples waited for; empty where the type knows no such thing.
 export function waitChoices(profile: Profile, filter: Filter): Choice[] {
@@ -65,8 +82,7 @@ export function waitChoices(profile: Profile, filter: Filter): Choice[] {
   forEachRow(profile, { ...filter, waits: new Set() }, (row) => {
     const key = profile.strings[profile.samples.wait[row]!]!;
     known ||= key !== "";
-    const [label, note] = WAITS[key] ?? [key.replaceAll("_", " ") || "Unknown", ""];
-    add(choices, { key, label, note, count: profile.samples.count[row]! });
+    add(choices, { ...waitChoice(key), count: profile.samples.count[row]! });
   });
   return known ? [...choices.values()] : [];
 }

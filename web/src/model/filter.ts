@@ -7,11 +7,14 @@ export interface Filter {
   processes: ReadonlySet<string>;
   threads: ReadonlySet<string>;
   waits: ReadonlySet<string>;
+  containers: ReadonlySet<string>;
+  services: ReadonlySet<string>;
   buckets: { first: number; last: number } | null; // inclusive
 }
 
 export const NO_FILTER: Filter =
-  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), buckets: null };
+  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), containers: new Set(),
+    services: new Set(), buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;
@@ -30,9 +33,16 @@ export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
     const byProcess = filter.processes.size === 0 ||
       filter.processes.has(processKey(profile, profile.threads.process[thread]!));
     const byThread = filter.threads.size === 0 || filter.threads.has(threadKey(profile, thread));
-    passing[thread] = byProcess && byThread ? 1 : 0;
+    passing[thread] = byProcess && byThread && passesGroups(profile, filter, thread) ? 1 : 0;
   }
   return passing;
+}
+
+function passesGroups({ threads, processes, strings }: Profile, { containers, services }: Filter,
+                      thread: number): boolean {
+  const process = threads.process[thread]!;
+  return (containers.size === 0 || containers.has(strings[processes.container[process]!]!)) &&
+    (services.size === 0 || services.has(strings[processes.service[process]!]!));
 }
 
 // The indices of the chosen words.

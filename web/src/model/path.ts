@@ -19,6 +19,11 @@ export function textKey(text: string): string {
   return mix(text, 0).toString(36);
 }
 
+// The key of a step on a way, from its own text's and from that of the way before it.
+export function stepKey(own: string, before: number): number {
+  return mix(own, before);
+}
+
 // The key of each node, made of its parent's; the names of functions are read once each.
 function pathKeys(tree: Tree): Float64Array {
   const keys = new Float64Array(tree.item.length);
@@ -30,7 +35,7 @@ function pathKeys(tree: Tree): Float64Array {
       own = item < 0 ? `group ${tree.label(node)}` : functionKey(tree.functions, item);
       ofItem.set(item, own = textKey(own));
     }
-    keys[node] = mix(own, keys[tree.parent[node]!]!);
+    keys[node] = stepKey(own, keys[tree.parent[node]!]!);
   }
   return keys;
 }

@@ -70,12 +70,13 @@ export class Search {
     this.found = this.matching === null ? [] : outermostMatches(tree, this.matching);
   }
 
-  result(measure: Measure): string {
+  // `matched`: what the search covers, where the tree does not have all of it.
+  result(measure: Measure, matched: number | null = null): string {
     const { tree, matching, found, at } = this;
     if (tree === null || matching === null) return "";
-    if (found.length === 0) return "no match";
+    if (found.length === 0 && !(matched !== null && matched > 0)) return "no match";
     if (at >= 0) return `${at + 1} of ${formatCount(found.length)}`;
-    const count = matchedSamples(tree, matching);
+    const count = matched ?? matchedSamples(tree, matching);
     return `${formatPercent(count, tree.total[0]!)} matched (${measure.short(count)})`;
   }
 

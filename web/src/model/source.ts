@@ -1,64 +1,132 @@
-// Answers what the page asks of a profile. DocumentSource adds the page's own document up; an
-// answer is awaited all the same, so that another source may be a server.
+// Answers what the page asks. DocumentSource adds the page's own document up; the live page has a
+// server for it (live/server_source.ts). Both give the same answer.
+import { Original } from "../data/page_file";
 import { Profile } from "../data/profile";
-import { buildHostTree, Shape } from "./aggregate";
-import { Choice, processChoices, threadChoices, waitChoices } from "./choices";
-import { Filter, timelineCounts } from "./filter";
+import { SampleType, Summary } from "../data/sample_types";
+import { buildHostTree } from "./aggregate";
+import { Choice, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
+import { timelineCounts } from "./filter";
 import { inverted } from "./invert";
 import { typeShares, TypeShare } from "./kinds";
 import { Lane, lanesOf } from "./lanes";
-import { Functions, functionsOf } from "./names";
-import { TopRow, topFunctions } from "./top";
+import { linesOf } from "./lines";
+import { Functions, functionsOf, Grouping, groupingsOf } from "./names";
+import { findFunction } from "./path";
+import { sandwich, Sandwich } from "./sandwich";
+import { filterOf, State } from "./state";
+import { topFunctions, TopRow } from "./top";
 import { Tree } from "./tree";
 
-export interface Question extends Shape {
-  filter: Filter;
-  inverted: boolean;
-  lanes: boolean; // the time of each process and thread is wanted too
+// What is known of the samples as a whole.
+export interface Head {
+  title: string;
+  host: string;
+  frequencyHz: number; // 0: unknown
+  cpus: number;        // of the host; 0: unknown
+  startMs: number;
+  endMs: number;
+  bucketMs: number;
+  bucketCount: number;
+  types: SampleType[]; // at least one
+  sums: number[];       // by type
+  summaries: Summary[]; // by type
+  note: string;
 }
 
-export interface Answer {
+export type TableOrder = "self" | "total" | "name";
+
+export interface Question {
+  state: State;
+  lanes: boolean;    // the time of each process and thread is wanted too
+  width: number;     // of the graph in pixels; 0: every frame, however narrow
+  order: TableOrder; // of the table …
+  rows: number;      // … and how many of its rows are wanted
+}
+
+export interface LineRow {
+  file: string;
+  line: number;  // 0: unknown
+  self: number;
+  total: number; // each sample once
+  text: string;  // the line itself, where it may be shown
+}
+
+export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services", Choice[]>;
+
+export interface Answer extends ChoiceLists {
+  head: Head;
+  functions: Functions;
+  groupings: Grouping[];
   tree: Tree;            // as it is drawn
-  stacks: Tree;          // root first: what callers and callees are made of
   top: TopRow[];
+  topCount: number;      // how many rows there are
   shares: TypeShare[];
   passing: number;       // what passes the filter, also where all its frames are hidden
   timeline: Float64Array;
-  processes: Choice[];
-  threads: Choice[];
-  waits: Choice[];
+  more: Record<keyof ChoiceLists, number>; // what the lists leave out
   lanes: Lane[];
+  matched: number | null; // what the search covers; null: the tree says it
+  sandwich: { item: number; trees: Sandwich; lines: LineRow[] } | null;
 }
 
 export interface ViewSource {
-  readonly functions: Functions;
-  ask(question: Question): Promise<Answer>;
+  // What is asked next depends on the zoom, the search and the table too: the answer has no more than
+  // what is to be seen.
+  readonly partial: boolean;
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+  original(): Promise<Original>;
 }
 
 export class DocumentSource implements ViewSource {
-  readonly functions: Functions;
+  readonly partial = false;
+  private readonly functions: Functions;
+  private known: { key: string; answer: Answer; stacks: Tree } | null = null;
 
-  constructor(private readonly profile: Profile) {
+  constructor(private readonly profile: Profile, private readonly packed: Original) {
     this.functions = functionsOf(profile);
+  }
+
+  original(): Promise<Original> {
+    return Promise.resolve(this.packed);
   }
 
   ask(question: Question): Promise<Answer> {
     const { profile, functions } = this;
-    const { filter } = question;
-    const stacks = buildHostTree(profile, functions, filter, question);
-    const shares = typeShares(profile, functions, filter);
+    const { state } = question;
+    const filter = filterOf(state, profile);
+    const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted, state.fold, question.lanes,
+      ...[state.hidden, state.processes, state.threads, state.waits, state.containers, state.services]
+        .map((set) => [...set])]);
+    if (this.known?.key !== key) this.known = { key, ...this.make(question) };
+    const { answer, stacks } = this.known;
+    const item = findFunction(functions, state.callers);
+    return Promise.resolve({ ...answer, sandwich: item === null ? null
+      : { item, trees: sandwich(stacks, item), lines: linesOf(profile, functions, filter, state.hidden, item) } });
+  }
+
+  private make({ state, lanes }: Question): { answer: Answer; stacks: Tree } {
+    const { profile, functions } = this;
+    const filter = filterOf(state, profile);
+    const stacks = buildHostTree(profile, functions, filter, state);
     const timeline = timelineCounts(profile, filter);
     const first = filter.buckets?.first ?? 0;
     const last = filter.buckets?.last ?? timeline.length - 1;
-    return Promise.resolve({
-      tree: question.inverted ? inverted(stacks) : stacks, stacks, shares, timeline,
-      top: topFunctions(stacks),
+    const top = topFunctions(stacks);
+    const none = new Set<string>();
+    return { stacks, answer: {
+      head: profile, functions, groupings: groupingsOf(profile), timeline, top, topCount: top.length,
+      tree: state.inverted ? inverted(stacks) : stacks,
+      shares: typeShares(profile, functions, filter),
       passing: timeline.subarray(first, last + 1).reduce((sum, value) => sum + value, 0),
       processes: processChoices(profile, filter),
       threads: threadChoices(profile, filter),
       waits: waitChoices(profile, filter),
+      containers: groupChoices(profile, filter, "container"),
+      services: groupChoices(profile, filter, "service"),
+      more: { processes: 0, threads: 0, waits: 0, containers: 0, services: 0 },
       // All of them, so that another one can be chosen.
-      lanes: question.lanes ? lanesOf(profile, { ...filter, processes: new Set(), threads: new Set() }) : [],
-    });
+      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, containers: none, services: none }) : [],
+      matched: null, sandwich: null,
+    } };
   }
 }

@@ -1,9 +1,9 @@
 // What the user chose, and how an address says it. The address names things by what they are and
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
-import { Profile } from "../data/profile";
 import { Filter } from "./filter";
 import { Grouping, GROUPINGS } from "./names";
+import type { Head } from "./source";
 
 export const VIEWS = ["flame", "both", "table", "time"] as const;
 export type View = (typeof VIEWS)[number];
@@ -22,6 +22,8 @@ export interface State {
   processes: ReadonlySet<string>;
   threads: ReadonlySet<string>;
   waits: ReadonlySet<string>;
+  containers: ReadonlySet<string>;
+  services: ReadonlySet<string>;
   range: Span | null;
   zoom: string;     // key of a path, model/path.ts
   callers: string;  // key of a function whose callers and callees are open
@@ -33,13 +35,14 @@ export const DEFAULT_WINDOW_MS = 60_000;
 
 export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
-  hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(), range: null, zoom: "",
+  hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
+  containers: new Set(), services: new Set(), range: null, zoom: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
 };
 
 const TEXTS = ["type", "query", "zoom", "callers"] as const;
 const SWITCHES = ["inverted", "upward", "fold"] as const;
-const SETS = ["hidden", "processes", "threads", "waits"] as const;
+const SETS = ["hidden", "processes", "threads", "waits", "containers", "services"] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;
@@ -87,13 +90,13 @@ export function readState(text: string): State {
 
 // The filter that the state means in a profile. A type or time that it lacks is its first, and all
 // of it.
-export function filterOf(state: State, profile: Profile): Filter {
+export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits } = state;
-  return { type, processes, threads, waits, buckets: bucketsOf(state.range, profile) };
+  const { processes, threads, waits, containers, services } = state;
+  return { type, processes, threads, waits, containers, services, buckets: bucketsOf(state.range, profile) };
 }
 
-function bucketsOf(range: Span | null, profile: Profile): Filter["buckets"] {
+function bucketsOf(range: Span | null, profile: Head): Filter["buckets"] {
   if (range === null) return null;
   const first = Math.floor((range.fromMs - profile.startMs) / profile.bucketMs);
   const last = Math.ceil((range.toMs - profile.startMs) / profile.bucketMs) - 1;
@@ -101,7 +104,7 @@ function bucketsOf(range: Span | null, profile: Profile): Filter["buckets"] {
   return { first: Math.max(first, 0), last: Math.min(last, profile.bucketCount - 1) };
 }
 
-export function spanOf(buckets: NonNullable<Filter["buckets"]>, profile: Profile): Span {
+export function spanOf(buckets: NonNullable<Filter["buckets"]>, profile: Head): Span {
   return { fromMs: profile.startMs + buckets.first * profile.bucketMs,
            toMs: profile.startMs + (buckets.last + 1) * profile.bucketMs };
 }

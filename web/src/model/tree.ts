@@ -68,40 +68,44 @@ export class TreeBuilder {
 
   private arrange(order: readonly number[], totalOf: Float64Array, functions: Functions,
                   groupLabels: string[], rootLabel: string): Tree {
-    const count = order.length;
-    const place = new Int32Array(count);
-    const tree = {
-      item: new Int32Array(count), parent: new Int32Array(count), depth: new Int32Array(count),
-      end: new Int32Array(count), self: new Float64Array(count), total: new Float64Array(count),
-      start: new Float64Array(count), maxDepth: 0, functions, groupLabels, leafFirst: false,
-    };
-    const nextStart = new Float64Array(count); // where a node's next child begins
-    for (let i = 0; i < count; i++) {
-      const node = order[i]!;
-      place[node] = i;
-      tree.item[i] = this.item[node]!;
-      tree.self[i] = this.self[node]!;
-      tree.total[i] = totalOf[node]!;
-      tree.end[i] = i + 1;
-      const parent = i === 0 ? -1 : place[this.parent[node]!]!;
-      tree.parent[i] = parent;
-      if (parent >= 0) {
-        tree.depth[i] = tree.depth[parent]! + 1;
-        tree.maxDepth = Math.max(tree.maxDepth, tree.depth[i]!);
-        tree.start[i] = nextStart[parent]!;
-        nextStart[parent]! += tree.total[i]!;
-      }
-      nextStart[i] = tree.start[i]!;
-    }
-    for (let i = count - 1; i > 0; i--) {
-      const parent = tree.parent[i]!;
-      tree.end[parent] = Math.max(tree.end[parent]!, tree.end[i]!);
-    }
-    const label = (node: number): string => {
-      const item = tree.item[node]!;
-      if (item >= 0) return functions.name[item]!;
-      return item === -1 ? rootLabel : groupLabels[-2 - item]!;
-    };
-    return { ...tree, label };
+    const place = new Int32Array(this.item.length);
+    order.forEach((node, i) => { place[node] = i; });
+    return treeOf({
+      item: Int32Array.from(order, (node) => this.item[node]!),
+      parent: Int32Array.from(order, (node, i) => (i === 0 ? -1 : place[this.parent[node]!]!)),
+      self: Float64Array.from(order, (node) => this.self[node]!),
+      total: Float64Array.from(order, (node) => totalOf[node]!),
+    }, functions, groupLabels, rootLabel);
   }
+}
+
+// From columns in depth-first order: where each node lies, and where it ends.
+export function treeOf(columns: Pick<Tree, "item" | "parent" | "self" | "total">, functions: Functions,
+                       groupLabels: string[], rootLabel: string): Tree {
+  const { item, parent, total } = columns;
+  const count = item.length;
+  const tree = { ...columns, depth: new Int32Array(count), end: new Int32Array(count),
+                 start: new Float64Array(count), maxDepth: 0, functions, groupLabels, leafFirst: false };
+  const nextStart = new Float64Array(count); // where a node's next child begins
+  for (let i = 0; i < count; i++) {
+    tree.end[i] = i + 1;
+    const above = parent[i]!;
+    if (above >= 0) {
+      tree.depth[i] = tree.depth[above]! + 1;
+      tree.maxDepth = Math.max(tree.maxDepth, tree.depth[i]!);
+      tree.start[i] = nextStart[above]!;
+      nextStart[above]! += total[i]!;
+    }
+    nextStart[i] = tree.start[i]!;
+  }
+  for (let i = count - 1; i > 0; i--) {
+    const above = parent[i]!;
+    tree.end[above] = Math.max(tree.end[above]!, tree.end[i]!);
+  }
+  const label = (node: number): string => {
+    const own = item[node]!;
+    if (own >= 0) return functions.name[own]!;
+    return own === -1 ? rootLabel : groupLabels[-2 - own]!;
+  };
+  return { ...tree, label };
 }

@@ -1,6 +1,6 @@
 // What stands in place of the graph when there is nothing to draw, and why.
-import { Profile } from "../data/profile";
 import { isOnCpu } from "../model/measure";
+import { Head } from "../model/source";
 import { button, element } from "./dom";
 
 export class EmptyState {
@@ -11,7 +11,7 @@ export class EmptyState {
   }
 
   // Why a view of the profile has nothing to draw: `passing` is what its filter lets through.
-  showFor(profile: Profile, type: number, passing: number,
+  showFor(profile: Head, type: number, passing: number,
           all: { types: () => void; everything: () => void }): void {
     const { types, title, note } = profile;
     if (passing > 0) {

@@ -1,8 +1,8 @@
 // The top line: who was profiled and how good the profile is.
-import { Profile } from "../data/profile";
 import { Summary } from "../data/sample_types";
 import { formatCount, formatDate, formatClock, formatDuration, formatPercent } from "../model/format";
 import { isOnCpu } from "../model/measure";
+import { Head } from "../model/source";
 import { Segments } from "./controls";
 import { element } from "./dom";
 
@@ -37,7 +37,7 @@ export class Header {
   }
 
   // What is measured, of which one choice is none; and how good it is.
-  setType(profile: Profile, chosen: number): void {
+  setType(profile: Head, chosen: number): void {
     const { types } = profile;
     this.types.root.hidden = types.length < 2;
     this.types.offer(types.map((type) => [type.name, type.label] as const));
@@ -53,7 +53,7 @@ export class Header {
     }));
   }
 
-  set(profile: Profile): void {
+  set(profile: Head): void {
     const span = formatDuration(profile.endMs - profile.startMs);
     this.host.textContent = profile.host || "host";
     // What was recorded, where the title says more than the host's name.
@@ -70,7 +70,7 @@ function withoutStack(summary: Summary): string {
   return count > 0 ? `; ${formatCount(count)} samples have no user stack (kernel threads, exec, exit)` : "";
 }
 
-function factsOf(profile: Profile, type: number): Fact[] {
+function factsOf(profile: Head, type: number): Fact[] {
   const summary = profile.summaries[type]!;
   const facts: Fact[] = [];
   if (profile.frequencyHz > 0 && isOnCpu(profile.types[type]!)) {

@@ -16,6 +16,7 @@ export class MultiSelect {
   private choices: Choice[] = [];
   private chosen = new Set<string>();
   private sum = 0;
+  private left = 0; // choices that the list does not have
   private write: (value: number) => string = formatCount;
   private focusedKey: string | null = null;
 
@@ -52,8 +53,10 @@ export class MultiSelect {
     return !this.panel.hidden;
   }
 
-  set(choices: Choice[], chosen: ReadonlySet<string>, write: (value: number) => string): void {
+  set(choices: Choice[], left: number, chosen: ReadonlySet<string>, write: (value: number) => string): void {
     this.write = write;
+    this.left = left;
+    for (const choice of choices) choice.label ||= `[no ${this.noun.one}]`;
     this.choices = choices.sort((a, b) => b.count - a.count || a.label.localeCompare(b.label));
     this.chosen = new Set(chosen);
     this.sum = choices.reduce((sum, choice) => sum + choice.count, 0);
@@ -113,8 +116,9 @@ export class MultiSelect {
     const scroll = this.list.scrollTop;
     this.list.replaceChildren(...passing.slice(0, MAX_SHOWN).map((choice) => this.row(choice)));
     const more = passing.length - MAX_SHOWN;
-    if (passing.length === 0 || more > 0) {
-      const text = more > 0 ? `${formatCount(more)} more: type to narrow the list` : "Nothing found";
+    if (passing.length === 0 || more > 0 || this.left > 0) {
+      const text = more > 0 ? `${formatCount(more + this.left)} more: type to narrow the list`
+        : this.left > 0 ? `${formatCount(this.left)} more ${this.noun.many} with fewer samples` : "Nothing found";
       this.list.append(element("div", { class: "select-more", text }));
     }
     this.list.scrollTop = scroll;

@@ -3,7 +3,7 @@
 import { TypeShare } from "../model/kinds";
 import { Lane } from "../model/lanes";
 import { Measure } from "../model/measure";
-import { Sandwich } from "../model/sandwich";
+import { Answer, TableOrder } from "../model/source";
 import { View } from "../model/state";
 import { TopRow } from "../model/top";
 import { Tree } from "../model/tree";
@@ -13,6 +13,7 @@ import { EmptyState } from "./empty";
 import { FlameView } from "./flame";
 import { LaneScene, LanesView } from "./lanes";
 import { Legend } from "./legend";
+import { LinesList } from "./lines";
 import { TopTable } from "./table";
 import { Tooltip } from "./tooltip";
 
@@ -23,13 +24,15 @@ export interface PaneEvents {
   onFind(item: number): void;
   onHide(types: ReadonlySet<string>): void;
   onLane(lane: Lane): void;
+  onMore(order: TableOrder, all: boolean): void;
 }
 
 export interface Shown {
   tree: Tree;
   top: TopRow[];
   zoom: number;
-  sandwich: { item: number; trees: Sandwich } | null;
+  topCount: number; // rows that there are, of which `top` may be the first
+  sandwich: Answer["sandwich"];
   matching: Uint8Array | null;
   view: View;
   upward: boolean;
@@ -49,6 +52,7 @@ export class Panes {
   private readonly callees: FlameView;
   private readonly table: TopTable;
   private readonly lanes: LanesView;
+  private readonly lines = new LinesList();
   private readonly legend: Legend;
   private readonly tooltip = new Tooltip();
   private readonly details: Details;
@@ -61,7 +65,7 @@ export class Panes {
     this.flame = this.flameView(false, "Flame graph", () => this.shown?.tree, events.onZoom);
     this.callers = this.flameView(true, "Callers", () => this.shown?.sandwich?.trees.callers);
     this.callees = this.flameView(false, "Callees", () => this.shown?.sandwich?.trees.callees);
-    this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind });
+    this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind, onMore: events.onMore });
     this.lanes = new LanesView({ onPick: events.onLane, onHover: (lines, x, y) => {
       if (lines === null) this.tooltip.hide();
       else this.tooltip.showLines(lines, x, y);
@@ -69,7 +73,7 @@ export class Panes {
     const half = (name: string, view: FlameView) => element("div", { class: `half ${name.toLowerCase()}` },
       element("div", { class: "half-title", text: name }), view.root);
     this.body = element("div", { class: "body" }, this.table.root, this.lanes.root, this.flame.root,
-      element("div", { class: "sandwich" }, half("Callers", this.callers), half("Callees", this.callees)));
+      element("div", { class: "sandwich" }, half("Callers", this.callers), half("Callees", this.callees), this.lines.root));
     this.root = element("main", { class: "card main" }, this.details.root, this.body, this.empty.root,
                         this.legend.root, this.tooltip.root);
     this.body.dataset["view"] = "none";
@@ -90,6 +94,11 @@ export class Panes {
   private hover(tree: Tree | undefined, node: number, x: number, y: number): void {
     if (tree === undefined || this.shown === null || node < 0) this.tooltip.hide();
     else this.tooltip.show(tree, node, this.shown.tree.total[0]!, this.shown.measure, this.shown.dark, x, y);
+  }
+
+  // Of the flame graph, in CSS pixels.
+  get width(): number {
+    return this.body.clientWidth;
   }
 
   // The frame that keys such as "copy" are about; null: none.
@@ -125,11 +134,12 @@ export class Panes {
     if (sandwich !== null) {
       this.callers.setTree(sandwich.trees.callers, 0, matching, dark);
       this.callees.setTree(sandwich.trees.callees, 0, matching, dark);
+      this.lines.set(sandwich.lines, tree.total[0]!, shown.measure);
     } else {
       this.flame.turn(shown.upward);
       if (view !== "table") this.flame.setTree(tree, zoom, matching, dark);
       if (view === "table" || view === "both") {
-        this.table.set(shown.top, tree.total[0]!, tree.functions, matching, dark, shown.measure);
+        this.table.set(shown.top, shown.topCount, tree.total[0]!, tree.functions, matching, dark, shown.measure);
       }
       if (view === "time") this.lanes.set(shown.lanes);
     }

@@ -1,10 +1,10 @@
 // The page around the main area: header, toolbar, timeline.
-import { Profile } from "../data/profile";
-import { Choice } from "../model/choices";
 import { Filter } from "../model/filter";
 import { Measure } from "../model/measure";
-import { Grouping, groupingsOf } from "../model/names";
+import { Grouping } from "../model/names";
+import { Answer, ChoiceLists } from "../model/source";
 import { State, View } from "../model/state";
+import { Busy } from "./busy";
 import { Picker, SearchBox, SearchEvents, Segments } from "./controls";
 import { button, element } from "./dom";
 import { ExportMenu, Format } from "./export_menu";
@@ -21,6 +21,7 @@ export interface ShellEvents extends SearchEvents {
   onBrushing(busy: boolean): void;
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
+  onCancel(): void;
 }
 
 const GROUPING_TEXTS: Record<Grouping, string> = {
@@ -28,15 +29,19 @@ const GROUPING_TEXTS: Record<Grouping, string> = {
   service: "By service", none: "All together",
 };
 
+// Lists that are there only where the samples say such a thing.
+const SOMETIMES = ["containers", "services", "waits"] as const;
+
 export class Shell {
   readonly root: HTMLElement;
   readonly header: Header;
   readonly theme: Theme;
   readonly search: SearchBox;
   readonly help = new Help();
+  readonly busy: Busy;
   readonly banner = element("div", { class: "banner", attributes: { role: "alert" } });
   readonly timeTools = element("div", { class: "time-tools" });
-  private readonly selects: Record<"processes" | "threads" | "waits", MultiSelect>;
+  private readonly selects: Record<keyof ChoiceLists, MultiSelect>;
   private readonly grouping: Picker<Grouping>;
   private readonly views: Segments<View>;
   private readonly checks: Record<"inverted" | "upward" | "fold", Check>;
@@ -57,8 +62,12 @@ export class Shell {
         (processes) => events.onChange({ processes, threads: new Set() })),
       threads: new MultiSelect({ one: "thread", many: "threads" }, (threads) => events.onChange({ threads })),
       waits: new MultiSelect({ one: "wait", many: "waits" }, (waits) => events.onChange({ waits })),
+      containers: new MultiSelect({ one: "container", many: "containers" },
+                                  (containers) => events.onChange({ containers })),
+      services: new MultiSelect({ one: "service", many: "services" }, (services) => events.onChange({ services })),
     };
-    this.selects.waits.root.hidden = true;
+    for (const key of SOMETIMES) this.selects[key].root.hidden = true;
+    this.busy = new Busy(() => events.onCancel());
     this.grouping = new Picker<Grouping>("One block for each", (value) => GROUPING_TEXTS[value],
                                          (grouping) => events.onChange({ grouping }));
     this.views = new Segments<View>("View", [["flame", "Flame graph"], ["both", "Both"], ["table", "Table"],
@@ -77,13 +86,13 @@ export class Shell {
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
     this.banner.hidden = true;
-    const { processes, threads, waits } = this.selects;
-    const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root, waits.root,
-      this.grouping.root, this.views.root, this.layout.root, this.exports.menu.root, this.search.root);
+    const { processes, threads, waits, containers, services } = this.selects;
+    const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root, containers.root,
+      services.root, waits.root, this.grouping.root, this.views.root, this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
-    this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time, main,
-                        this.banner, this.help.root);
+    this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time,
+                        this.busy.root, main, this.banner, this.help.root);
   }
 
   // A list of choices is open: redrawing it under the pointer would be rude.
@@ -96,18 +105,19 @@ export class Shell {
   }
 
   // What the state says, as the controls show it.
-  setState(state: State, view: View, profile: Profile): void {
-    this.grouping.set(groupingsOf(profile), state.grouping);
+  setState(state: State, view: View, groupings: readonly Grouping[]): void {
+    this.grouping.set(groupings, state.grouping);
     this.views.choose(view);
     for (const key of ["inverted", "upward", "fold"] as const) this.checks[key].set(state[key]);
   }
 
-  setChoices(choices: { processes: Choice[]; threads: Choice[]; waits: Choice[] }, filter: Filter,
-             measure: Measure): void {
-    for (const key of ["processes", "threads", "waits"] as const) {
-      this.selects[key].set(choices[key], filter[key], measure.short);
+  setChoices(answer: Answer, filter: Filter, measure: Measure): void {
+    for (const key of ["processes", "threads", ...SOMETIMES] as const) {
+      this.selects[key].set(answer[key], answer.more[key], filter[key], measure.short);
     }
-    this.selects.waits.root.hidden = choices.waits.length === 0 && filter.waits.size === 0;
+    for (const key of SOMETIMES) {
+      this.selects[key].root.hidden = answer[key].length === 0 && filter[key].size === 0;
+    }
   }
 
   // `left`: what passes the filter and has no frame that is shown.

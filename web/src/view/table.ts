@@ -1,18 +1,21 @@
 // Functions by their own and their total samples. Only the rows on the screen exist as elements.
 import { formatPercent } from "../model/format";
 import { Measure } from "../model/measure";
+import { TableOrder } from "../model/source";
 import { TopRow } from "../model/top";
 import { Functions } from "../model/names";
 import { swatchOf, typeLabel } from "./colors";
 import { button, copyText, element, icon, ICONS } from "./dom";
 
-type SortKey = "name" | "self" | "total";
+type SortKey = TableOrder;
 
 const ROW_HEIGHT = 30;
 
 export interface TableEvents {
   onPick(item: number): void;      // its callers and callees
   onFind(item: number): void;      // where it is in the graph
+  // The rows are not all that there are: more are wanted, or others first.
+  onMore(order: TableOrder, all: boolean): void;
 }
 
 export class TopTable {
@@ -26,6 +29,7 @@ export class TopTable {
   private functions: Functions | null = null;
   private matching: Uint8Array | null = null;
   private sum = 0;
+  private count = 0; // rows that there are, of which `all` may be the first
   private widest = { self: 1, total: 1 }; // the count that fills a bar
   private dark = false;
   private measure: Measure | null = null;
@@ -49,11 +53,12 @@ export class TopTable {
     this.body.addEventListener("keydown", (event) => this.keyPressed(event));
     this.scroller.addEventListener("scroll", () => this.paint(), { passive: true });
     new ResizeObserver(() => this.paint()).observe(this.scroller);
+    this.scroller.addEventListener("scroll", () => this.askForMore(), { passive: true });
   }
 
-  set(rows: TopRow[], sum: number, functions: Functions, matching: Uint8Array | null, dark: boolean,
-      measure: Measure): void {
-    Object.assign(this, { all: rows, sum, functions, matching, dark, measure });
+  set(rows: TopRow[], count: number, sum: number, functions: Functions, matching: Uint8Array | null,
+      dark: boolean, measure: Measure): void {
+    Object.assign(this, { all: rows, count, sum, functions, matching, dark, measure });
     const highest = (key: "self" | "total") => rows.reduce((high, row) => Math.max(high, row[key]), 1);
     this.widest = { self: highest("self"), total: highest("total") };
     this.arrange();
@@ -64,6 +69,14 @@ export class TopTable {
     this.sort = { key, descending };
     this.scroller.scrollTop = 0;
     this.arrange();
+    // The other end of the order is known only once all rows are.
+    if (this.all.length < this.count) this.events.onMore(key, descending === (key === "name"));
+  }
+
+  private askForMore(): void {
+    const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+    const near = scrollTop + 2 * clientHeight >= scrollHeight;
+    if (near && this.all.length < this.count) this.events.onMore(this.sort.key, false);
   }
 
   private arrange(): void {
@@ -82,7 +95,7 @@ export class TopTable {
       head.parentElement!.setAttribute("aria-sort",
         name !== key ? "none" : descending ? "descending" : "ascending");
     }
-    this.root.setAttribute("aria-rowcount", String(this.rows.length + 1));
+    this.root.setAttribute("aria-rowcount", String(Math.max(this.rows.length, this.count) + 1));
     this.body.style.height = `${Math.max(this.rows.length, 1) * ROW_HEIGHT}px`;
     this.paint();
   }

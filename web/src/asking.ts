@@ -1,0 +1,115 @@
+// Asks a source what is to be shown, one question at a time: a later one takes the place of one that
+// is on its way.
+import { ServerSource } from "./live/server_source";
+import { Answer, Question, TableOrder, ViewSource } from "./model/source";
+import { Span, State } from "./model/state";
+import { Busy } from "./view/busy";
+
+const FIRST_ROWS = 200;
+const ALL_ROWS = 100_000;
+const ZOOM_MS = 180; // a graph on its way to a frame gets there before it is drawn anew
+
+export interface Asker {
+  readonly state: State;
+  readonly lanes: boolean; // the time of each process and thread is looked at
+  readonly width: number;  // of the graph
+  readonly busy: Busy;
+  onAnswer(): void;
+  onTrouble(reason: string): void;
+}
+
+export class Asking {
+  source: ViewSource | null = null;
+  answer: Answer | null = null;
+  answered: State | null = null; // what the user had chosen when it was asked for
+  zoomedAt = -Infinity;
+  private running = new AbortController();
+  private table: { order: TableOrder; rows: number } = { order: "self", rows: FIRST_ROWS };
+
+  constructor(private readonly asker: Asker) {}
+
+  // What is shown depends on the zoom and the search too.
+  get partial(): boolean {
+    return this.source?.partial === true;
+  }
+
+  question(more: Partial<Question> = {}): Question {
+    const { state, lanes, width } = this.asker;
+    const pixels = Math.max(width, 320) * Math.min(window.devicePixelRatio || 1, 2);
+    return { state, lanes, width: pixels, ...this.table, ...more };
+  }
+
+  // Of the agent, for a time; what is given back shows the answer.
+  async load(source: ServerSource, span: Span): Promise<() => void> {
+    const before = source.span;
+    source.span = span;
+    this.source = source;
+    const { state } = this.asker;
+    const running = this.begin();
+    try {
+      const answer = await source.ask(this.question(), running.signal);
+      return () => {
+        // What the user has chosen meanwhile is asked for at the new time.
+        if (this.asker.state === state || this.answer === null) this.take(answer, state);
+        else void this.ask();
+      };
+    } catch (error) {
+      if (source.span === span) source.span = before;
+      if (!running.signal.aborted) throw error;
+      return () => undefined; // a later question took its place
+    } finally {
+      this.end(running);
+    }
+  }
+
+  async ask(): Promise<void> {
+    if (this.source === null) return;
+    const { source, partial } = this;
+    const { state } = this.asker;
+    const running = this.begin();
+    try {
+      const answer = await source.ask(this.question(), running.signal);
+      const moving = partial ? this.zoomedAt + ZOOM_MS - performance.now() : 0;
+      if (moving > 0) await new Promise((done) => setTimeout(done, moving));
+      if (!running.signal.aborted) this.take(answer, state);
+    } catch (error) {
+      if (!running.signal.aborted) this.asker.onTrouble(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.end(running);
+    }
+  }
+
+  // The user does not wait for the answer.
+  cancel(): void {
+    this.running.abort();
+    this.asker.busy.end();
+  }
+
+  forgetRows(): void {
+    this.table.rows = FIRST_ROWS;
+  }
+
+  wantRows(order: TableOrder, all: boolean): void {
+    const rows = all ? ALL_ROWS : this.table.order === order ? this.table.rows * 4 : FIRST_ROWS;
+    if (order === this.table.order && rows <= this.table.rows) return;
+    this.table = { order, rows };
+    void this.ask();
+  }
+
+  private begin(): AbortController {
+    this.running.abort();
+    this.running = new AbortController();
+    if (this.partial) this.asker.busy.begin();
+    return this.running;
+  }
+
+  private end(running: AbortController): void {
+    if (running === this.running) this.asker.busy.end();
+  }
+
+  private take(answer: Answer, state: State): void {
+    this.answer = answer;
+    this.answered = state;
+    this.asker.onAnswer();
+  }
+}

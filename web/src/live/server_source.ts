@@ -1,0 +1,62 @@
+// The agent as the source of what is shown: it filters, zooms and searches, and answers with what can
+// be drawn. docs/page-data.md has the words of the question.
+import { parseAnswer } from "../data/answer";
+import { ProfileError } from "../data/columns";
+import { Original } from "../data/page_file";
+import { Answer, Question, ViewSource } from "../model/source";
+import { Span } from "../model/state";
+
+export interface Fetched {
+  text: string;
+  costMs: number; // CPU time that the server says it took; 0: it does not say
+}
+
+export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
+
+const TEXTS = ["type", "zoom", "callers", "query"] as const;
+const SWITCHES = ["inverted", "fold"] as const;
+const SETS = ["processes", "threads", "waits", "containers", "services", "hidden"] as const;
+
+export function viewUrl({ state, lanes, width, order, rows }: Question, span: Span): string {
+  const words = new URLSearchParams({ from_ms: String(span.fromMs), to_ms: String(span.toMs) });
+  if (state.range !== null) {
+    words.set("chosen_from_ms", String(state.range.fromMs));
+    words.set("chosen_to_ms", String(state.range.toMs));
+  }
+  words.set("by", state.grouping);
+  for (const key of TEXTS) if (state[key] !== "") words.set(key, state[key]);
+  for (const key of SWITCHES) if (state[key]) words.set(key, "1");
+  if (lanes) words.set("lanes", "1");
+  for (const key of SETS) for (const value of state[key]) words.append(key, value);
+  words.set("width", String(Math.round(width)));
+  words.set("order", order);
+  words.set("rows", String(rows));
+  return `/api/view?${words}`;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProfileError("the answer is not valid JSON");
+  }
+}
+
+export class ServerSource implements ViewSource {
+  readonly partial = true;
+  span: Span = { fromMs: 0, toMs: 0 };
+  costMs = 0; // of the last answer
+
+  constructor(private readonly fetch: Fetch) {}
+
+  async ask(question: Question, signal: AbortSignal): Promise<Answer> {
+    const { text, costMs } = await this.fetch(viewUrl(question, this.span), signal);
+    this.costMs = costMs;
+    return parseAnswer(parse(text), question.state.inverted);
+  }
+
+  async original(): Promise<Original> {
+    const { fromMs, toMs } = this.span;
+    return { json: (await this.fetch(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`)).text };
+  }
+}
