@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <variant>
 
 #include "agent/captures/capture_command.h"
@@ -24,6 +26,7 @@
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
+#include "kernel/sampler.h"
 #include "reporter/export/probe.h"
 #include "reporter/export/transport.h"
 
@@ -73,9 +76,21 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   return options;
 }
 
+// Runtimes whose walk this kernel's verifier refuses: the sampler is loaded for a moment, as the agent
+// loads it. Where it cannot be loaded at all, other findings say why.
+void AddLeftOutRuntimes(Findings* findings) {
+  const absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create({});
+  if (!sampler.ok()) return;
+  for (const std::string& name : RuntimeNames((*sampler)->left_out_runtimes()))
+    findings->push_back(ProgramRefused(name, fmt::format("frames of {} are not shown", name),
+                                       absl::FailedPreconditionError("its verifier"),
+                                       (*sampler)->warnings().front()));
+}
+
 int RunDoctor(const DoctorSettings& settings) {
   const LiveHostProbe host;
-  const Findings findings = Examine(host, OptionsOfAgent(settings));
+  Findings findings = Examine(host, OptionsOfAgent(settings));
+  if (SamplingPossible(findings)) AddLeftOutRuntimes(&findings);
   const bool utf8 =
       LocaleIsUtf8(std::getenv("LC_ALL"), std::getenv("LC_CTYPE"), std::getenv("LANG"));
   fmt::print("{}", RenderText(findings, {.utf8 = utf8}));

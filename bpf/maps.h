@@ -129,6 +129,15 @@ struct {
 	__type(value, struct runtime_layout);
 } runtime_files SEC(".maps");
 
+/* struct process_key → struct stack_process. User space writes, and evicts processes that are gone.
+ * 60 KiB. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_STACK_PROCESSES);
+	__type(key, struct process_key);
+	__type(value, struct stack_process);
+} stack_runtimes SEC(".maps");
+
 /* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once
  * more. */
 #define SEEN_CODES_BITS 13

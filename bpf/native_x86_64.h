@@ -335,9 +335,12 @@ static __always_inline int step_without_rules(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], pc;
 	u32 bytes, i = s->current_range;
+	int end = END_UNSUPPORTED_RULE;
 
-	if (i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && !env_leave_made_code(s))
-		return END_NONE;
+	if (i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON)
+		end = env_leave_made_code(s);
+	if (end != END_UNSUPPORTED_RULE)
+		return end;
 	bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0;
 	if (is_made_by_hand(s))
 		return end_before_frame(s);

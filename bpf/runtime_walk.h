@@ -75,8 +75,6 @@ static __always_inline int find_made_code(struct scratch *s)
 	struct seen_runtime *seen = bpf_map_lookup_elem(&seen_runtimes, &index);
 	struct runtime_layout *layout;
 
-	if (s->made_code.is_known)
-		return s->made_code.is_there;
 	s->made_code.is_known = 1;
 	s->made_code.is_there = 0;
 	if (!seen || !is_same_process(&seen->process, &s->record.process))

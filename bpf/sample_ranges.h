@@ -44,6 +44,8 @@ static __always_inline void meet_runtime(struct scratch *s, u32 range, u32 runti
 {
 	u32 count = s->runtime_count, i;
 
+	if (runtime & STACK_RUNTIME) /* its frames are met where they are */
+		return;
 #pragma unroll
 	for (i = 0; i < MAX_RUNTIMES; i++)
 		if (i < count && s->runtimes[i].runtime == runtime)

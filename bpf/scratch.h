@@ -231,6 +231,19 @@ struct made_code {
 	u64 base; /* of the runtime's file, as runtime_walk.base */
 	struct made_code_callers callers;
 	u32 is_known, is_there;
+	u32 has_stack_runtime; /* stack_walk.process is the process's */
+	u32 reserved;
+};
+
+/* A runtime of kind STACK (bpf/hotspot.h), in one sample. */
+#define HOTSPOT_BLOB_ROOM 512 /* a power of two, for the verifier */
+struct stack_walk {
+	struct stack_process process;
+	u64 block;           /* of the code blob that the frame's pc is in */
+	u64 method_names[2]; /* where HotSpot has the names of compiled methods' blobs; 0: not met yet */
+	u64 words[10];       /* of the frame */
+	u64 code[13];        /* around its pc, or from there on */
+	u8 blob[HOTSPOT_BLOB_ROOM];
 };
 
 /* State of loops whose step is a function of its own: such a function takes numbers only. */
@@ -334,6 +347,7 @@ struct scratch {
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	struct made_code made_code;
+	struct stack_walk stack; /* BPF only */
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
 	u8 code_memory[8 * CODE_PIECE_MAX_BYTES];

@@ -23,6 +23,7 @@
 #include "bpf/return_probe.h"
 #include "bpf/runtime_walk.h"
 #include "bpf/sample_ranges.h"
+#include "bpf/stack_runtime.h"
 #include "bpf/task.h"
 
 /* In a loop, which is one line of code where stores in a row are seven. */
@@ -247,9 +248,15 @@ __noinline int leave_made_code(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
-	if (!s || !find_made_code(s))
+	if (!s)
 		return END_UNSUPPORTED_RULE;
-	return leave_made_frame(s);
+	if (!s->made_code.is_known) {
+		find_stack_runtime(s);
+		find_made_code(s);
+	}
+	if (s->made_code.has_stack_runtime)
+		return step_stack_runtime(slot);
+	return s->made_code.is_there ? leave_made_frame(s) : END_UNSUPPORTED_RULE;
 }
 
 static __always_inline int env_leave_made_code(struct scratch *s)

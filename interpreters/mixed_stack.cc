@@ -56,13 +56,19 @@ std::vector<Waiting> TakeApart(std::span<const uint64_t> words, std::vector<Mixe
     const uint64_t kind = FrameWordKind(words[i]);
     if (kind == FRAME_RUNTIME && i + 1 < words.size()) {
       frames->push_back({.word = words[i], .second = words[i + 1], .is_runtime = true});
+    } else if (kind == FRAME_OF_STACK && i + 1 < words.size()) {
+      frames->push_back({.word = words[i],
+                         .second = words[i + 1],
+                         .range = FrameWordRange(words[i]),
+                         .is_runtime = true});
+      run_begin = frames->size();
     } else if (kind == FRAME_RUN_END) {
       const auto begin = frames->begin() + static_cast<ptrdiff_t>(run_begin);
       set_range(run_begin, words[i]);
       Append(FrameWordOffset(words[i]), {begin, frames->end()},
              &WaitingOf(FrameWordRange(words[i]), &waiting));
       frames->erase(begin, frames->end());
-    } else if (kind != FRAME_RUNTIME) {
+    } else if (kind != FRAME_RUNTIME && kind != FRAME_OF_STACK) {
       const bool is_loop = IsNativeKind(kind) && (words[i] & kLoopBit) != 0;
       if (is_loop) set_range(run_begin, words[i]);
       frames->push_back({.word = is_loop ? words[i] & ~kLoopBit : words[i], .is_loop = is_loop});

@@ -17,6 +17,7 @@
 #include "bpf/shared/records.h"
 #include "interpreters/mixed_stack.h"
 #include "interpreters/process_memory.h"
+#include "interpreters/stack_runtime.h"
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
 #include "symbolizer/byte_source.h"
@@ -31,10 +32,14 @@ class RuntimeCode {
   virtual ~RuntimeCode() = default;
   // The line at `instruction`, as the frame word has it.
   virtual SourceLine LineAt(int32_t instruction) const = 0;
+  // The lines of a place where functions are inlined, innermost first.
+  virtual std::vector<SourceLine> LinesAt(int32_t instruction) const {
+    return {LineAt(instruction)};
+  }
   virtual size_t bytes() const = 0;  // Of memory.
 };
 
-// A frame's two words (FRAME_RUNTIME in bpf/shared/records.h), taken apart: a code, which `code`
+// A frame's two words (FRAME_RUNTIME, FRAME_OF_STACK in bpf/shared/records.h), taken apart: a code, which `code`
 // and `check` identify, and a place in it.
 struct RuntimePlace {
   uint64_t code = 0, check = 0;
@@ -57,6 +62,15 @@ class RuntimeData {
   virtual std::string name() const = 0;  // "python 3.11".
   // False: recognised, but its frames cannot be read; name() says what it is.
   virtual bool supported() const = 0;
+  // Of kind STACK: its frames are on the C stack itself, and Attach() is asked for each process.
+  virtual bool is_of_stack() const { return false; }
+  // What the process of this memory has. `base` as of ReadCode().
+  // Errors: Unavailable (the runtime has not begun yet: ask again later), NotFound (the process is
+  // gone), DataLoss (nothing that makes sense), Unimplemented (another kind, an unknown version).
+  virtual absl::StatusOr<std::shared_ptr<const StackInstance>> Attach(ProcessMemory& /*memory*/,
+                                                                      uint64_t /*base*/) const {
+    return absl::UnimplementedError("its frames are not on the stack");
+  }
   // Tells BPF.
   virtual absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const = 0;
   // Where the native frames lie that run the runtime's frames, as far as that is known.
@@ -105,6 +119,7 @@ class RuntimeData {
   // Reads the code of a frame, by what PlaceOf() said. `base`: where byte 0 of the file's text
   // mapping would be in the process; 0: not known.
   // Errors: NotFound (the process is gone), DataLoss (other content now, or none that makes sense).
+  // Of kind STACK the instance is asked in its place.
   virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, uint64_t base, const RuntimePlace& place) const = 0;
 };

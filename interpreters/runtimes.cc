@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "interpreters/hotspot/loader.h"
 #include "interpreters/lua/loader.h"
 #include "interpreters/perl/loader.h"
 #include "interpreters/php/loader.h"
@@ -23,14 +25,17 @@ constexpr size_t kEntryOverheadBytes = 240;
 }  // namespace
 
 Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
-    : memory_(memory), cache_bytes_(cache_bytes), open_(open ? std::move(open) : [](uint32_t pid) {
-        return std::make_unique<LiveProcessMemory>(pid);
-      }) {
+    : memory_(memory),
+      cache_bytes_(cache_bytes),
+      open_(open ? std::move(open)
+                 : [](uint32_t pid) { return std::make_unique<LiveProcessMemory>(pid); }),
+      of_stack_(memory, open_) {
   loaders_.push_back(std::make_unique<PythonLoader>());
   loaders_.push_back(std::make_unique<PhpLoader>());
   loaders_.push_back(std::make_unique<RubyLoader>());
   loaders_.push_back(std::make_unique<PerlLoader>());
   loaders_.push_back(std::make_unique<LuaLoader>());
+  loaders_.push_back(std::make_unique<HotSpotLoader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 
@@ -52,9 +57,10 @@ uint32_t Runtimes::Recognise(const ExecutableFile& file, const ElfImage& image) 
   // A number is never used again, so a record can name it for ever. Without one left, native
   // frames.
   if (number >= MAX_RUNTIME_FILES || !data->Publish(number, memory_).ok()) return 0;
+  const uint32_t runtime = data->is_of_stack() ? number | STACK_RUNTIME : number;
   data_.push_back(std::move(data));
-  by_identity_[file.identity] = number;
-  return number;
+  by_identity_[file.identity] = runtime;
+  return runtime;
 }
 
 std::optional<MadeCodeRules> Runtimes::RecogniseMadeCode(const FileIdentity& file, uint32_t runtime,
@@ -86,7 +92,13 @@ std::optional<made_code_callers> Runtimes::CallersOfMadeCode(uint32_t runtime) c
 
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {
   absl::MutexLock lock(&mutex_);
+  runtime &= ~STACK_RUNTIME;
   return runtime < data_.size() ? data_[runtime] : nullptr;
+}
+
+void Runtimes::MeetProcess(const ProcessId& process, uint32_t runtime, uint64_t base) {
+  const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
+  if (data != nullptr) of_stack_.Meet(process, runtime, *data, base, absl::Now());
 }
 
 uint64_t Runtimes::OwnerOf(const ProcessId& process) {
@@ -140,6 +152,11 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessI
     if (sent.ok() && is_whole) return sent;
   }
   const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
+  if (data.is_of_stack()) {
+    const std::shared_ptr<const StackInstance> instance = of_stack_.Of(process);
+    return instance == nullptr ? data.ReadCode(*memory, base, place)
+                               : instance->ReadCode(*memory, place);
+  }
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = data.ReadCode(*memory, base, place);
   return code.ok() || !sent.ok() ? code : sent;
 }
@@ -170,7 +187,7 @@ FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data
       CodeOf(process, data, place, base);
   FrameSymbols symbols{.type = data.type()};
   if (code.ok()) {
-    symbols.lines.push_back((*code)->LineAt(place.instruction));
+    symbols.lines = (*code)->LinesAt(place.instruction);
   } else {
     const bool is_gone = absl::IsNotFound(code.status());
     ++(is_gone ? counts_.gone : counts_.stale);
@@ -189,6 +206,7 @@ void Runtimes::Evict() {
 }
 
 void Runtimes::Wipe() {
+  of_stack_.Wipe();
   owners_.clear();
   by_key_.clear();
   entries_.clear();

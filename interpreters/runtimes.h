@@ -29,6 +29,7 @@
 #include "absl/synchronization/mutex.h"
 #include "interpreters/captured_memory.h"
 #include "interpreters/runtime.h"
+#include "interpreters/stack_runtimes.h"
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
 #include "profile/process.h"
@@ -49,7 +50,8 @@ class Runtimes {
   // `memory` outlives this. `open` is for tests.
   Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open = {});
 
-  // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one.
+  // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one. Of kind
+  // STACK: with STACK_RUNTIME.
   uint32_t Recognise(const ExecutableFile& file, const ElfImage& image);
   // Of a file without any unwind table, in which a process with this runtime has code: how that is
   // left, if the runtime made it. The file is remembered. `first_page`: what is there from `offset`
@@ -64,6 +66,10 @@ class Runtimes {
   std::optional<made_code_callers> CallersOfMadeCode(uint32_t runtime) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
+
+  // The process has the file of this runtime, of kind STACK (StackRuntimes::Meet()).
+  void MeetProcess(const ProcessId& process, uint32_t runtime, uint64_t base);
+  StackRuntimes& of_stack() { return of_stack_; }
 
   // FrameKey::owner() of the process's frames. It does not change while it is asked for, until
   // Wipe().
@@ -118,6 +124,7 @@ class Runtimes {
   // Files of JIT code, with the functions in them that have a frame of their own.
   absl::flat_hash_map<FileIdentity, std::vector<FileRange>> made_code_ ABSL_GUARDED_BY(mutex_);
 
+  StackRuntimes of_stack_;
   absl::flat_hash_map<ProcessId, uint64_t> owners_;
   uint64_t last_owner_ = 0;
   Entries entries_;

@@ -18,4 +18,16 @@ absl::Status BpfRuntimeMemory::Put(uint32_t runtime, const runtime_layout& layou
       absl::StrCat("cannot write the layout of a runtime: ", strerror(errno)));
 }
 
+absl::Status BpfRuntimeMemory::PutProcess(const process_key& process, const stack_process& what) {
+  if (bpf_map_update_elem(stack_runtimes_fd_, &process, &what, BPF_ANY) == 0)
+    return absl::OkStatus();
+  if (errno == E2BIG) return absl::ResourceExhaustedError("too many processes with a runtime");
+  return absl::InternalError(
+      absl::StrCat("cannot write what a process's runtime is: ", strerror(errno)));
+}
+
+void BpfRuntimeMemory::RemoveProcess(const process_key& process) {
+  bpf_map_delete_elem(stack_runtimes_fd_, &process);
+}
+
 }  // namespace stackray

@@ -8,12 +8,15 @@ namespace stackray {
 
 class BpfRuntimeMemory : public RuntimeMemory {
  public:
-  // The fd stays the caller's and outlives this.
-  explicit BpfRuntimeMemory(int runtime_files_fd) : runtime_files_fd_(runtime_files_fd) {}
+  // The descriptors stay the caller's and outlive this.
+  BpfRuntimeMemory(int runtime_files_fd, int stack_runtimes_fd)
+      : runtime_files_fd_(runtime_files_fd), stack_runtimes_fd_(stack_runtimes_fd) {}
   absl::Status Put(uint32_t runtime, const runtime_layout& layout) override;
+  absl::Status PutProcess(const process_key& process, const stack_process& what) override;
+  void RemoveProcess(const process_key& process) override;
 
  private:
-  const int runtime_files_fd_;
+  const int runtime_files_fd_, stack_runtimes_fd_;
 };
 
 }  // namespace stackray

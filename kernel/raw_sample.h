@@ -76,14 +76,16 @@ constexpr bool IsNativeKind(uint64_t kind) {
   return plain == FRAME_RETURN || plain == FRAME_EXACT;
 }
 constexpr size_t FrameWordCount(uint64_t word) {
-  return FrameWordKind(word) == FRAME_RUNTIME ? 2 : 1;
+  const uint64_t kind = FrameWordKind(word);
+  return kind == FRAME_RUNTIME || kind == FRAME_OF_STACK ? 2 : 1;
 }
 constexpr uint32_t FrameWordRange(uint64_t word) {
   return static_cast<uint32_t>(word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK);
 }
 // Is FrameWordRange() an index into the sample's ranges?
 constexpr bool NamesRange(uint64_t word) {
-  return IsNativeKind(FrameWordKind(word)) || FrameWordKind(word) == FRAME_RUN_END;
+  const uint64_t kind = FrameWordKind(word);
+  return IsNativeKind(kind) || kind == FRAME_RUN_END || kind == FRAME_OF_STACK;
 }
 constexpr uint64_t FrameWordOffset(uint64_t word) { return word & FRAME_OFFSET_MASK; }
 

@@ -180,7 +180,8 @@ absl::Status Sampler::Impl::Load() {
       bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
       bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
       reinterpret_cast<uint64_t*>(&control_->file_generation));
-  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files));
+  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files),
+                                                 bpf_map__fd(skeleton_->maps.stack_runtimes));
   targets_ = std::make_unique<CaptureTargets>(
       CaptureTargets::Maps{.pids = bpf_map__fd(skeleton_->maps.target_pids),
                            .cgroups = bpf_map__fd(skeleton_->maps.target_cgroups),

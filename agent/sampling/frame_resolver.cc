@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "agent/sampling/made_code_name.h"
 #include "agent/sampling/markers.h"
+#include "agent/sampling/stack_runtimes_of_process.h"
 
 namespace stackray {
 namespace {
@@ -202,8 +203,9 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& fr
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
-  const FrameKey key = FrameKey::Make(data->type(), stack.owner,
-                                      (frame.word & kRuntimeWordMask) | folded, frame.second);
+  const bool is_of_stack = FrameWordKind(frame.word) == FRAME_OF_STACK;
+  const uint64_t word = frame.word & (is_of_stack ? FRAME_OFFSET_MASK : kRuntimeWordMask);
+  const FrameKey key = FrameKey::Make(data->type(), stack.owner, word | folded, frame.second);
   return FindOrDefine(key, batch, [&] {
     const uint64_t base = stack.ranges[range].start - stack.ranges[range].file_offset;
     FrameSymbols symbols = runtimes_->Resolve(stack.process, *data, frame.word, frame.second, base);
@@ -319,6 +321,7 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
   UserStack stack{
       .process = process, .ranges = ranges, .process_files = process_files, .batch = &batch};
   range_files_.assign(ranges.size(), {});
+  if (runtimes_ != nullptr) MeetStackRuntimes(process, ranges, files_, *runtimes_);
   const auto first = std::find_if(ranges.begin(), ranges.end(),
                                   [](const code_range& range) { return range.runtime != 0; });
   if (first != ranges.end()) {

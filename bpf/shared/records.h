@@ -71,6 +71,8 @@ struct file_key {
 };
 static_assert(sizeof(struct file_key) == 16, "also the key of the BPF hash \"files\"");
 
+#define STACK_RUNTIME 0x8000u
+
 /* One mapping a sample's frames lie in, read from the VMA while sampling. A frame names its range
  * by index, so a record can be understood after the mapping, the process and the file are gone. */
 struct code_range {
@@ -84,7 +86,9 @@ struct code_range {
 	u32 file_mtime_ns;      /* nanoseconds part of the time above */
 	u8 kind;                /* enum range_kind */
 	u8 reserved;            /* zero */
-	u16 runtime;            /* the file holds an interpreter: its entry in "runtime_files"; 0: none */
+	/* the file holds an interpreter: its entry in "runtime_files"; 0: none. With STACK_RUNTIME: of
+	 * kind STACK, whose code the file, or the memory, holds. */
+	u16 runtime;
 };
 static_assert(sizeof(struct code_range) == 64, "no hidden padding");
 
@@ -109,7 +113,10 @@ static_assert(sizeof(struct moved_key) == 24 && sizeof(struct moved_text) == 24,
  *   FRAME_RUNTIME: bits 0-47 address of the code (CPython: the code object), bits 48-59 as the
  *     runtime likes; a second word: bits 0-31 the instruction (CPython: its signed byte offset),
  *     bits 32-63 a check of the code's content at that moment (CPython: python_code_check()), which
- *     tells it from what follows at its address. */
+ *     tells it from what follows at its address.
+ *   FRAME_OF_STACK: a frame that a runtime (of kind STACK, bpf/shared/runtimes.h) has on the C
+ *     stack itself; two words. Bits 48-59 index of its range, which names the runtime; the rest as
+ *     the runtime likes. */
 enum frame_kind {
 	FRAME_RETURN = 0, /* offset is a return address: the call is in the byte before it */
 	FRAME_EXACT = 1,  /* offset is where the code was interrupted (leaf, below a signal frame) */
@@ -118,6 +125,7 @@ enum frame_kind {
 	/* No frame: closes a run that has no place yet; offset: enum run_place, or a marker; range: one of
 	 * the runtime's file. */
 	FRAME_RUN_END = 4,
+	FRAME_OF_STACK = 5,
 	/* flag of 0 and 1: the native frame that runs the frames before it, of its range's runtime */
 	FRAME_OF_RUNTIME = 8,
 };

@@ -5,6 +5,7 @@
 #ifndef STACKRAY_BPF_SHARED_RUNTIME_H
 #define STACKRAY_BPF_SHARED_RUNTIME_H
 
+#include "bpf/shared/hotspot.h"
 #include "bpf/shared/lua.h"
 #include "bpf/shared/perl.h"
 #include "bpf/shared/php.h"
@@ -30,6 +31,18 @@ struct runtime_layout {
 	union {
 #define RUNTIME_LAYOUT(number, NAME, name, ...) struct name##_layout name;
 		FOR_EACH_CHAIN_RUNTIME(RUNTIME_LAYOUT)
+	};
+};
+
+/* Value of the BPF hash "stack_runtimes", by struct process_key: a process with a runtime of kind
+ * STACK. One such runtime a process. User space writes and deletes. */
+#define MAX_STACK_PROCESSES 256
+struct stack_process {
+	u32 kind;    /* enum runtime_kind */
+	u32 runtime; /* the number that its ranges and frames have, with STACK_RUNTIME */
+	union {
+#define STACK_PROCESS(number, NAME, name, ...) struct name##_process name;
+		FOR_EACH_STACK_RUNTIME(STACK_PROCESS)
 	};
 };
 

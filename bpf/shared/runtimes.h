@@ -10,7 +10,11 @@
  *   type     profile.frame.type (OpenTelemetry's semantic conventions)
  *
  * CHAIN: the runtime keeps its frames in a list beside the C stack; BPF finds the list by the
- * thread, and puts runs of its frames between native ones. */
+ * thread, and puts runs of its frames between native ones. Its layout is one of struct
+ * runtime_layout.
+ * STACK: the runtime has its frames on the C stack itself, from code in memory of no file. User
+ * space says which processes have one (struct name_process in bpf/shared/name.h); BPF leaves frame
+ * after frame as it comes to them. */
 #ifndef STACKRAY_BPF_SHARED_RUNTIMES_H
 #define STACKRAY_BPF_SHARED_RUNTIMES_H
 
@@ -21,7 +25,9 @@
 	LINE(4, PERL, perl, Perl, "perl")          \
 	LINE(5, LUA, lua, Lua, "lua")
 
-#define FOR_EACH_RUNTIME(LINE) FOR_EACH_CHAIN_RUNTIME(LINE)
+#define FOR_EACH_STACK_RUNTIME(LINE) LINE(6, HOTSPOT, hotspot, HotSpot, "jvm")
+
+#define FOR_EACH_RUNTIME(LINE) FOR_EACH_CHAIN_RUNTIME(LINE) FOR_EACH_STACK_RUNTIME(LINE)
 
 #define RUNTIME_ENUMERATOR(number, NAME, ...) RUNTIME_##NAME = number,
 enum runtime_kind {

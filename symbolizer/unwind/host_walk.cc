@@ -125,7 +125,8 @@ std::span<const uint64_t> HostWalk::TakeWaiting(std::span<const uint64_t> words)
   size_t native_end = 0;
   for (size_t i = 0; i < words.size(); i += FrameWordCount(words[i])) {
     const uint64_t kind = FrameWordKind(words[i]);
-    if (IsNativeKind(kind) || kind == FRAME_NO_RANGE) native_end = i + 1;
+    if (IsNativeKind(kind) || kind == FRAME_NO_RANGE || kind == FRAME_OF_STACK)
+      native_end = i + FrameWordCount(words[i]);
   }
   Waiting run;
   for (size_t i = native_end; i < words.size();) {

@@ -150,7 +150,7 @@ void Rebase(std::span<uint64_t> words, size_t index, const code_range& before,
   const uint64_t move = (now.file_offset - now.start) - (before.file_offset - before.start);
   for (size_t i = 0; i < words.size(); ++i) {
     const uint64_t word = words[i], kind = word >> FRAME_KIND_SHIFT;
-    if (kind == FRAME_RUNTIME) {
+    if (kind == FRAME_RUNTIME || kind == FRAME_OF_STACK) {
       ++i;  // Its second word is no frame's.
       continue;
     }

@@ -29,6 +29,10 @@ class LastLayout : public stackray::RuntimeMemory {
     layout_ = layout;
     return absl::OkStatus();
   }
+  absl::Status PutProcess(const process_key&, const stack_process&) override {
+    return absl::OkStatus();
+  }
+  void RemoveProcess(const process_key&) override {}
   uint32_t kind() const { return layout_.kind; }
 
  private:

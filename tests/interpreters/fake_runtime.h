@@ -22,7 +22,13 @@ class FakeRuntimeMemory : public RuntimeMemory {
     put_[runtime] = layout;
     return absl::OkStatus();
   }
+  absl::Status PutProcess(const process_key& process, const stack_process& what) override {
+    processes_[process.pid] = what;
+    return absl::OkStatus();
+  }
+  void RemoveProcess(const process_key& process) override { processes_.erase(process.pid); }
   std::map<uint32_t, runtime_layout> put_;
+  std::map<uint32_t, stack_process> processes_;  // By pid.
 };
 
 // The file at `path`, under an identity of its own. Its descriptor is invalid where there is none.

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* HotSpot's frames on the C stack: which method a frame is of, and its caller's registers.
+ *
+ * Theory. All code that the JVM makes lies in its code heaps, as code blobs: compiled methods
+ * (nmethod), stubs, adapters, and one blob for the whole interpreter. A heap has a segment map, one
+ * byte a segment, that leads from any address back to its blob's begin. The blob says how many words
+ * its frame has: the return address is the uppermost, the caller's rbp is below it. Where a frame is
+ * not whole (the leaf in a prologue or an epilogue) its next instruction tells how much is there.
+ * Stubs without a size have called nobody, or keep rbp as a frame pointer.
+ *
+ * An interpreted frame is found by rbp, and has its Method, its place in the bytecodes, and the
+ * caller's rsp in slots below it.
+ *
+ * A return address must lie in the code heaps again: only the call stub, which is one of their
+ * stubs, was called by other code. What does not is looked for a little further up: stubs of garbage
+ * collectors' barriers push registers around their calls.
+ *
+ * Layouts: OpenJDK's src/hotspot/share/code (codeBlob, nmethod), memory/heap,
+ * cpu/x86/frame_x86.hpp, JDK 8 to 28; offsets are those that the process says (vmStructs).
+ * Compiles for BPF and for the host (bpf/env.h); x86-64. Trusts nothing that it reads. */
+#ifndef STACKRAY_BPF_HOTSPOT_H
+#define STACKRAY_BPF_HOTSPOT_H
+
+#include "bpf/native_frame.h"
+#include "bpf/shared/hotspot.h"
+
+#define HOTSPOT_NO_SEGMENT 0xff
+#define HOTSPOT_MOST_FRAME_WORDS 0x10000
+#define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
+#define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
+#define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
+/* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
+#define INTERPRETED_SENDER_SP (-1)
+#define INTERPRETED_METHOD (-3)
+#define INTERPRETED_LOWEST (-8)
+#define INTERPRETED_WORDS 10 /* from the lowest to the return address */
+#define INTERPRETED_LEAF_BCP 13 /* r13 */
+
+/* Which function leaves the frame; each is a call of its own in BPF. */
+enum hotspot_step {
+	HOTSPOT_STEP_INTERPRETED = 0,
+	HOTSPOT_STEP_COMPILED = 1,
+	HOTSPOT_STEP_STUB = 2,
+};
+static int env_step_hotspot(struct scratch *s, u32 step);
+
+static __always_inline const struct hotspot_process *hotspot_of(const struct scratch *s)
+{
+	return &s->stack.process.hotspot;
+}
+
+static __always_inline u32 blob_half(const struct scratch *s, u32 at)
+{
+	return *(const u16 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 2)));
+}
+
+static __always_inline u32 blob_word(const struct scratch *s, u32 at)
+{
+	return *(const u32 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 4)));
+}
+
+static __always_inline u64 blob_long(const struct scratch *s, u32 at)
+{
+	return *(const u64 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 8)));
+}
+
+static __always_inline u64 blob_at(const struct scratch *s)
+{
+	return s->stack.block + hotspot_of(s)->blob;
+}
+
+/* An address of the blob's code that a field says. */
+static __always_inline u64 blob_address(const struct scratch *s, u32 field)
+{
+	if (hotspot_of(s)->are_pointers)
+		return blob_long(s, field);
+	return blob_at(s) + (s64)(s32)blob_word(s, field);
+}
+
+static __always_inline int is_in_code_heap(const struct scratch *s, u64 pc)
+{
+	const struct hotspot_heap *heaps = hotspot_of(s)->heaps;
+
+	return pc - heaps[0].begin < heaps[0].bytes || pc - heaps[1].begin < heaps[1].bytes ||
+	       pc - heaps[2].begin < heaps[2].bytes || pc - heaps[3].begin < heaps[3].bytes;
+}
+
+/* The begin of the block that the pc is in; 0: it is in none. */
+static __always_inline u64 find_hotspot_block(struct scratch *s, u64 pc)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 begin = 0, map = 0, at;
+	u8 back = 0;
+	u32 i;
+
+	for (i = 0; i < HOTSPOT_MAX_HEAPS; i++) {
+		if (pc - p->heaps[i].begin >= p->heaps[i].bytes)
+			continue;
+		begin = p->heaps[i].begin;
+		map = p->heaps[i].segment_map;
+	}
+	if (!map)
+		return 0;
+	at = (pc - begin) >> (p->segment_shift & 31);
+	for (i = 0; i < HOTSPOT_MAX_HOPS; i++) {
+		if (env_read(s, &back, sizeof(back), map + at) || back == HOTSPOT_NO_SEGMENT)
+			return 0;
+		if (!back)
+			return begin + (at << (p->segment_shift & 31));
+		at -= back;
+	}
+	return 0;
+}
+
+/* Is the blob a compiled method, or the wrapper of a native one? */
+static __always_inline int is_method_blob(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 name = blob_long(s, p->name), text = 0;
+
+	if (p->kind != HOTSPOT_NO_FIELD)
+		return s->stack.blob[(p->blob + p->kind) & (HOTSPOT_BLOB_ROOM - 1)] == p->kind_of_methods;
+	if (!name || name == s->stack.method_names[0] || name == s->stack.method_names[1])
+		return !!name;
+	if (env_read(s, &text, sizeof(text), name))
+		return 0;
+	if (text == 0x00646f6874656d6eULL) /* "nmethod" */
+		s->stack.method_names[0] = name;
+	else if (text == 0x6e2065766974616eULL) /* "native n", of "native nmethod" */
+		s->stack.method_names[1] = name;
+	else
+		return 0;
+	return 1;
+}
+
+/* The frame's word, which was appended as a native one, becomes the runtime's two. */
+static __always_inline int name_stack_frame(struct scratch *s, u64 first, u64 second)
+{
+	u32 last = s->word_count - 1, i = s->current_range;
+	u64 range = i;
+
+	if (last - s->first_user_word >= SAMPLE_MAX_USER_WORDS - 1 ||
+	    last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1 || i >= SAMPLE_MAX_RANGES)
+		return END_TOO_DEEP;
+	s->ranges[i].runtime = s->stack.process.runtime;
+	s->body[last] = (u64)FRAME_OF_STACK << FRAME_KIND_SHIFT | range << FRAME_RANGE_SHIFT |
+			(first & FRAME_OFFSET_MASK);
+	s->body[last + 1] = second;
+	s->word_count = last + 2;
+	s->extra_words++;
+	s->max_words = SAMPLE_MAX_USER_WORDS;
+	return END_NONE;
+}
+
+/* Leaves a frame whose return address is at `at`, if that leads to the JVM's code. */
+static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rbp)
+{
+	u64 pc = 0, rbp = s->regs.r[UNWIND_FP];
+
+	if (read_word(s, at, &pc) || !is_in_code_heap(s, pc))
+		return 0;
+	if (saves_rbp && read_word(s, at - 8, &rbp))
+		return 0;
+	enter_caller(s, pc, at + 8, rbp);
+	return 1;
+}
+
+/* How many bytes a barrier's stub has pushed around the call that returns here: the first
+ * "add $n, %rsp" behind it undoes that, unless it is the epilogue's, which pops rbp next. */
+static __always_inline u32 bytes_around_call(struct scratch *s)
+{
+	const u8 *code = (const u8 *)s->stack.code;
+	u32 i;
+
+	if (env_read(s, s->stack.code, HOTSPOT_BARRIER_BYTES + 8, s->regs.pc))
+		return 0;
+	for (i = 0; i < HOTSPOT_BARRIER_BYTES; i++) {
+		if (code[i] != 0x48 || code[i + 2] != 0xc4)
+			continue;
+		if (code[i + 1] == 0x83)
+			return code[i + 4] == 0x5d ? 0 : code[i + 3];
+		if (code[i + 1] == 0x81)
+			return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
+	}
+	return 0;
+}
+
+/* How much of a compiled method's frame is there. */
+enum hotspot_frame_state {
+	FRAME_WHOLE = 0,
+	FRAME_WHOLE_BUT_RBP = 1, /* rbp is not saved yet */
+	FRAME_OF_RBP = 2,        /* rbp is pushed, nothing else */
+	FRAME_NOTHING = 3,       /* only the return address */
+};
+
+/* By the instruction that comes next; `before` are the eight bytes in front of it. */
+static __always_inline u32 state_in_prologue(u64 before, u64 code, u32 left)
+{
+	if ((u32)code == 0x246c8948) /* mov %rbp, n(%rsp) */
+		return FRAME_WHOLE_BUT_RBP;
+	if ((code & 0xffffff) == 0x7f8141) /* cmpl $n, 0x20(%r15): the entry's barrier */
+		return FRAME_WHOLE;
+	/* its jne, or its je and call, which end the prologue */
+	if (left <= 7 && ((code & 0xffff) == 0x850f || (code & 0xffff) == 0x0574 || (code & 0xff) == 0xe8))
+		return FRAME_WHOLE;
+	if ((code & 0xffffff) == 0xec8348 || (code & 0xffffff) == 0xec8148) /* sub $n, %rsp */
+		return before >> 56 == 0x55 || before >> 32 == 0xec8b4855 ? FRAME_OF_RBP : FRAME_NOTHING;
+	if ((code & 0xffffff) == 0xec8b48 && before >> 56 == 0x55) /* mov %rsp, %rbp */
+		return FRAME_OF_RBP;
+	return FRAME_NOTHING;
+}
+
+/* Polls of the epilogue stand between pop %rbp and ret: JDK 8's test, 11's mov and test, and the
+ * cmp and ja of 17 and newer. */
+static __always_inline u32 state_in_body(u64 before, u64 code)
+{
+	if ((code & 0xff) == 0xc3 || (code & 0xffffff) == 0xa73b49 || (code & 0xffffff) == 0x673b49)
+		return FRAME_NOTHING;
+	if ((code & 0xff) == 0x5d)
+		return FRAME_OF_RBP;
+	if ((code & 0xffff) == 0x870f && ((before >> 8 & 0xffffff) == 0xa73b49 || (before >> 32 & 0xffffff) == 0x673b49))
+		return FRAME_NOTHING;
+	if (before >> 56 == 0x5d && ((code & 0xffffff) == 0x978b4d || (code & 0xffff) == 0x0585))
+		return FRAME_NOTHING;
+	if ((code & 0xffffff) == 0x028541 && (before & 0xff) == 0x5d)
+		return FRAME_NOTHING;
+	return FRAME_WHOLE;
+}
+
+/* A frame of `words` words that is whole, or nearly: other places are tried where the likely one
+ * holds no return address. END_NO_MAPPING: none does. */
+static __always_inline int leave_sized_frame(struct scratch *s, u32 words, u32 state)
+{
+	u64 sp = s->regs.r[UNWIND_SP], top = sp + words * 8ULL;
+
+	if (words < 2 || words > HOTSPOT_MOST_FRAME_WORDS)
+		return END_NO_MAPPING;
+	if (state == FRAME_NOTHING && leave_to_java(s, sp, 0))
+		return END_NONE;
+	if (state == FRAME_OF_RBP && leave_to_java(s, sp + 8, 1))
+		return END_NONE;
+	if (leave_to_java(s, top - 8, state != FRAME_WHOLE_BUT_RBP))
+		return END_NONE;
+	if (!s->regs.exact_pc) {
+		u32 pushed = bytes_around_call(s);
+
+		return pushed && leave_to_java(s, top + pushed - 8, 1) ? END_NONE : END_NO_MAPPING;
+	}
+	mark_guess(s);
+	return leave_to_java(s, sp, 0) || leave_to_java(s, sp + 8, 1) ? END_NONE : END_NO_MAPPING;
+}
+
+/* What a return address was before its frame was marked to be deoptimised. */
+static __always_inline u64 original_pc(struct scratch *s, u64 pc)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 original = 0;
+
+	if (pc != blob_address(s, p->deopt_handler) &&
+	    (p->deopt_handler_of_handles == HOTSPOT_NO_FIELD ||
+	     pc != blob_address(s, p->deopt_handler_of_handles)))
+		return pc;
+	if (read_word(s, s->regs.r[UNWIND_SP] + (s64)(s32)blob_word(s, p->original_pc), &original))
+		return pc;
+	return original - blob_at(s) < (u32)blob_word(s, p->size) ? original : pc;
+}
+
+static __always_inline int step_compiled_frame(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 pc = s->regs.pc, place, begin = blob_address(s, p->code_begin) - blob_at(s);
+	u32 words = blob_word(s, p->frame_size), complete, state = FRAME_WHOLE;
+	int end;
+
+	if (!s->regs.exact_pc)
+		pc = original_pc(s, pc);
+	place = pc - blob_at(s);
+	end = name_stack_frame(s, blob_at(s) | HOTSPOT_COMPILED,
+			       (u64)blob_word(s, p->compile_id) << 32 | (place & ~HOTSPOT_RETURN_BIT & 0xffffffff) |
+				       (s->regs.exact_pc ? 0 : HOTSPOT_RETURN_BIT));
+	if (end)
+		return end;
+	if (s->regs.exact_pc && !env_read(s, s->stack.code, 16, pc - 8)) {
+		complete = p->is_short_complete ? (u32)(s32)(s16)blob_half(s, p->frame_complete) :
+						  blob_word(s, p->frame_complete);
+		state = place < begin + complete ?
+				state_in_prologue(s->stack.code[0], s->stack.code[1], begin + complete - place) :
+				state_in_body(s->stack.code[0], s->stack.code[1]);
+	}
+	return leave_sized_frame(s, words, state);
+}
+
+/* Code without a frame's size: it has pushed nothing, or rbp, or some words. */
+static __always_inline int leave_small_stub(struct scratch *s)
+{
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP];
+	u32 i;
+
+	if (leave_to_java(s, sp, 0))
+		return END_NONE;
+	if (rbp - sp < HOTSPOT_MOST_RECORD_BYTES && leave_to_java(s, rbp + 8, 1))
+		return END_NONE;
+	for (i = 1; i <= HOTSPOT_STUB_WORDS; i++) {
+		if (!leave_to_java(s, sp + i * 8, 0))
+			continue;
+		mark_guess(s);
+		return END_NONE;
+	}
+	return END_NO_MAPPING;
+}
+
+/* A frame that keeps rbp as a frame pointer, whoever has called it. */
+static __always_inline int leave_by_frame_pointer(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], rbp = 0, pc = 0;
+
+	if (fp < s->regs.r[UNWIND_SP] || fp & 7)
+		return END_BAD_FP;
+	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, fp + 16, rbp);
+	return END_NONE;
+}
+
+static __always_inline int step_hotspot_stub(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 pc = s->regs.pc, sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], target = 0;
+	u32 words = blob_word(s, p->frame_size);
+	int is_call_stub = pc == p->call_return && !s->regs.exact_pc, end;
+
+	end = name_stack_frame(s, blob_at(s) | (is_call_stub ? HOTSPOT_CALL_STUB : HOTSPOT_STUB), 0);
+	if (end)
+		return end;
+	if (is_call_stub)
+		return leave_by_frame_pointer(s);
+	if (pc == p->return_barrier && pc && !env_read(s, &target, sizeof(target), p->barrier_target)) {
+		enter_caller(s, target, sp, rbp);
+		return END_NONE;
+	}
+	return words > 1 ? leave_sized_frame(s, words, FRAME_WHOLE) : leave_small_stub(s);
+}
+
+/* The bytecode's index + 1; 0: not known. */
+static __always_inline u32 bytecode_place(u64 bcp, u64 bytecodes, u32 bytes)
+{
+	return bcp - bytecodes < bytes ? (u32)(bcp - bytecodes) + 1 : 0;
+}
+
+static __always_inline u64 interpreted_slot(const struct scratch *s, int word)
+{
+	return s->stack.words[(word - INTERPRETED_LOWEST) & 7];
+}
+
+/* A leaf in the interpreter whose frame is not there yet: its caller's is what rbp says. */
+static __always_inline int leave_interpreter_entry(struct scratch *s)
+{
+	int end = name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
+
+	if (end)
+		return end;
+	end = leave_small_stub(s);
+	mark_guess(s);
+	return end;
+}
+
+static __always_inline int step_interpreted_frame(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], method, const_method = 0, sizes = 0, sender;
+	u32 place, bytes;
+	int end;
+
+	s->stack.block = p->interpreter_begin & ~HOTSPOT_FRAME_MASK;
+	if (rbp < sp || rbp & 7 || env_read(s, s->stack.words, INTERPRETED_WORDS * 8, rbp + INTERPRETED_LOWEST * 8))
+		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
+	method = interpreted_slot(s, INTERPRETED_METHOD);
+	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
+	if (sender < rbp + 16 || sender - rbp > (1 << 20) || method & 7 ||
+	    env_read(s, &const_method, sizeof(const_method), method + p->const_method) ||
+	    env_read(s, &sizes, sizeof(sizes), const_method + p->code_size))
+		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
+	bytes = sizes & 0xffff;
+	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP], const_method + p->const_method_bytes, bytes) : 0;
+	if (!place)
+		place = bytecode_place(interpreted_slot(s, -(int)p->bytecode_slot), const_method + p->const_method_bytes, bytes);
+	end = name_stack_frame(s, method | HOTSPOT_INTERPRETED, (u64)hotspot_method_check(const_method, sizes) << 32 | place);
+	if (end)
+		return end;
+	enter_caller(s, s->stack.words[9], sender, s->stack.words[8]);
+	return END_NONE;
+}
+
+/* Leaves the frame, whose pc is in memory of no file. END_UNSUPPORTED_RULE: it is not the JVM's. */
+static __always_inline int step_hotspot(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 pc = s->regs.pc;
+
+	if (pc - p->interpreter_begin < p->interpreter_bytes)
+		return env_step_hotspot(s, HOTSPOT_STEP_INTERPRETED);
+	s->stack.block = find_hotspot_block(s, pc);
+	if (!s->stack.block)
+		return END_UNSUPPORTED_RULE;
+	if (env_read(s, s->stack.blob, HOTSPOT_BLOB_BYTES, s->stack.block) &&
+	    env_read(s, s->stack.blob, HOTSPOT_SMALL_BLOB_BYTES, s->stack.block))
+		return END_READ_FAULT;
+	if (!s->stack.blob[p->used & (HOTSPOT_BLOB_ROOM - 1)])
+		return END_UNSUPPORTED_RULE;
+	return env_step_hotspot(s, is_method_blob(s) ? HOTSPOT_STEP_COMPILED : HOTSPOT_STEP_STUB);
+}
+
+#endif

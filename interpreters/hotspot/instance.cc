@@ -1,0 +1,154 @@
+#include "interpreters/hotspot/instance.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/status/status.h"
+#include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/method.h"
+#include "interpreters/hotspot/paged_memory.h"
+
+namespace stackray::hotspot {
+namespace {
+
+constexpr uint64_t kMostHeapBytes = 4ULL << 30;  // ReservedCodeCacheSize is at most 2 GiB.
+constexpr uint64_t kMostInterpreterBytes = 16 << 20;
+constexpr uint32_t kLeastSegmentShift = 4, kMostSegmentShift = 16;
+constexpr size_t kMostStubName = 96;
+constexpr uint64_t kAddressBits = 47;
+
+absl::Status NotYet() { return absl::UnavailableError("the JVM has not made its code yet"); }
+
+uint64_t Pointer(ProcessMemory& memory, uint64_t at) {
+  return at == 0 ? 0 : ReadNumber<uint64_t>(memory, at);
+}
+
+absl::Status AddHeap(ProcessMemory& memory, const Layout& layout, uint64_t heap, size_t index,
+                     hotspot_process* bpf) {
+  const uint64_t space = heap + layout.heap_memory, map = heap + layout.heap_segment_map;
+  const uint64_t begin = Pointer(memory, space + layout.space_low_boundary);
+  const uint64_t end = Pointer(memory, space + layout.space_high_boundary);
+  const uint64_t segment_map = Pointer(memory, map + layout.space_low);
+  const auto shift = ReadNumber<uint32_t>(memory, heap + layout.heap_segment_shift);
+  if (heap == 0 || begin == 0 || segment_map == 0) return NotYet();
+  if (end <= begin || end - begin > kMostHeapBytes || end >> kAddressBits != 0 ||
+      segment_map >> kAddressBits != 0 || shift < kLeastSegmentShift || shift > kMostSegmentShift)
+    return absl::DataLossError("a code heap that makes no sense");
+  bpf->heaps[index] = {.begin = begin, .bytes = end - begin, .segment_map = segment_map};
+  bpf->segment_shift = shift;
+  return absl::OkStatus();
+}
+
+absl::Status AddHeaps(ProcessMemory& memory, const Layout& layout, hotspot_process* bpf) {
+  if (layout.heaps_at == 0) return AddHeap(memory, layout, Pointer(memory, layout.heap_at), 0, bpf);
+  if (layout.list_length == kNoField || layout.list_data == kNoField)
+    return absl::UnimplementedError("a list of heaps of another shape");
+  const uint64_t list = Pointer(memory, layout.heaps_at);
+  if (list == 0) return NotYet();
+  const auto count = ReadNumber<uint32_t>(memory, list + layout.list_length);
+  const uint64_t data = Pointer(memory, list + layout.list_data);
+  if (count == 0 || data == 0) return NotYet();
+  if (count > HOTSPOT_MAX_HEAPS) return absl::UnimplementedError("more code heaps than are known");
+  for (uint32_t i = 0; i < count; ++i)
+    if (absl::Status status = AddHeap(memory, layout, Pointer(memory, data + 8 * i), i, bpf);
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+absl::Status AddCode(ProcessMemory& memory, const Layout& layout, hotspot_process* bpf) {
+  const uint64_t queue = Pointer(memory, layout.interpreter_at);
+  bpf->call_return = Pointer(memory, layout.call_return_at);
+  if (queue == 0 || bpf->call_return == 0) return NotYet();
+  bpf->interpreter_begin = Pointer(memory, queue + layout.queue_buffer);
+  bpf->interpreter_bytes = ReadNumber<uint32_t>(memory, queue + layout.queue_bytes);
+  if (bpf->interpreter_begin == 0 || bpf->interpreter_bytes == 0) return NotYet();
+  if (bpf->interpreter_bytes > kMostInterpreterBytes)
+    return absl::DataLossError("an interpreter that makes no sense");
+  bpf->return_barrier = Pointer(memory, layout.return_barrier_at);
+  bpf->barrier_target = layout.continuation_return_at;
+  if (bpf->barrier_target == 0) bpf->return_barrier = 0;
+  return absl::OkStatus();
+}
+
+class StubCode : public RuntimeCode {
+ public:
+  explicit StubCode(std::string name) : name_(std::move(name)) {}
+  SourceLine LineAt(int32_t) const override { return {.function = name_}; }
+  size_t bytes() const override { return sizeof(*this) + name_.size(); }
+
+ private:
+  const std::string name_;
+};
+
+std::shared_ptr<const RuntimeCode> Stub(std::string name) {
+  return std::make_shared<const StubCode>(std::move(name));
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadStub(ProcessMemory& memory,
+                                                            const Layout& layout, uint64_t blob) {
+  const std::string name = TextAt(memory, Pointer(memory, blob + layout.bpf.name), kMostStubName);
+  if (name.empty())
+    return memory.IsGone() ? absl::NotFoundError("the process is gone")
+                           : absl::DataLossError("no stub any more");
+  return Stub(name == "vtable chunks" ? "vtable stub" : name);
+}
+
+}  // namespace
+
+RuntimePlace PlaceOfFrame(uint64_t word, uint64_t second) {
+  const uint64_t code = word & FRAME_OFFSET_MASK;
+  // Each place of a compiled method is a code of its own.
+  if ((code & HOTSPOT_FRAME_MASK) == HOTSPOT_COMPILED) return {.code = code, .check = second};
+  return {.code = code,
+          .check = second >> 32,
+          .instruction = static_cast<int32_t>(static_cast<uint32_t>(second))};
+}
+
+absl::StatusOr<std::shared_ptr<const StackInstance>> Instance::Read(ProcessMemory& memory,
+                                                                    const VmSymbols& symbols) {
+  const absl::StatusOr<VmTables> tables = VmTables::Read(memory, symbols);
+  if (!tables.ok()) return tables.status();
+  absl::StatusOr<Layout> layout = MakeLayout(*tables);
+  if (!layout.ok()) return layout.status();
+  if (layout->return_barrier_at == 0) layout->return_barrier_at = symbols.return_barrier;
+  if (layout->continuation_return_at == 0)
+    layout->continuation_return_at = symbols.continuation_return;
+  SetVersion(ReadNumber<uint32_t>(memory, layout->major_version_at), &*layout);
+  absl::Status status = AddHeaps(memory, *layout, &layout->bpf);
+  if (status.ok()) status = AddCode(memory, *layout, &layout->bpf);
+  if (!status.ok()) return status;
+  return std::make_shared<const Instance>(*layout);
+}
+
+stack_process Instance::ForBpf() const {
+  stack_process process = {};
+  process.kind = RUNTIME_HOTSPOT;
+  process.hotspot = layout_.bpf;
+  return process;
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
+    ProcessMemory& memory, const RuntimePlace& place) const {
+  const uint64_t address = place.code & ~HOTSPOT_FRAME_MASK;
+  switch (place.code & HOTSPOT_FRAME_MASK) {
+    case HOTSPOT_INTERPRETED: {
+      PagedMemory pages(memory);
+      absl::StatusOr<Method> method =
+          ReadMethod(pages, layout_, address, static_cast<uint32_t>(place.check));
+      if (!method.ok()) return method.status();
+      return std::make_shared<const InterpretedCode>(*std::move(method));
+    }
+    case HOTSPOT_COMPILED:
+      return ReadCompiled(memory, layout_,
+                          {.nmethod = address,
+                           .compile_id = static_cast<uint32_t>(place.check >> 32),
+                           .place = static_cast<uint32_t>(place.check)});
+    case HOTSPOT_STUB: return ReadStub(memory, layout_, address);
+    case HOTSPOT_INTERPRETER: return Stub("interpreter");
+    case HOTSPOT_CALL_STUB: return Stub("call stub");
+    default: return absl::DataLossError("a frame of no known kind");
+  }
+}
+
+}  // namespace stackray::hotspot

@@ -1,0 +1,168 @@
+#include "interpreters/hotspot/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace stackray::hotspot {
+namespace {
+
+constexpr uint64_t kMostOffset = 4096;  // Of a field in an object.
+constexpr u16 kMostBlobBegin = 16;
+constexpr uint32_t kFirstWithoutZero = 20;
+
+// A field has one of several names, by version. `is_optional`: it may have none.
+template <typename Struct>
+struct Wanted {
+  u16 Struct::*field;
+  std::array<std::string_view, 4> names;
+  bool is_optional = false;
+};
+
+template <typename Struct>
+absl::Status Fill(const VmTables& tables, const Wanted<Struct>& wanted, uint64_t limit,
+                  Struct* into) {
+  for (const std::string_view name : wanted.names) {
+    if (name.empty()) break;
+    const VmField* const field = tables.Field(name);
+    if (field == nullptr) continue;
+    if (field->offset > limit)
+      return absl::UnimplementedError(fmt::format("{} lies too far away", name));
+    into->*wanted.field = static_cast<u16>(field->offset);
+    return absl::OkStatus();
+  }
+  if (!wanted.is_optional)
+    return absl::UnimplementedError(fmt::format("the JVM does not say {}", wanted.names[0]));
+  into->*wanted.field = kNoField;
+  return absl::OkStatus();
+}
+
+constexpr Wanted<hotspot_process> kOfBpf[] = {
+    {&hotspot_process::used, {"HeapBlock::Header::_used"}},
+    {&hotspot_process::name, {"CodeBlob::_name"}},
+    {&hotspot_process::kind, {"CodeBlob::_kind"}, true},
+    {&hotspot_process::size, {"CodeBlob::_size"}},
+    {&hotspot_process::frame_size, {"CodeBlob::_frame_size"}},
+    {&hotspot_process::frame_complete, {"CodeBlob::_frame_complete_offset"}},
+    {&hotspot_process::code_begin, {"CodeBlob::_code_begin", "CodeBlob::_code_offset"}},
+    {&hotspot_process::method, {"CompiledMethod::_method", "nmethod::_method"}},
+    {&hotspot_process::compile_id, {"nmethod::_compile_id"}},
+    {&hotspot_process::original_pc, {"nmethod::_orig_pc_offset"}},
+    {&hotspot_process::deopt_handler,
+     {"CompiledMethod::_deopt_handler_begin", "nmethod::_deopt_handler_offset",
+      "nmethod::_deopt_handler_entry_offset", "nmethod::_deoptimize_offset"}},
+    {&hotspot_process::deopt_handler_of_handles,
+     {"CompiledMethod::_deopt_mh_handler_begin", "nmethod::_deopt_mh_handler_offset",
+      "nmethod::_deoptimize_mh_offset"},
+     true},
+};
+
+constexpr Wanted<hotspot_process> kOfMethods[] = {
+    {&hotspot_process::const_method, {"Method::_constMethod"}},
+    {&hotspot_process::code_size, {"ConstMethod::_code_size"}},
+};
+
+constexpr Wanted<Layout> kWanted[] = {
+    {&Layout::list_length, {"GrowableArrayBase::_len", "GenericGrowableArray::_len"}, true},
+    {&Layout::list_data, {"GrowableArray<int>::_data"}, true},
+    {&Layout::heap_memory, {"CodeHeap::_memory"}},
+    {&Layout::heap_segment_map, {"CodeHeap::_segmap"}},
+    {&Layout::heap_segment_shift, {"CodeHeap::_log2_segment_size"}},
+    {&Layout::space_low, {"VirtualSpace::_low"}},
+    {&Layout::space_low_boundary, {"VirtualSpace::_low_boundary"}},
+    {&Layout::space_high_boundary, {"VirtualSpace::_high_boundary"}},
+    {&Layout::queue_buffer, {"StubQueue::_stub_buffer"}},
+    {&Layout::queue_bytes, {"StubQueue::_buffer_limit"}},
+    {&Layout::const_method_pool, {"ConstMethod::_constants"}},
+    {&Layout::const_method_words, {"ConstMethod::_constMethod_size"}},
+    {&Layout::const_method_flags, {"ConstMethod::_flags", "ConstMethod::_flags._flags"}},
+    {&Layout::const_method_name, {"ConstMethod::_name_index"}},
+    {&Layout::const_method_signature, {"ConstMethod::_signature_index"}},
+    {&Layout::pool_holder, {"ConstantPool::_pool_holder"}},
+    {&Layout::pool_source_file, {"ConstantPool::_source_file_name_index"}, true},
+    {&Layout::class_source_file, {"InstanceKlass::_source_file_name_index"}, true},
+    {&Layout::class_name, {"Klass::_name"}},
+    {&Layout::symbol_length, {"Symbol::_length", "Symbol::_length_and_refcount"}},
+    {&Layout::symbol_body, {"Symbol::_body[0]", "Symbol::_body"}},
+    {&Layout::scopes_begin, {"CompiledMethod::_scopes_data_begin", "nmethod::_scopes_data_offset"}},
+    {&Layout::scopes_pcs, {"nmethod::_scopes_pcs_offset"}},
+    {&Layout::immutable_data, {"nmethod::_immutable_data"}, true},
+    {&Layout::immutable_bytes, {"nmethod::_immutable_data_size"}, true},
+    {&Layout::metadata, {"nmethod::_metadata_offset"}, true},
+    {&Layout::mutable_data, {"CodeBlob::_mutable_data"}, true},
+    {&Layout::relocation_bytes, {"CodeBlob::_relocation_size"}, true},
+};
+
+absl::Status FillBytes(const VmTables& tables, std::string_view type, u16* bytes) {
+  const std::optional<uint64_t> size = tables.TypeBytes(type);
+  if (!size || *size == 0 || *size > kMostOffset)
+    return absl::UnimplementedError(fmt::format("the JVM does not say the size of {}", type));
+  *bytes = static_cast<u16>(*size);
+  return absl::OkStatus();
+}
+
+uint64_t AddressOf(const VmTables& tables, std::string_view name) {
+  const VmField* const field = tables.Field(name);
+  return field == nullptr ? 0 : field->address;
+}
+
+void SetKinds(const VmTables& tables, Layout* layout) {
+  hotspot_process& bpf = layout->bpf;
+  bpf.kind_of_methods = static_cast<u8>(tables.Constant("CodeBlobKind::Nmethod").value_or(0));
+  bpf.are_pointers = tables.Field("CodeBlob::_code_begin") != nullptr;
+  const VmField* const complete = tables.Field("CodeBlob::_frame_complete_offset");
+  bpf.is_short_complete = complete != nullptr && complete->type.find("16") != std::string::npos;
+  layout->is_scopes_pointer = tables.Field("CompiledMethod::_scopes_data_begin") != nullptr;
+  layout->is_symbol_length_high = tables.Field("Symbol::_length") == nullptr;
+  // Behind the pcs: JDK 8 to 22 have the dependencies, newer ones the scopes.
+  const VmField* const end = tables.Field("nmethod::_dependencies_offset");
+  layout->pcs_end = layout->immutable_data != kNoField || end == nullptr
+                        ? layout->scopes_begin
+                        : static_cast<u16>(std::min(end->offset, kMostOffset));
+}
+
+}  // namespace
+
+absl::StatusOr<Layout> MakeLayout(const VmTables& tables) {
+  Layout layout;
+  absl::Status status;
+  for (const auto& wanted : kOfBpf)
+    if (status = Fill(tables, wanted, HOTSPOT_BLOB_BYTES - kMostBlobBegin - 8, &layout.bpf);
+        !status.ok())
+      return status;
+  for (const auto& wanted : kOfMethods)
+    if (status = Fill(tables, wanted, kMostOffset, &layout.bpf); !status.ok()) return status;
+  for (const auto& wanted : kWanted)
+    if (status = Fill(tables, wanted, kMostOffset, &layout); !status.ok()) return status;
+  for (const auto& [type, bytes] :
+       {std::pair("ConstMethod", &layout.bpf.const_method_bytes),
+        std::pair("HeapBlock", &layout.bpf.blob), std::pair("ConstantPool", &layout.pool_bytes)})
+    if (status = FillBytes(tables, type, bytes); !status.ok()) return status;
+  if (layout.bpf.blob > kMostBlobBegin)
+    return absl::UnimplementedError("a code blob that begins too late");
+  SetKinds(tables, &layout);
+  layout.heaps_at = AddressOf(tables, "CodeCache::_heaps");
+  layout.heap_at = AddressOf(tables, "CodeCache::_heap");
+  layout.interpreter_at = AddressOf(tables, "AbstractInterpreter::_code");
+  layout.call_return_at = AddressOf(tables, "StubRoutines::_call_stub_return_address");
+  layout.major_version_at = AddressOf(tables, "Abstract_VM_Version::_vm_major_version");
+  layout.return_barrier_at = AddressOf(tables, "StubRoutines::_cont_returnBarrier");
+  layout.continuation_return_at = AddressOf(tables, "ContinuationEntry::_return_pc");
+  if ((layout.heaps_at == 0 && layout.heap_at == 0) || layout.interpreter_at == 0 ||
+      layout.call_return_at == 0)
+    return absl::UnimplementedError("the JVM does not say where its code is");
+  return layout;
+}
+
+void SetVersion(uint32_t major_version, Layout* layout) {
+  const bool is_jdk8 = layout->heaps_at == 0;
+  layout->bpf.bytecode_slot = is_jdk8 ? 7 : 8;
+  layout->unsigned5_excluded = !is_jdk8 && major_version >= kFirstWithoutZero ? 1 : 0;
+}
+
+}  // namespace stackray::hotspot

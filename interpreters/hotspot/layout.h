@@ -1,0 +1,64 @@
+// Where a JVM keeps what names its frames: offsets by name, as its tables say them (vm_tables.h),
+// and the few numbers that no table has.
+// Input:   tables of a foreign process; a layout that was made keeps within the bounds that BPF and
+//          the readers rely on.
+// Threads: plain values.
+#ifndef STACKRAY_INTERPRETERS_HOTSPOT_LAYOUT_H_
+#define STACKRAY_INTERPRETERS_HOTSPOT_LAYOUT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bpf/shared/hotspot.h"
+#include "interpreters/hotspot/vm_tables.h"
+
+namespace stackray::hotspot {
+
+inline constexpr uint16_t kNoField = HOTSPOT_NO_FIELD;
+
+struct Layout {
+  // What BPF has to know; the heaps and addresses are a process's.
+  hotspot_process bpf = {};
+
+  // Variables, in the process.
+  uint64_t heaps_at = 0;  // Of the list of heaps; JDK 8 has one heap, at heap_at.
+  uint64_t heap_at = 0, interpreter_at = 0, call_return_at = 0, major_version_at = 0;
+  // 0: none, or not said.
+  uint64_t return_barrier_at = 0, continuation_return_at = 0;
+
+  uint16_t list_length = 0, list_data = 0;
+  uint16_t heap_memory = 0, heap_segment_map = 0, heap_segment_shift = 0;
+  uint16_t space_low = 0, space_low_boundary = 0, space_high_boundary = 0;
+  uint16_t queue_buffer = 0, queue_bytes = 0;
+
+  // Methods. Sizes are those of the C++ classes, which a list follows.
+  uint16_t const_method_pool = 0, const_method_words = 0, const_method_flags = 0;
+  uint16_t const_method_name = 0, const_method_signature = 0;
+  uint16_t pool_bytes = 0, pool_holder = 0, pool_source_file = kNoField;
+  uint16_t class_source_file = kNoField, class_name = 0;
+  uint16_t symbol_length = 0, symbol_body = 0;
+  bool is_symbol_length_high = false;  // The upper half of 32 bits (JDK 12 to 15).
+
+  // Compiled methods. Of places in another block of memory the field that points at it; kNoField:
+  // they are offsets from the nmethod.
+  uint16_t scopes_begin = 0, scopes_pcs = 0, pcs_end = 0;
+  bool is_scopes_pointer = false;      // scopes_begin is an address.
+  uint16_t immutable_data = kNoField;  // What scopes and pcs count from.
+  uint16_t immutable_bytes = kNoField;
+  uint16_t metadata = kNoField;                                   // From the nmethod on.
+  uint16_t mutable_data = kNoField, relocation_bytes = kNoField;  // Or behind these.
+  uint8_t unsigned5_excluded = 0;  // Byte values that UNSIGNED5 leaves out: 1 from JDK 20 on.
+};
+
+// `major_version`: of the VM, as Abstract_VM_Version has it (25 in JDK 8).
+// Errors: Unimplemented, with the first name that is missing or out of bounds.
+absl::StatusOr<Layout> MakeLayout(const VmTables& tables);
+
+// Those of the layout that follow from the version.
+void SetVersion(uint32_t major_version, Layout* layout);
+
+}  // namespace stackray::hotspot
+
+#endif  // STACKRAY_INTERPRETERS_HOTSPOT_LAYOUT_H_

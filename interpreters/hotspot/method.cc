@@ -1,0 +1,205 @@
+#include "interpreters/hotspot/method.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/hotspot/unsigned5.h"
+
+namespace stackray::hotspot {
+namespace {
+
+constexpr size_t kMostSymbolBytes = 1024;  // Longer ones are cut.
+constexpr uint64_t kMostConstMethodBytes = 512
+                                           << 10;  // 64 KiB of bytecodes and what is beside them.
+constexpr size_t kMostLines = 65'536;
+constexpr uint64_t kWordBytes = 8;
+constexpr uint32_t kHasLines = 1;  // ConstMethodFlags: has_linenumber_table.
+
+absl::Status Failure(const ProcessMemory& memory) {
+  return memory.IsGone() ? absl::NotFoundError("the process is gone")
+                         : absl::DataLossError("no method any more");
+}
+
+std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
+                                      uint64_t address) {
+  const uint64_t at = address + layout.symbol_length + (layout.is_symbol_length_high ? 2 : 0);
+  const size_t length = ReadNumber<uint16_t>(memory, at);
+  if (address == 0 || length == 0) return std::nullopt;
+  std::vector<uint8_t> bytes(std::min(length, kMostSymbolBytes));
+  if (!memory.Read(address + layout.symbol_body, bytes)) return std::nullopt;
+  return TextOfSymbol(bytes);
+}
+
+std::optional<std::string> PoolText(ProcessMemory& memory, const Layout& layout, uint64_t pool,
+                                    uint16_t index) {
+  if (index == 0) return std::nullopt;
+  const auto entry =
+      ReadNumber<uint64_t>(memory, pool + layout.pool_bytes + kWordBytes * uint64_t{index});
+  return ReadSymbol(memory, layout, entry & ~uint64_t{1});  // Bit 0: not resolved.
+}
+
+std::string FileOf(ProcessMemory& memory, const Layout& layout, uint64_t pool, uint64_t holder) {
+  const bool is_in_pool = layout.pool_source_file != kNoField;
+  if (!is_in_pool && layout.class_source_file == kNoField) return "";
+  const uint64_t at =
+      is_in_pool ? pool + layout.pool_source_file : holder + layout.class_source_file;
+  return PoolText(memory, layout, pool, ReadNumber<uint16_t>(memory, at)).value_or("");
+}
+
+// Behind the bytecodes, if the flags say that there are lines.
+std::vector<LineEntry> LinesOf(ProcessMemory& memory, const Layout& layout, uint64_t const_method,
+                               uint16_t code_bytes) {
+  const auto flags = ReadNumber<uint8_t>(memory, const_method + layout.const_method_flags);
+  const auto words = ReadNumber<uint32_t>(memory, const_method + layout.const_method_words);
+  const uint64_t begin = uint64_t{layout.bpf.const_method_bytes} + code_bytes;
+  const uint64_t end = uint64_t{words} * kWordBytes;
+  if ((flags & kHasLines) == 0 || end <= begin || end > kMostConstMethodBytes) return {};
+  std::vector<uint8_t> bytes(end - begin);
+  if (!memory.Read(const_method + begin, bytes)) return {};
+  return ReadLines(bytes, layout.unsigned5_excluded);
+}
+
+constexpr bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+// One or two UTF-16 units as UTF-8.
+void AppendUtf8(uint32_t point, std::string* text) {
+  const auto add = [&](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) {
+    add(0xc0 | point >> 6);
+  } else if (point < 0x10000) {
+    add(0xe0 | point >> 12);
+    add(0x80 | (point >> 6 & 0x3f));
+  } else {
+    add(0xf0 | point >> 18);
+    add(0x80 | (point >> 12 & 0x3f));
+    add(0x80 | (point >> 6 & 0x3f));
+  }
+  add(0x80 | (point & 0x3f));
+}
+
+// One UTF-16 unit from the front of `bytes`, which loses it.
+uint32_t TakeUnit(std::span<const uint8_t>* bytes) {
+  const std::span<const uint8_t> all = *bytes;
+  const auto rest = [&](size_t i) { return i < all.size() && (all[i] & 0xc0) == 0x80; };
+  if (all[0] < 0x80) {
+    *bytes = all.subspan(1);
+    return all[0] == 0 ? '?' : all[0];
+  }
+  if ((all[0] & 0xe0) == 0xc0 && rest(1)) {
+    *bytes = all.subspan(2);
+    const uint32_t unit = (all[0] & 0x1fU) << 6 | (all[1] & 0x3fU);
+    return unit == 0 ? '?' : unit;
+  }
+  if ((all[0] & 0xf0) == 0xe0 && rest(1) && rest(2)) {
+    *bytes = all.subspan(3);
+    return (all[0] & 0xfU) << 12 | (all[1] & 0x3fU) << 6 | (all[2] & 0x3fU);
+  }
+  *bytes = all.subspan(1);
+  return '?';
+}
+
+constexpr bool IsHighSurrogate(uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
+constexpr bool IsLowSurrogate(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
+
+}  // namespace
+
+std::string TextOfSymbol(std::span<const uint8_t> bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const uint32_t unit = TakeUnit(&bytes);
+    if (IsHighSurrogate(unit) && !bytes.empty()) {
+      std::span<const uint8_t> behind = bytes;
+      const uint32_t low = TakeUnit(&behind);
+      if (IsLowSurrogate(low)) {
+        bytes = behind;
+        AppendUtf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), &text);
+        continue;
+      }
+    }
+    AppendUtf8(IsHighSurrogate(unit) || IsLowSurrogate(unit) ? '?' : unit, &text);
+  }
+  return text;
+}
+
+std::string ClassText(std::string_view name) {
+  const size_t sign = name.find_last_of("+/");
+  if (sign != std::string_view::npos && name.substr(sign + 1).starts_with("0x") &&
+      std::ranges::all_of(name.substr(sign + 3), IsHex))
+    name = name.substr(0, sign);
+  std::string text(name);
+  std::ranges::replace(text, '/', '.');
+  return text;
+}
+
+std::vector<LineEntry> ReadLines(std::span<const uint8_t> bytes, uint32_t excluded) {
+  constexpr uint8_t kEnd = 0, kWide = 0xff;
+  std::vector<LineEntry> lines;
+  LineEntry entry;
+  while (!bytes.empty() && lines.size() < kMostLines) {
+    const uint8_t head = bytes[0];
+    bytes = bytes.subspan(1);
+    if (head == kEnd) break;
+    if (head != kWide) {
+      entry.bytecode += head >> 3;
+      entry.line += head & 7;
+    } else {
+      Unsigned5 numbers(bytes, excluded);
+      const std::optional<int32_t> bytecode = numbers.NextSigned(), line = numbers.NextSigned();
+      if (!bytecode || !line) break;
+      // Sums of foreign numbers may pass their type's end.
+      entry.bytecode = static_cast<int32_t>(static_cast<uint32_t>(entry.bytecode) +
+                                            static_cast<uint32_t>(*bytecode));
+      entry.line =
+          static_cast<int32_t>(static_cast<uint32_t>(entry.line) + static_cast<uint32_t>(*line));
+      bytes = bytes.subspan(numbers.position());
+    }
+    lines.push_back(entry);
+  }
+  return lines;
+}
+
+SourceLine Method::At(int32_t bytecode) const {
+  SourceLine line{.function = function, .system_name = system_name, .file = file};
+  int32_t best = -1;
+  for (const LineEntry& entry : lines) {
+    if (entry.bytecode > bytecode || entry.bytecode < best || entry.line <= 0) continue;
+    best = entry.bytecode;
+    line.line = entry.line;
+  }
+  return line;
+}
+
+absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, uint64_t address,
+                                  std::optional<uint32_t> check) {
+  const auto const_method = ReadNumber<uint64_t>(memory, address + layout.bpf.const_method);
+  std::array<uint8_t, kWordBytes> sizes{};
+  if (const_method == 0 || !memory.Read(const_method + layout.bpf.code_size, sizes))
+    return Failure(memory);
+  if (check && hotspot_method_check(const_method, NumberAt<uint64_t>(sizes, 0)) != *check)
+    return absl::DataLossError("another method by now");
+  const auto pool = ReadNumber<uint64_t>(memory, const_method + layout.const_method_pool);
+  const auto holder = ReadNumber<uint64_t>(memory, pool + layout.pool_holder);
+  const auto text_at = [&](uint16_t field) {
+    return PoolText(memory, layout, pool, ReadNumber<uint16_t>(memory, const_method + field));
+  };
+  const std::optional<std::string> name = text_at(layout.const_method_name);
+  const std::optional<std::string> signature = text_at(layout.const_method_signature);
+  const std::optional<std::string> holder_name =
+      ReadSymbol(memory, layout, ReadNumber<uint64_t>(memory, holder + layout.class_name));
+  if (!name || !signature || !holder_name) return Failure(memory);
+  Method method;
+  const std::string class_text = ClassText(*holder_name);
+  method.function = class_text + "." + *name;
+  std::string class_path = class_text;
+  std::ranges::replace(class_path, '.', '/');
+  method.system_name = class_path + "." + *name + *signature;
+  method.file = FileOf(memory, layout, pool, holder);
+  method.lines = LinesOf(memory, layout, const_method, NumberAt<uint16_t>(sizes, 0));
+  return method;
+}
+
+}  // namespace stackray::hotspot

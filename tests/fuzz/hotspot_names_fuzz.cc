@@ -1,0 +1,157 @@
+// libs: stackray_interpreters
+// HotSpot's tables, names and frames in memory that says anything: reading them must end, stay
+// inside of its buffers and give bounded texts; leaving frames must go upwards or end.
+//
+// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to
+// other parts of it. The tables' strides are right at one place, so that their entries are read too.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "bpf/scratch.h"
+#include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/instance.h"
+#include "interpreters/hotspot/layout.h"
+#include "interpreters/hotspot/method.h"
+#include "tests/fuzz/input_memory.h"
+
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+namespace {
+
+using stackray::ProcessMemory;
+namespace hotspot = stackray::hotspot;
+
+constexpr size_t kMostText = 4096, kMostLines = 64;
+constexpr int kMostFrames = 300;
+constexpr uint64_t kStrides = 1 << 20;
+
+int env_read(scratch* s, void* to, u32 bytes, u64 from) {
+  auto* const memory = reinterpret_cast<ProcessMemory*>(s->host);
+  return memory->Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
+}
+u8* env_chunk(scratch*, u32) { return nullptr; }
+[[maybe_unused]] void env_count(u32) {}
+[[maybe_unused]] int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+
+#define CODE_IS_READABLE 1
+#include "bpf/hotspot.h"
+
+int env_step_hotspot(scratch* s, u32 step) {
+  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
+  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
+}
+
+// The input, and behind it the strides of the tables.
+class TablesMemory : public stackray::InputMemory {
+ public:
+  using InputMemory::InputMemory;
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    if (address / 4096 != kStrides / 4096) return InputMemory::Read(address, to);
+    constexpr uint64_t kWords[] = {48, 40, 16};
+    std::fill(to.begin(), to.end(), 0);
+    const uint64_t at = address - kStrides;
+    if (at == 0) std::memcpy(to.data(), kWords, std::min(to.size(), sizeof(kWords)));
+    return true;
+  }
+};
+
+// Of JDK 25's shapes or 17's; offsets by the input.
+hotspot::Layout LayoutOf(std::span<const uint8_t> data) {
+  hotspot::Layout layout;
+  const bool is_old = (data[0] & 1) != 0;
+  uint16_t next = data[1];
+  for (uint16_t* field : {&layout.bpf.name,           &layout.bpf.size,
+                          &layout.bpf.frame_size,     &layout.bpf.frame_complete,
+                          &layout.bpf.code_begin,     &layout.bpf.method,
+                          &layout.bpf.compile_id,     &layout.bpf.original_pc,
+                          &layout.bpf.deopt_handler,  &layout.bpf.const_method,
+                          &layout.bpf.code_size,      &layout.const_method_pool,
+                          &layout.const_method_words, &layout.const_method_name,
+                          &layout.pool_holder,        &layout.class_name,
+                          &layout.symbol_body,        &layout.scopes_begin,
+                          &layout.scopes_pcs,         &layout.pcs_end})
+    *field = next = static_cast<uint16_t>((next * 5 + 8) % 300);
+  layout.bpf.kind = is_old ? HOTSPOT_NO_FIELD : 3;
+  layout.bpf.blob = 16;
+  layout.bpf.used = 8;
+  layout.bpf.are_pointers = is_old;
+  layout.bpf.is_short_complete = !is_old;
+  layout.bpf.deopt_handler_of_handles = HOTSPOT_NO_FIELD;
+  layout.bpf.bytecode_slot = 8;
+  layout.bpf.const_method_bytes = layout.pool_bytes = 48;
+  layout.is_scopes_pointer = is_old;
+  layout.metadata = is_old ? 24 : hotspot::kNoField;
+  layout.immutable_data = is_old ? hotspot::kNoField : 32;
+  layout.mutable_data = layout.relocation_bytes = 40;
+  layout.bpf.heaps[0] = {.begin = 0, .bytes = 32768, .segment_map = 4096};
+  layout.bpf.interpreter_begin = 40960;
+  layout.bpf.interpreter_bytes = 4096;
+  layout.bpf.segment_shift = 7;
+  return layout;
+}
+
+void CheckLines(const stackray::RuntimeCode& code, int32_t instruction) {
+  const auto lines = code.LinesAt(instruction);
+  if (lines.empty() || lines.size() > kMostLines) std::abort();
+  for (const stackray::SourceLine& line : lines)
+    if (line.function.size() > kMostText || line.system_name.size() > 2 * kMostText) std::abort();
+}
+
+void Name(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const uint8_t> data) {
+  const hotspot::Instance instance(layout);
+  for (size_t at = 0; at + 16 <= std::min<size_t>(data.size(), 96); at += 16) {
+    const stackray::RuntimePlace place = hotspot::PlaceOfFrame(
+        stackray::NumberAt<uint64_t>(data, at) % 65536, stackray::NumberAt<uint64_t>(data, at + 8));
+    const auto code = instance.ReadCode(memory, place);
+    if (code.ok()) CheckLines(**code, place.instruction);
+  }
+  if (const auto method = hotspot::ReadMethod(memory, layout, data[2] * 8U, std::nullopt);
+      method.ok())
+    (void)method->At(data[3]);
+}
+
+void Walk(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const uint8_t> data) {
+  static const auto s = std::make_unique<scratch>();
+  std::memset(static_cast<void*>(s.get()), 0, sizeof(*s));
+  s->host = reinterpret_cast<u64>(&memory);
+  s->stack.process = hotspot::Instance(layout).ForBpf();
+  s->window_base = ~0ULL;
+  s->range_count = 1;
+  s->regs.r[UNWIND_SP] = data[4] * 8U;
+  s->regs.r[UNWIND_FP] = data[5] * 8U;
+  s->regs.pc = stackray::NumberAt<u16>(data, 6);
+  s->regs.exact_pc = 1;
+  for (int i = 0; i < kMostFrames; ++i) {
+    const u64 sp = s->regs.r[UNWIND_SP];
+    ++s->word_count;
+    if (step_hotspot(s.get()) != END_NONE) break;
+    if (s->regs.r[UNWIND_SP] <= sp && s->regs.pc != layout.bpf.return_barrier) std::abort();
+    if (s->word_count > SAMPLE_MAX_USER_WORDS) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
+  const std::span<const uint8_t> data(input, size);
+  if (size < 16) return 0;
+  TablesMemory memory(data, 65536);
+  const hotspot::VmSymbols symbols{.structs = data[0],
+                                   .types = data[1],
+                                   .int_constants = data[2],
+                                   .struct_stride = kStrides,
+                                   .type_stride = kStrides + 8,
+                                   .int_constant_stride = kStrides + 16};
+  if (const auto tables = hotspot::VmTables::Read(memory, symbols); tables.ok())
+    (void)hotspot::MakeLayout(*tables);
+  const hotspot::Layout layout = LayoutOf(data);
+  Name(memory, layout, data);
+  Walk(memory, layout, data);
+  return 0;
+}

@@ -1,0 +1,92 @@
+// Texts, compressed numbers and line tables, without a JVM.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/method.h"
+#include "interpreters/hotspot/unsigned5.h"
+
+namespace stackray::hotspot {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+TEST(HotSpotClassText, PackagesHaveDots) {
+  EXPECT_EQ(ClassText("java/util/HashMap$Node"), "java.util.HashMap$Node");
+  EXPECT_EQ(ClassText("Main"), "Main");
+  EXPECT_EQ(ClassText(""), "");
+}
+
+TEST(HotSpotClassText, TheAddressOfAHiddenClassIsLeftOut) {
+  EXPECT_EQ(ClassText("Main$$Lambda$14+0x00007f1234567890"), "Main$$Lambda$14");
+  EXPECT_EQ(ClassText("a/Main$$Lambda/0x800000011"), "a.Main$$Lambda");
+  EXPECT_EQ(ClassText("a/0xnot"), "a.0xnot");
+}
+
+TEST(HotSpotText, ModifiedUtf8BecomesUtf8) {
+  const auto text = [](const Bytes& bytes) { return TextOfSymbol(bytes); };
+  EXPECT_EQ(text({'a', 0xc3, 0xa4, 0xe2, 0x82, 0xac}), "a\u00e4\u20ac");
+  EXPECT_EQ(text({0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80}), "\U0001F600");
+  EXPECT_EQ(text({0xed, 0xa0, 0xbd, 'x'}), "?x") << "half of a pair";
+  EXPECT_EQ(text({0xc0, 0x80, 0xff, 0xe2, 0x82}), "????") << "a NUL, and damage";
+}
+
+TEST(HotSpotUnsigned5, IsWhatTheJvmWrites) {
+  const Bytes small = {5, 191, 192, 1};  // 5; 191; 192 + 1 * 64
+  Unsigned5 old(small, 0);
+  EXPECT_EQ(old.Next(), 5u);
+  EXPECT_EQ(old.Next(), 191u);
+  EXPECT_EQ(old.Next(), 256u);
+  EXPECT_EQ(old.Next(), std::nullopt);
+  const Bytes newer = {1, 192, 193, 2, 0};
+  Unsigned5 now(newer, 1);
+  EXPECT_EQ(now.Next(), 0u);
+  EXPECT_EQ(now.Next(), 191u);
+  EXPECT_EQ(now.Next(), 256u);
+  EXPECT_EQ(now.Next(), std::nullopt) << "a zero byte is no number from JDK 20 on";
+  const Bytes largest = {255, 255, 255, 255, 255};
+  EXPECT_NE(Unsigned5(largest, 0).Next(), std::nullopt) << "the fifth byte is the last";
+}
+
+TEST(HotSpotUnsigned5, SignsAreFolded) {
+  const Bytes bytes = {0, 1, 2, 3};
+  Unsigned5 numbers(bytes, 0);
+  EXPECT_EQ(numbers.NextSigned(), 0);
+  EXPECT_EQ(numbers.NextSigned(), -1);
+  EXPECT_EQ(numbers.NextSigned(), 1);
+  EXPECT_EQ(numbers.NextSigned(), -2);
+}
+
+TEST(HotSpotLines, ShortAndWideStepsAddUp) {
+  const Bytes table = {0xff, 0, 200, 3, 3 << 3 | 4, 0xff, 1, 1, 0, 99};
+  const std::vector<LineEntry> lines = ReadLines(table, 0);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].line, (200 + 3 * 64) / 2);
+  EXPECT_EQ(lines[1].bytecode, 3);
+  EXPECT_EQ(lines[1].line, lines[0].line + 4);
+  EXPECT_EQ(lines[2].bytecode, 2);
+  EXPECT_EQ(lines[2].line, lines[1].line - 1);
+  EXPECT_TRUE(ReadLines(Bytes{0xff, 200}, 0).empty());
+}
+
+TEST(HotSpotLines, TheClosestEntryBeforeCounts) {
+  const Method method{.lines = {{0, 10}, {8, 30}, {4, 20}}};
+  EXPECT_EQ(method.At(-1).line, 0);
+  EXPECT_EQ(method.At(3).line, 10);
+  EXPECT_EQ(method.At(7).line, 20);
+  EXPECT_EQ(method.At(9).line, 30);
+}
+
+TEST(HotSpotScopes, TheNextDescriptionCounts) {
+  Bytes descs;
+  for (const int32_t word : {-1, 0, 0, 0, 16, 5, 0, 0, 32, 9, 0, 0})
+    for (int i = 0; i < 4; ++i) descs.push_back(static_cast<uint8_t>(word >> 8 * i));
+  EXPECT_EQ(ScopeOfPlace(descs, 16), 5u);
+  EXPECT_EQ(ScopeOfPlace(descs, 17), 9u);
+  EXPECT_EQ(ScopeOfPlace(descs, 0), 5u);
+  EXPECT_EQ(ScopeOfPlace(descs, 33), 0u);
+  EXPECT_EQ(ScopeOfPlace({}, 0), 0u);
+}
+
+}  // namespace
+}  // namespace stackray::hotspot

@@ -1,0 +1,182 @@
+// Leaving HotSpot's frames (bpf/hotspot.h) on made-up stacks, in a code heap of a library.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "bpf/scratch.h"
+#include "tests/interpreters/hotspot/fake_jvm.h"
+
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+namespace stackray::test {
+namespace {
+
+int env_read(scratch*, void* to, u32 bytes, u64 from) {
+  LiveProcessMemory memory(static_cast<uint32_t>(getpid()));
+  return memory.Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
+}
+u8* env_chunk(scratch*, u32) { return nullptr; }
+[[maybe_unused]] void env_count(u32) {}
+int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+
+#define CODE_IS_READABLE 1
+#include "bpf/hotspot.h"
+
+int env_step_hotspot(scratch* s, u32 step) {
+  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
+  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
+}
+
+constexpr u64 kRbp = 0x1234;
+
+class HotSpotStep : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const auto instance = jvm_.Attach();
+    ASSERT_TRUE(instance.ok()) << instance.status();
+    s_->stack.process = (*instance)->ForBpf();
+    s_->stack.process.runtime = STACK_RUNTIME | 3;
+    s_->window_base = ~0ULL;
+    s_->range_count = 1;
+    s_->ranges[0].kind = RANGE_ANON;
+    s_->max_words = SAMPLE_MAX_NATIVE_FRAMES;
+    heap_ = jvm_.Address("code_heap");
+    // Every blob is laid out alike.
+    code_ = p().call_return - 0x10 - heap_ - 2048;
+  }
+  const hotspot_process& p() const { return s_->stack.process.hotspot; }
+  u64 Compiled(u64 offset) const { return heap_ + 1024 + code_ + offset; }
+  u64 StubAt(u64 offset) const { return heap_ + 2048 + code_ + offset; }
+
+  int Step(u64 pc, bool exact) {
+    s_->regs.pc = pc;
+    s_->regs.exact_pc = exact;
+    s_->regs.r[UNWIND_SP] = reinterpret_cast<u64>(stack_.data());
+    if (s_->regs.r[UNWIND_FP] == 0) s_->regs.r[UNWIND_FP] = kRbp;
+    s_->word_count = 1;  // The native word, as the walk appends it.
+    return step_hotspot(s_.get());
+  }
+  u64 Popped() const { return (s_->regs.r[UNWIND_SP] - reinterpret_cast<u64>(stack_.data())) / 8; }
+
+  FakeJvm jvm_{GetParam()};
+  std::unique_ptr<scratch> s_ = std::make_unique<scratch>();
+  std::vector<u64> stack_ = std::vector<u64>(32, 7);
+  u64 heap_ = 0, code_ = 0;
+};
+
+TEST_P(HotSpotStep, ACalledFrameIsLeftByItsSize) {
+  stack_[4] = 99;
+  stack_[5] = Compiled(0x20);
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 6u);
+  const u64 nmethod = heap_ + 1024 + p().blob;
+  ASSERT_EQ(s_->word_count, 2u);
+  EXPECT_EQ(s_->body[0], u64{FRAME_OF_STACK} << FRAME_KIND_SHIFT | nmethod | HOTSPOT_COMPILED);
+  EXPECT_EQ(s_->body[1], u64{77} << 32 | HOTSPOT_RETURN_BIT | (Compiled(0x30) - nmethod));
+  EXPECT_EQ(s_->ranges[0].runtime, STACK_RUNTIME | 3);
+}
+
+// Where the return address is, in words from the stack pointer, and rbp, at each instruction.
+TEST_P(HotSpotStep, ALeafIsLeftByItsNextInstruction) {
+  struct Case {
+    u64 at, returns, rbp;  // rbp: the word that has the caller's; 0: the register.
+  };
+  for (const Case& c :
+       {Case{0x00, 0, 0}, Case{0x07, 0, 0}, Case{0x08, 1, 0}, Case{0x0c, 5, 4}, Case{0x20, 5, 4},
+        Case{0x40, 5, 4}, Case{0x44, 1, 0}, Case{0x45, 0, 0}, Case{0x4c, 0, 0}, Case{0x52, 0, 0}}) {
+    SCOPED_TRACE(c.at);
+    s_->regs.r[UNWIND_FP] = kRbp;
+    s_->window_base = ~0ULL;
+    std::fill(stack_.begin(), stack_.end(), 7);
+    for (u64 i = 0; i < c.returns; ++i) stack_[i] = 100 + i;
+    stack_[c.returns] = Compiled(0x20);
+    ASSERT_EQ(Step(Compiled(c.at), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(Popped(), c.returns + 1);
+    const bool is_saved = c.returns > 0;
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], is_saved ? 100 + c.returns - 1 : kRbp);
+  }
+}
+
+TEST_P(HotSpotStep, ABarriersPushedWordsAreSkipped) {
+  stack_[6] = 99;
+  stack_[7] = Compiled(0x20);
+  ASSERT_EQ(Step(Compiled(0x80), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(Popped(), 8u);
+  stack_[7] = 7;
+  EXPECT_EQ(Step(Compiled(0x80), false), END_NO_MAPPING);
+}
+
+TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
+  stack_[2] = Compiled(0x30);  // 16 bytes from the stack pointer.
+  stack_[5] = Compiled(0x20);
+  ASSERT_EQ(Step(Compiled(0xf0), false), END_NONE);
+  EXPECT_EQ(s_->body[1] & 0x7fffffff, Compiled(0x30) - heap_ - 1024 - p().blob);
+  EXPECT_EQ(Popped(), 6u);
+}
+
+TEST_P(HotSpotStep, AStubHasPushedNothingOrKeepsAFramePointer) {
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(Popped(), 1u);
+  stack_[0] = 7;
+  stack_[3] = 99;
+  stack_[4] = Compiled(0x30);
+  s_->window_base = ~0ULL;
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[3]);
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 5u);
+}
+
+TEST_P(HotSpotStep, TheCallStubLeadsToNativeCode) {
+  stack_[13] = 99;
+  stack_[14] = 0x424242;
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[13]);
+  ASSERT_EQ(Step(p().call_return, false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, 0x424242u);
+  EXPECT_EQ(Popped(), 15u);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_CALL_STUB});
+}
+
+TEST_P(HotSpotStep, AnInterpretedFrameSaysItsMethodAndBytecode) {
+  const u64 method = jvm_.Address("outer_method"), constant = jvm_.Address("outer_const");
+  u64* const rbp = &stack_[16];
+  rbp[1] = Compiled(0x20);
+  rbp[0] = 99;
+  rbp[-1] = reinterpret_cast<u64>(&stack_[20]);
+  rbp[-3] = method;
+  rbp[-8] = constant + p().const_method_bytes + 5;
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(p().interpreter_begin + 5, false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 20u);
+  EXPECT_EQ(s_->body[0] & FRAME_OFFSET_MASK, method);
+  EXPECT_EQ(static_cast<u32>(s_->body[1]), 6u);
+  // Of a leaf the register counts, where it lies in the bytecodes.
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  s_->regs.r[13] = constant + p().const_method_bytes + 2;
+  ASSERT_EQ(Step(p().interpreter_begin + 5, true), END_NONE);
+  EXPECT_EQ(static_cast<u32>(s_->body[1]), 3u);
+}
+
+TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {
+  EXPECT_EQ(Step(heap_ - 1, true), END_UNSUPPORTED_RULE);
+  EXPECT_EQ(Step(heap_ + 3072 + code_, true), END_UNSUPPORTED_RULE) << "a freed blob";
+  EXPECT_EQ(Step(heap_ + 5000, true), END_UNSUPPORTED_RULE) << "never used";
+  s_->regs.r[UNWIND_FP] = 3;
+  EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
+}
+
+INSTANTIATE_TEST_SUITE_P(Jdks, HotSpotStep, testing::Values("fake_hotspot_17", "fake_hotspot_25"));
+
+}  // namespace
+}  // namespace stackray::test
