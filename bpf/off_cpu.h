@@ -43,14 +43,19 @@
 #define MAX_THRESHOLD_LOG2 44 /* five hours */
 #define LONGEST_DECAY_SHIFT 4 /* per wait: a sixteenth */
 
-/* How many waits whose stack was taken are open, by their threads' lowest bits: most wakeups need
- * no look-up. */
+/* How many waits whose stack was taken are open, by their threads' lowest bits: most wakeups and
+ * most ends of waits need no look-up. */
 #define AWAITED_THREADS 4096
 u32 awaited_threads[AWAITED_THREADS];
 
 static __always_inline void count_awaited(u32 tid, s32 change)
 {
 	__sync_fetch_and_add(&awaited_threads[tid & (AWAITED_THREADS - 1)], change);
+}
+
+static __always_inline int is_awaited(u32 tid)
+{
+	return !!*(volatile u32 *)&awaited_threads[tid & (AWAITED_THREADS - 1)];
 }
 
 static __always_inline u32 log2_of(u64 value)
@@ -211,6 +216,21 @@ static __always_inline int take_wait(void *ctx, struct counters *counters, u32 c
 	return !is_lost;
 }
 
+static __always_inline void remember_wait(struct wait_history *history, u64 waited_ns)
+{
+	history->longest_ns -= history->longest_ns >> LONGEST_DECAY_SHIFT;
+	if (waited_ns > history->longest_ns)
+		history->longest_ns = waited_ns;
+}
+
+/* The thread's last wait, if that had no stack: nobody has looked at it when it ended. It has run
+ * since this CPU's last switch. */
+static __always_inline void remember_last_wait(struct waiting_thread *thread, u64 in_ns)
+{
+	if (thread->out_ns && !thread->is_taken && in_ns > thread->out_ns)
+		remember_wait(&thread->history[thread->is_preempted & 1], in_ns - thread->out_ns);
+}
+
 static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 is_preempted, struct counters *counters, u64 now)
 {
 	struct waiting_thread *thread;
@@ -235,6 +255,9 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 		counters->value[COUNT_WAIT_NO_ENTRY]++;
 		return;
 	}
+	remember_last_wait(thread, counters->steering.switched_ns);
+	if (thread->out_ns && thread->is_taken) /* it was listed when it was about to come back */
+		count_awaited(tid, -1);
 	is_preempted = is_preempted || !state;
 	thread->woken_ns = 0;
 	thread->is_preempted = is_preempted;
@@ -272,28 +295,25 @@ static __always_inline void send_wait_end(struct task_struct *task, u32 tid, con
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+/* Of a wait whose stack was taken; others are looked at when the thread leaves its CPU again. So a
+ * switch needs one look-up as a rule, and not two. */
 static __always_inline void end_wait(struct task_struct *task, struct counters *counters, u64 now)
 {
-	struct wait_history *history;
 	struct waiting_thread *thread;
-	u64 out_ns, waited_ns;
+	u64 out_ns;
 	u32 tid;
 
 	if (task->flags & flags_of_kernel_threads())
 		return;
 	tid = number_of(task, task->pid);
+	if (!is_awaited(tid))
+		return;
 	thread = waiting_thread_of(tid);
-	if (!thread || !thread->out_ns)
+	if (!thread || !thread->out_ns || !thread->is_taken)
 		return;
 	out_ns = thread->out_ns;
 	thread->out_ns = 0;
-	waited_ns = now > out_ns ? now - out_ns : 1;
-	history = &thread->history[thread->is_preempted & 1];
-	history->longest_ns -= history->longest_ns >> LONGEST_DECAY_SHIFT;
-	if (waited_ns > history->longest_ns)
-		history->longest_ns = waited_ns;
-	if (!thread->is_taken)
-		return;
+	remember_wait(&thread->history[thread->is_preempted & 1], now > out_ns ? now - out_ns : 1);
 	count_awaited(tid, -1);
 	send_wait_end(task, tid, thread, out_ns, counters, now);
 }
@@ -314,6 +334,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	now = bpf_ktime_get_boot_ns();
 	end_wait(next, counters, now);
 	begin_wait(ctx, prev, preempt, counters, now);
+	counters->steering.switched_ns = now;
 	return 0;
 }
 
@@ -326,7 +347,7 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 	if (!controls.of_waits || task->flags & flags_of_kernel_threads())
 		return 0;
 	tid = number_of(task, task->pid);
-	if (!*(volatile u32 *)&awaited_threads[tid & (AWAITED_THREADS - 1)])
+	if (!is_awaited(tid))
 		return 0;
 	thread = waiting_thread_of(tid);
 	if (thread && thread->out_ns && thread->is_taken && !thread->woken_ns)

@@ -39,6 +39,7 @@ enum counter {
 /* How finely this CPU takes stacks of waits (bpf/off_cpu.h). */
 struct wait_steering {
 	u64 window_end_ns;
+	u64 switched_ns;    /* this CPU's last switch: since then its thread runs; 0: none yet */
 	u32 taken;          /* stacks in this window */
 	u32 taken_at_floor; /* of these, with the lowest probability */
 	u32 threshold_log2; /* a thread whose waits last 2^threshold_log2 ns is always taken */

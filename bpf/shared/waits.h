@@ -15,7 +15,8 @@ struct wait_history { /* of one kind of waits */
 	u32 is_at_floor; /* the block has the lowest probability */
 };
 struct waiting_thread {
-	u64 out_ns;   /* when the thread left its CPU; 0: it runs */
+	/* when the thread left its CPU; 0: it runs. Stays when a wait without a stack ends. */
+	u64 out_ns;
 	u64 woken_ns; /* when it was woken; 0: not yet, or nobody wants to know */
 	u16 is_taken; /* the ring has its stack */
 	u16 captures; /* which want it */
