@@ -45,13 +45,12 @@ static __always_inline u32 captures_of_ancestors(struct cgroup *cgroup)
 	return captures;
 }
 
-/* cgroup v2's one hierarchy, then v1's, one a controller. A global function: its loops are verified
- * once, apart from the walk. */
-__noinline u32 look_up_cgroups(void)
+/* Of a task's css_set, by its address: cgroup v2's one hierarchy, then v1's, one a controller. A
+ * global function: its loops are verified once, apart from the walk, and it takes numbers only. */
+__noinline u32 look_up_cgroups(u64 css_set)
 {
-	struct task_struct *task = current_task();
-	struct css_set *sets = READ_TASK(task, cgroups);
-	u32 captures = captures_of_ancestors(READ_TASK(sets, dfl_cgrp)), i;
+	struct css_set *sets = (void *)css_set;
+	u32 captures = captures_of_ancestors(BPF_CORE_READ(sets, dfl_cgrp)), i;
 
 	for (i = 0; i < CGROUP_MAX_HIERARCHIES; i++) {
 		struct cgroup_subsys_state *state = 0;
@@ -82,7 +81,7 @@ static __always_inline u32 captures_of_cgroups(struct task_struct *task, struct 
 	seen = bpf_map_lookup_elem(&cgroups_seen, &key);
 	if (seen && seen->css_set == css_set && seen->cgroup_id == id && seen->generation == generation)
 		return seen->captures;
-	captures = look_up_cgroups();
+	captures = look_up_cgroups(css_set);
 	if (!seen)
 		return captures;
 	seen->css_set = css_set;
@@ -143,7 +142,7 @@ static __always_inline u32 pid_of(struct task_struct *task)
 	return number_of(READ_TASK(task, group_leader), READ_TASK(task, tgid));
 }
 
-/* Which of the captures that are `asked` want the running task. `own` are the CPU's. */
+/* Which of the captures that are `asked` want the task. `own` are the CPU's, or the caller's own. */
 static __always_inline u32 captures_of(struct task_struct *task, struct counters *own, u32 asked)
 {
 	u32 captures = controls.of_host;

@@ -203,6 +203,8 @@ struct task_struct {
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct thread_struct thread;
 	unsigned int __state; /* 5.14 */
+	int on_cpu; /* its registers are on a CPU: it runs, or is just leaving or coming */
+	int wake_cpu; /* the CPU that it ran on last */
 };
 struct task_struct___5_13 {
 	volatile long state;
@@ -270,6 +272,8 @@ struct linux_binprm;
 #define PF_IO_WORKER 0x00000010   /* since 5.12 of threads that are no PF_KTHREAD */
 #define PF_USER_WORKER 0x00004000 /* since 6.4; another flag had the bit before 5.18 */
 #define TASK_DEAD 0x80 /* include/linux/sched.h: the thread's last switch */
+#define TASK_WAKING 0x200 /* a CPU is looked for, where it is to run */
+#define TASK_NEW 0x800    /* it has not run yet */
 #define VM_WRITE 0x00000002   /* include/linux/mm.h */
 #define VM_EXEC 0x00000004
 

@@ -6,8 +6,9 @@
  *   tick_registers()         s->regs := the tick's own, in user mode; END_NONE or END_COMPAT_TASK
  *   registers_at()           where a task's user registers lie while it is in the kernel; NULL: not
  *   known
+ *   read_saved_registers()   a task's registers := what lies there, by way of a tick_context
  *   saved_registers()        s->regs := what lies there; END_NONE or a reason
- *   describe_addresses()     what s->regs has to know of the address space
+ *   describe_addresses()     what registers have to know of the address space
  *   thread_pointer_of()      of the running task, for runtimes
  *   KERNEL_PAGE_SHIFT        in bpf/page_size.h */
 #ifndef STACKRAY_BPF_REGISTERS_H

@@ -51,23 +51,29 @@ static __always_inline void *registers_at(struct task_struct *task)
 	return HAS_TASK_REGISTERS ? (void *)bpf_task_pt_regs(task) : 0;
 }
 
-static __always_inline int saved_registers(struct scratch *s, void *at)
+/* Reads what lies at `at` into *regs. END_NONE or a reason. */
+static __always_inline int read_saved_registers(struct unwind_registers *regs, struct tick_context *saved, void *at)
 {
 	struct pt_regs *registers = at;
 	u64 pc_pstate[2];
 
-	if (bpf_probe_read_kernel(s->regs.r, sizeof(s->regs.r), at) ||
-	    bpf_probe_read_kernel(pc_pstate, sizeof(pc_pstate), at + sizeof(s->regs.r)))
+	if (bpf_probe_read_kernel(regs->r, sizeof(regs->r), at) ||
+	    bpf_probe_read_kernel(pc_pstate, sizeof(pc_pstate), at + sizeof(regs->r)))
 		return END_NO_ADDRESS_SPACE;
-	s->regs.pc = pc_pstate[0];
+	regs->pc = pc_pstate[0];
 	/* In a system call the pc is behind its instruction, as a return address is. */
-	s->regs.exact_pc = BPF_CORE_READ(registers, syscallno) < 0;
+	regs->exact_pc = BPF_CORE_READ(registers, syscallno) < 0;
 	return pc_pstate[1] & PSTATE_32_BIT ? END_COMPAT_TASK : END_NONE;
 }
 
-static __always_inline void describe_addresses(struct scratch *s, struct mm_struct *mm)
+static __always_inline int saved_registers(struct scratch *s, void *at)
 {
-	s->regs.address_mask = BPF_CORE_READ(mm, task_size) - 1;
+	return read_saved_registers(&s->regs, 0, at);
+}
+
+static __always_inline void describe_addresses(struct unwind_registers *regs, struct mm_struct *mm)
+{
+	regs->address_mask = BPF_CORE_READ(mm, task_size) - 1;
 }
 
 /* tpidr_el0. While its thread runs the register itself is in no memory; this is what it was when

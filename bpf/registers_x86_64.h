@@ -92,43 +92,52 @@ static __always_inline void *registers_at(struct task_struct *task)
 	return BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(struct tick_context);
 }
 
-static __always_inline int saved_registers(struct scratch *s, void *at)
+/* Reads what lies at `at` into *saved, and from there into *regs. END_NONE or a reason. */
+static __always_inline int read_saved_registers(struct unwind_registers *regs, struct tick_context *saved, void *at)
 {
-	/* In the scratch: with it on the stack, the deepest chain of calls is over the 512 bytes of Linux
-	 * 6.1. */
-	struct tick_context *saved = (struct tick_context *)s->node;
-
-	_Static_assert(sizeof(*saved) <= sizeof(s->node), "a maple node holds the registers");
 	if (bpf_probe_read_kernel(saved, sizeof(*saved), at))
 		return END_NO_ADDRESS_SPACE;
-	s->regs.pc = saved->rip;
-	s->regs.r[0] = saved->rax;
-	s->regs.r[1] = saved->rdx;
-	s->regs.r[2] = saved->rcx;
-	s->regs.r[3] = saved->rbx;
-	s->regs.r[4] = saved->rsi;
-	s->regs.r[5] = saved->rdi;
-	s->regs.r[6] = saved->rbp;
-	s->regs.r[7] = saved->rsp;
-	s->regs.r[8] = saved->r8;
-	s->regs.r[9] = saved->r9;
-	s->regs.r[10] = saved->r10;
-	s->regs.r[11] = saved->r11;
-	s->regs.r[12] = saved->r12;
-	s->regs.r[13] = saved->r13;
-	s->regs.r[14] = saved->r14;
-	s->regs.r[15] = saved->r15;
+	regs->pc = saved->rip;
+	regs->r[0] = saved->rax;
+	regs->r[1] = saved->rdx;
+	regs->r[2] = saved->rcx;
+	regs->r[3] = saved->rbx;
+	regs->r[4] = saved->rsi;
+	regs->r[5] = saved->rdi;
+	regs->r[6] = saved->rbp;
+	regs->r[7] = saved->rsp;
+	regs->r[8] = saved->r8;
+	regs->r[9] = saved->r9;
+	regs->r[10] = saved->r10;
+	regs->r[11] = saved->r11;
+	regs->r[12] = saved->r12;
+	regs->r[13] = saved->r13;
+	regs->r[14] = saved->r14;
+	regs->r[15] = saved->r15;
 	/* In a system call the pc is behind its instruction, perhaps behind its function or its rules (the
 	 * signal trampoline, clone3): as with a return address, what counts is the byte before. Exceptions
 	 * and interrupts have -1 there (arch/x86/entry/entry_64.S). */
 	/* The instruction leaves its pc in rcx: where that is another one, a signal's handler is about to
 	 * begin. */
-	s->regs.exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
-	s->is_thread_start = starts_thread(&s->regs, saved->orig_rax);
+	regs->exact_pc = (s64)saved->orig_rax < 0 || saved->rcx != saved->rip;
 	return saved->cs == USER_CS_64 ? END_NONE : END_COMPAT_TASK;
 }
 
-static __always_inline void describe_addresses(struct scratch *s, struct mm_struct *mm)
+static __always_inline int saved_registers(struct scratch *s, void *at)
+{
+	/* In the scratch: with it on the stack, the deepest chain of calls is over the 512 bytes of Linux
+	 * 6.1. */
+	struct tick_context *saved = (struct tick_context *)s->node;
+	int end;
+
+	_Static_assert(sizeof(*saved) <= sizeof(s->node), "a maple node holds the registers");
+	end = read_saved_registers(&s->regs, saved, at);
+	if (end != END_NO_ADDRESS_SPACE)
+		s->is_thread_start = starts_thread(&s->regs, saved->orig_rax);
+	return end;
+}
+
+static __always_inline void describe_addresses(struct unwind_registers *regs, struct mm_struct *mm)
 {
 }
 

@@ -26,6 +26,7 @@
 #include "bpf/process_events.h"
 #include "bpf/sample_record.h"
 #include "bpf/off_cpu.h"
+#include "bpf/waiting_list.h"
 
 /* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so
  * the thread does not execute another instruction. */

@@ -397,7 +397,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 		end = END_NO_ADDRESS_SPACE;
 	if (LIKELY(!end)) {
 		s->task_mm = (u64)mm;
-		describe_addresses(s, mm);
+		describe_addresses(&s->regs, mm);
 		s->mm_seq = read_mm_seq(mm);
 		s->store_generation = (u32)store_generation();
 		s->marks_pages = marks_pages(s);

@@ -16,11 +16,13 @@
 #include "bpf/sampler.skel.h"
 #include "kernel/bpf_maps.h"
 #include "kernel/libbpf_log.h"
+#include "kernel/task_records.h"
 
 namespace stackray {
 namespace {
 
-constexpr std::string_view kPrograms[] = {"on_switch", "on_wakeup", "on_wakeup_new"};
+constexpr std::string_view kList = "list_waiting_threads";
+constexpr std::string_view kPrograms[] = {"on_switch", "on_wakeup", "on_wakeup_new", kList};
 constexpr size_t kLogTail = 2000;
 
 bool IsOffCpu(const bpf_program* program) {
@@ -39,11 +41,11 @@ absl::Status Refused(const std::string& what, int error, const std::string& log 
   return absl::FailedPreconditionError(text);
 }
 
-// Every map but the waiting threads' is the first object's.
+// Every map but these programs' own is the first object's.
 absl::Status ShareMaps(const sampler_bpf& from, sampler_bpf* to) {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, to->obj) {
-    if (map == to->maps.waiting_threads) continue;
+    if (map == to->maps.waiting_threads || map == to->maps.listed_threads) continue;
     const bpf_map* const shared = bpf_object__find_map_by_name(from.obj, bpf_map__name(map));
     if (shared == nullptr || bpf_map__reuse_fd(map, bpf_map__fd(shared)) != 0)
       return Refused(absl::StrCat("map ", bpf_map__name(map)), errno);
@@ -61,6 +63,7 @@ void OffCpuPrograms::LeaveOut(sampler_bpf* sampler) {
     if (IsOffCpu(program)) bpf_program__set_autoload(program, false);
   }
   bpf_map__set_autocreate(sampler->maps.waiting_threads, false);
+  bpf_map__set_autocreate(sampler->maps.listed_threads, false);
 }
 
 absl::StatusOr<std::unique_ptr<OffCpuPrograms>> OffCpuPrograms::Load(const sampler_bpf& sampler,
@@ -90,10 +93,18 @@ absl::StatusOr<std::unique_ptr<OffCpuPrograms>> OffCpuPrograms::Load(const sampl
 absl::Status OffCpuPrograms::Attach() {
   for (Program& program : programs_) {
     if (program.link.valid()) continue;
-    program.link.reset(bpf_raw_tracepoint_open(nullptr, program.program.get()));
+    program.link.reset(program.name == kList
+                           ? bpf_link_create(program.program.get(), 0, BPF_TRACE_ITER, nullptr)
+                           : bpf_raw_tracepoint_open(nullptr, program.program.get()));
     if (!program.link.valid()) return Refused(absl::StrCat("attach ", program.name), errno);
   }
   return absl::OkStatus();
+}
+
+absl::Status OffCpuPrograms::ListWaiting(const TakeRecord& take) const {
+  const auto list = std::ranges::find(programs_, kList, &Program::name);
+  if (list == programs_.end()) return absl::InternalError("no list of waiting threads");
+  return ReadTaskRecords(list->link.get(), take);
 }
 
 std::optional<uint64_t> OffCpuPrograms::WaitsSince(uint32_t tid) const {

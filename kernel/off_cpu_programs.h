@@ -3,7 +3,7 @@
 // samples.
 //
 // Cost:    loading takes as long as the sampler's, because the walker is verified again.
-// Memory:  four programs, and some 100 bytes for each thread of `max_threads`.
+// Memory:  five programs, and some 100 bytes for each thread of `max_threads`.
 // Threads: any; the destructor when all calls have returned.
 #ifndef STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
 #define STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernel/task_records.h"
 #include "kernel/unique_fd.h"
 
 struct bpf_object;
@@ -34,6 +35,10 @@ class OffCpuPrograms {
 
   // From now on the programs run. Errors: FailedPrecondition.
   absl::Status Attach();
+  // Calls `take` once for every thread that was blocked before Attach() and still is, with a
+  // RECORD_SAMPLE that holds its registers and the kernel's part of its stack. From then on its wait
+  // is followed. Errors: as ReadTaskRecords().
+  absl::Status ListWaiting(const TakeRecord& take) const;
   // When the thread has left its CPU, if it waits and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;
   uint64_t map_bytes() const { return map_bytes_; }

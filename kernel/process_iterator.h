@@ -7,13 +7,11 @@
 #ifndef STACKRAY_KERNEL_PROCESS_ITERATOR_H_
 #define STACKRAY_KERNEL_PROCESS_ITERATOR_H_
 
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernel/task_records.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -27,7 +25,6 @@ class ProcessIterator {
   // not all exited, with a RECORD_EXISTING for DecodeRecord(). The bytes are valid during the call
   // only. A process that is born or ends meanwhile may be there or not; every other one is.
   // Errors: Internal: the list broke off; what was taken is true, and the rest is unknown.
-  using TakeRecord = std::function<void(std::span<const uint8_t>)>;
   absl::Status Read(const TakeRecord& take);
 
  private:

@@ -127,6 +127,7 @@ absl::Status Sampler::Impl::SizeMaps() {
   skeleton_->rodata->scratch_slots_per_cpu = kScratchSlotsPerCpu;
   skeleton_->rodata->pid_namespace = PidNamespaceOfProc();
   skeleton_->rodata->refused_runtimes = settings_.refused_runtimes;
+  skeleton_->rodata->max_listed_waits = settings_.off_cpu_threads / 4 * 3;
 #if defined(__aarch64__)
   skeleton_->rodata->kernel_page_shift =
       static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
@@ -364,6 +365,10 @@ void Sampler::ReturnRawBudget(uint64_t bytes) {
 }
 
 bool Sampler::FollowsWaits() const { return impl_->off_cpu_ != nullptr; }
+
+absl::Status Sampler::ListWaiting(const TakeRecord& take) {
+  return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->ListWaiting(take) : absl::OkStatus();
+}
 
 std::optional<uint64_t> Sampler::WaitsSince(uint32_t tid) const {
   return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->WaitsSince(tid) : std::nullopt;

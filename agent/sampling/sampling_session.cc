@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/sampling/earlier_waits.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/runtime_tables.h"
 #include "agent/sampling/thread_priority.h"
@@ -136,7 +137,8 @@ absl::Status SamplingSession::Start() {
   reader_->Start();
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;
   running_ = true;
-  ListProcesses();  // After the events have begun, so that no process falls between the two.
+  ListEarlierWaits();  // Before anything of the ring is taken: the ends of these waits lie there.
+  ListProcesses();     // After the events have begun, so that no process falls between the two.
   return absl::OkStatus();
 }
 
@@ -150,6 +152,26 @@ void SamplingSession::ListProcesses() {
   } else {
     loop_->EndGoneProcesses();
   }
+}
+
+void SamplingSession::ListEarlierWaits() {
+  if (!settings_.sampler.off_cpu) return;
+  // The ring's reader has one of its own.
+  const std::unique_ptr<SampleWalk> walk =
+      MakeSampleWalk(*loader_, sampler_->row_memory(), *runtimes_);
+  EarlierWaits waits(*walk);
+  const auto still_waits = [this](const sample_record& record) {
+    return sampler_->WaitsSince(record.tid) == record.header.time_ns;
+  };
+  const absl::Status listed = sampler_->ListWaiting([&](std::span<const uint8_t> bytes) {
+    waits.Take(bytes, [&](const TakenRecord& taken) {
+      if (taken.bytes.size() >= sizeof(sample_record) &&
+          still_waits(*reinterpret_cast<const sample_record*>(taken.bytes.data())))
+        loop_->Take(taken);
+    });
+  });
+  if (!listed.ok())
+    warnings_.push_back("threads that waited before are missing: " + std::string(listed.message()));
 }
 
 // The ring first: what the table knows is then older than the list.

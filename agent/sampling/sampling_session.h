@@ -143,6 +143,7 @@ class SamplingSession {
   void AnswerMiss(const Record& record);
   int TakeAll(int timeout_ms);  // How many records.
   void ListProcesses();
+  void ListEarlierWaits();
   void LookForLostEvents(const counters& now);
   void FollowCpus();
   void AddLosses();

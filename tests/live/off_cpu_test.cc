@@ -65,6 +65,9 @@ class OffCpu : public testing::Test {
     std::vector<std::string> argv = {ProgramPath("waits")};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     program_ = std::make_unique<TalkingProgram>(argv);
+    StartSampling(std::move(settings));
+  }
+  void StartSampling(SessionSettings settings) {
     ASSERT_NE(program_->pid(), 0u);
     absl::StatusOr<std::unique_ptr<TypedRun>> run =
         TypedRun::Start(std::move(settings), {program_->pid()});
@@ -204,7 +207,8 @@ TEST_F(OffCpu, TheRateMayChange) {
   EXPECT_GT(again, 2 * low);
 }
 
-// As a tracer's stacks begin, and as deep.
+// As a tracer's stacks begin, and as deep; but for threads that were blocked before the start: the
+// kernel leaves the scheduler's functions out of another task's stack.
 TEST_F(OffCpu, KernelStacksBeginAtTheScheduler) {
   Start({"500", "pipe"}, AtRate(1000));
   if (IsSkipped()) return;
@@ -212,12 +216,15 @@ TEST_F(OffCpu, KernelStacksBeginAtTheScheduler) {
   const auto ended = [this] { return program_->HasEnded(); };
   ASSERT_TRUE(run_->Until(kTimeoutMs, ended));
   run_->Stop();
-  size_t reads = 0;
+  size_t reads = 0, earlier = 0;
   for (const TypedSample& sample : run_->samples()) {
     if (sample.type != "off_cpu" || sample.kernel.empty()) continue;
     if (sample.kernel.front().starts_with("[")) GTEST_SKIP() << "kernel functions have no names";
-    EXPECT_EQ(sample.kernel.front(), "__schedule")
-        << fmt::format("{}", fmt::join(sample.kernel, " "));
+    if (sample.kernel.front() != "__schedule") {
+      EXPECT_FALSE(sample.Has("schedule")) << fmt::format("{}", fmt::join(sample.kernel, " "));
+      earlier += sample.events;
+      continue;
+    }
     if (!sample.Has("wait_in_read") || sample.wait != "blocked") continue;
     ++reads;
     EXPECT_TRUE(sample.Has("pipe_read") || sample.Has("anon_pipe_read"))
@@ -225,6 +232,46 @@ TEST_F(OffCpu, KernelStacksBeginAtTheScheduler) {
     EXPECT_TRUE(sample.Has("schedule"));
   }
   EXPECT_GT(reads, 0u);
+  constexpr size_t kThreads = 3, kBatches = 2, kPartsOfAnEnd = 2;
+  EXPECT_LE(earlier, kThreads * (kBatches + kPartsOfAnEnd));
+}
+
+// They were blocked before the first of our programs ran, and count from then on, in every batch
+// once. One of them is woken in the middle.
+TEST_F(OffCpu, ThreadsThatWaitedBeforeShowTheirWholeTime) {
+  program_ = std::make_unique<TalkingProgram>(
+      std::vector<std::string>{ProgramPath("waits"), "2000", "early"});
+  const uint64_t limit = BootTimeNs() + 5'000'000'000;
+  while (program_->Heard() != "waiting\n" && BootTimeNs() < limit) usleep(1000);
+  StartSampling(AtRate(200));
+  if (IsSkipped()) return;
+  // When the kernel listed them.
+  const uint64_t began =
+      run_->session().sampler().WaitsSince(program_->pid()).value_or(BootTimeNs());
+  EXPECT_LT(BootTimeNs() - began, 5'000'000'000);
+  program_->Say("go");
+  const auto ended = [this] { return program_->HasEnded(); };
+  ASSERT_TRUE(run_->Until(kTimeoutMs, ended, 1 / 0.3));
+  run_->Stop();
+  const auto window = static_cast<double>(BootTimeNs() - began);
+  const std::string heard = program_->Heard();
+  const size_t written = heard.find("written ");
+  ASSERT_NE(written, std::string::npos) << heard;
+  const auto woken = static_cast<double>(std::strtoull(&heard[written + 8], nullptr, 10) - began);
+  const std::map<std::string, double> expected = {{"early_in_mutex", window},
+                                                  {"early_in_read", window},
+                                                  {"early_in_sleep", window},
+                                                  {"early_until_written", woken}};
+  for (const auto& [function, truth] : expected) {
+    Measured(
+        fmt::format("{}: {:.3f} s of {:.3f} s", function, WaitsOf(function) / 1e9, truth / 1e9));
+    EXPECT_NEAR(WaitsOf(function) / truth, 1, 0.05) << function;
+    EXPECT_GE(WaitsOf(function, "blocked") / WaitsOf(function), 0.95) << function;
+  }
+  for (const TypedSample& sample : run_->samples())
+    EXPECT_TRUE(!sample.Has("early_in_read") || sample.Has("ksys_read") || sample.kernel.empty() ||
+                sample.kernel.front().starts_with("["))
+        << fmt::format("{}", fmt::join(sample.kernel, " "));
 }
 
 // Produced = lost + in flight + in batches, with three types.

@@ -1,7 +1,10 @@
 // Threads that wait in known ways, each in a function of its own, and what their waits truly were.
 //
-//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle; none: the first
-//   four
+//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle early; none: the
+//   first four
+// early: threads that are blocked when it says "waiting": one in a mutex, one in a read and one in a
+// sleep, for ever; and one in a read that is written to in the middle. For that one it prints when
+// (CLOCK_BOOTTIME).
 // Waits for a line on standard input, lets the threads run, and prints for each one
 // FUNCTION WALL_NS CPU_NS RUN_QUEUE_NS
 // (the last from /proc/thread-self/schedstat). It ends when standard input does.
@@ -51,7 +54,7 @@ unsigned long long RunQueueNs() {
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t locked_for_ever = PTHREAD_MUTEX_INITIALIZER;
-int pipe_ends[2];
+int pipe_ends[2], early_ends[2];
 
 }  // namespace
 
@@ -98,6 +101,24 @@ WAITS void wait_for_ever() {
   pthread_mutex_lock(&locked_for_ever);
   asm volatile("");
 }
+WAITS void early_in_mutex() {
+  pthread_mutex_lock(&locked_for_ever);
+  asm volatile("");
+}
+WAITS void early_in_read() {
+  char byte;
+  (void)!read(pipe_ends[0], &byte, 1);
+  asm volatile("");
+}
+WAITS void early_in_sleep() {
+  SleepFor(600'000'000);
+  asm volatile("");
+}
+WAITS void early_until_written() {
+  char byte;
+  (void)!read(early_ends[0], &byte, 1);
+  asm volatile("");
+}
 }
 
 namespace {
@@ -128,13 +149,30 @@ void Run(Worker* worker, const std::atomic<bool>* go) {
 bool Wants(int argc, char** argv, const char* kind) {
   for (int i = 2; i < argc; ++i)
     if (strcmp(argv[i], kind) == 0) return true;
-  return argc <= 2 && strcmp(kind, "deadlock") != 0 && strcmp(kind, "idle") != 0;
+  constexpr const char* kAskedFor[] = {"deadlock", "idle", "early"};
+  for (const char* asked : kAskedFor)
+    if (strcmp(kind, asked) == 0) return false;
+  return argc <= 2;
+}
+
+void BeginToWait() {
+  for (void (*wait)() : {early_in_mutex, early_in_read, early_in_sleep, early_until_written})
+    std::thread(wait).detach();
+  SleepFor(50'000);
+  printf("waiting\n");
+  fflush(stdout);
+}
+
+void EndOneWait() {
+  printf("written %llu\n", Now(CLOCK_BOOTTIME));
+  (void)!write(early_ends[1], "x", 1);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || pipe(pipe_ends) != 0) return 2;
+  if (argc < 2 || pipe(pipe_ends) != 0 || pipe(early_ends) != 0) return 2;
+  const bool early = Wants(argc, argv, "early");
   std::vector<Worker> workers;
   if (Wants(argc, argv, "sleep")) workers.push_back({"wait_in_sleep", wait_in_sleep});
   if (Wants(argc, argv, "mutex"))
@@ -149,13 +187,16 @@ int main(int argc, char** argv) {
   std::vector<std::thread> threads;
   for (Worker& worker : workers) threads.emplace_back(Run, &worker, &go);
   pthread_mutex_lock(&locked_for_ever);
+  if (early) BeginToWait();
   char line[16];
   if (fgets(line, sizeof(line), stdin) == nullptr) return 0;
   int waiting = Wants(argc, argv, "deadlock") ? 1 : 0;
   if (Wants(argc, argv, "idle")) waiting = kIdleThreads;
   for (int i = 0; i < waiting; ++i) std::thread(wait_for_ever).detach();
   go = true;
-  SleepFor(std::stol(argv[1]) * 1000);
+  SleepFor(std::stol(argv[1]) * 500);
+  if (early) EndOneWait();
+  SleepFor(std::stol(argv[1]) * 500);
   stop = true;
   for (std::thread& thread : threads) thread.join();
   for (const Worker& worker : workers)

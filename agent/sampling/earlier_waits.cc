@@ -1,0 +1,83 @@
+#include "agent/sampling/earlier_waits.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <variant>
+
+#include "absl/time/clock.h"
+#include "kernel/process_files.h"
+#include "kernel/raw_sample.h"
+
+namespace stackray {
+namespace {
+
+constexpr size_t kMostProcesses = 64;  // Whose mappings are kept.
+constexpr uint64_t kPageBytes = 4096;
+
+bool operator==(const process_key& a, const process_key& b) {
+  return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+// What can be read of `bytes` bytes from `address` on, page by page, up to the first that cannot.
+std::vector<uint8_t> ReadMemory(uint32_t pid, uint64_t address, size_t bytes) {
+  std::vector<uint8_t> memory(bytes);
+  std::vector<iovec> remote;
+  for (uint64_t at = address, end = address + bytes; at < end;) {
+    const uint64_t next = std::min(end, (at | (kPageBytes - 1)) + 1);
+    remote.push_back({reinterpret_cast<void*>(at), next - at});
+    at = next;
+  }
+  const iovec local = {memory.data(), memory.size()};
+  const ssize_t got =
+      process_vm_readv(static_cast<pid_t>(pid), &local, 1, remote.data(), remote.size(), 0);
+  memory.resize(got < 0 ? 0 : static_cast<size_t>(got) & ~size_t{7});
+  return memory;
+}
+
+}  // namespace
+
+// One that has begun another program meanwhile has other mappings.
+const std::vector<code_range>& EarlierWaits::RangesOf(const process_key& process) {
+  if (const auto found = ranges_.find(process.pid);
+      found != ranges_.end() && found->second.first == process)
+    return found->second.second;
+  if (ranges_.size() >= kMostProcesses) ranges_.clear();
+  std::vector<code_range> ranges =
+      ReadExecutableRanges(process.pid).value_or(std::vector<code_range>());
+  if (ranges.size() > SAMPLE_MAX_RANGES) ranges.resize(SAMPLE_MAX_RANGES);
+  auto& entry = ranges_[process.pid];
+  entry = {process, std::move(ranges)};
+  return entry.second;
+}
+
+// With the stack above the slice only where the walk has come to the slice's end: few stacks do.
+WalkResult EarlierWaits::Walk(const RawSample& listed) {
+  const uint32_t pid = listed.record->process.pid;
+  const uint64_t begin = listed.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES;
+  slice_ = ReadMemory(pid, begin, RAW_STACK_MAX_BYTES);
+  RawSample sample = listed;
+  sample.ranges = RangesOf(listed.record->process);
+  sample.raw_stack = slice_;
+  WalkResult result = walk_.Finish(sample, {});
+  if (result.end != END_READ_FAULT || slice_.size() < RAW_STACK_MAX_BYTES) return result;
+  StackAbove above{.address = begin + RAW_STACK_MAX_BYTES};
+  above.bytes = ReadMemory(pid, above.address, STACK_MAX_BYTES - RAW_STACK_MAX_BYTES);
+  return walk_.Finish(sample, above);
+}
+
+void EarlierWaits::Take(std::span<const uint8_t> bytes, const RingIntake::Take& take) {
+  const absl::StatusOr<Record> record = DecodeRecord(bytes);
+  const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
+  const absl::Time now = absl::Now();
+  if (end_ == absl::InfiniteFuture()) end_ = now + kMostTime;
+  if (sample == nullptr || sample->record->end != END_MISSING_PAGE || now > end_) {
+    take({bytes});
+    return;
+  }
+  const WalkResult finished = Walk(*sample);
+  take({bytes, &finished});
+}
+
+}  // namespace stackray
