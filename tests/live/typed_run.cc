@@ -25,6 +25,15 @@ std::string Attribute(const ProfilesDictionary& all, const auto& indices, std::s
   return "";
 }
 
+uint32_t ThreadOf(const ProfilesDictionary& all, const Sample& sample) {
+  for (const int32_t index : sample.attribute_indices()) {
+    const auto& attribute = all.attribute_table(index);
+    if (all.string_table(attribute.key_strindex()) == "thread.id")
+      return static_cast<uint32_t>(attribute.value().int_value());
+  }
+  return 0;
+}
+
 void AddFrame(const ProfilesDictionary& all, const Location& location, TypedSample* sample) {
   const std::string type = Attribute(all, location.attribute_indices(), "profile.frame.type");
   if (type == "abort-marker") return;
@@ -38,7 +47,8 @@ void AddFrame(const ProfilesDictionary& all, const Location& location, TypedSamp
 
 TypedSample MakeSample(const ProfilesDictionary& all, const Sample& from) {
   TypedSample sample{.thread = Attribute(all, from.attribute_indices(), "thread.name"),
-                     .wait = Attribute(all, from.attribute_indices(), "stackray.wait")};
+                     .wait = Attribute(all, from.attribute_indices(), "stackray.wait"),
+                     .tid = ThreadOf(all, from)};
   for (const int32_t index : all.stack_table(from.stack_index()).location_indices())
     AddFrame(all, all.location_table(index), &sample);
   return sample;

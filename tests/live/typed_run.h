@@ -23,6 +23,7 @@ struct TypedSample {
   size_t events = 0;
   double squares = 0;  // Of the events' values.
   std::string thread, wait;
+  uint32_t tid = 0;
   std::vector<std::string> kernel, user;  // Functions, leaf first; markers are left out.
   int batch = 0;
 
