@@ -2,6 +2,8 @@
 //
 //   export_batches send PROTOCOL ENDPOINT COMPRESSION SEED BATCHES EVENTS SENT_FILE
 //     makes batches, sends them as the agent does, and appends to SENT_FILE what it made.
+//   export_batches forward PROTOCOL ENDPOINT COMPRESSION FILE
+//     sends the batches of FILE as the agent does.
 //   export_batches compare SENT_FILE COLLECTED_FILE
 //     exit 0 exactly when both say the same, sample by sample.
 #include <fcntl.h>
@@ -11,9 +13,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernel/unique_fd.h"
@@ -50,29 +54,13 @@ absl::Status WriteSent(const std::vector<SealedBatchPtr>& batches, const char* p
   return absl::OkStatus();
 }
 
-int Send(char** arguments) {
-  const absl::StatusOr<ReceiverSettings> settings =
-      MakeSettings(arguments[0], arguments[1], arguments[2]);
-  if (!settings.ok()) {
-    fmt::print(stderr, "{}\n", settings.status().ToString());
-    return 2;
-  }
-  std::vector<SealedBatchPtr> batches;
+// 0: all of them arrived.
+int Export(const ReceiverSettings& settings, const std::vector<SealedBatchPtr>& batches) {
   uint64_t samples = 0;
-  for (int i = 0; i < Number(arguments[4]); ++i) {
-    const auto seed = static_cast<uint32_t>(Number(arguments[3]) + i);
-    batches.push_back(BatchEvents(seed, seed % 2 == 0)
-                          .Replay(0, Number(arguments[5]))
-                          .Seal(kStart, kStart + kSecond));
-    samples += batches.back()->samples;
-  }
-  if (const absl::Status status = WriteSent(batches, arguments[6]); !status.ok()) {
-    fmt::print(stderr, "{}\n", status.ToString());
-    return 1;
-  }
+  for (const SealedBatchPtr& batch : batches) samples += batch->samples;
   ExportHooks hooks;
   hooks.on_note = [](std::string_view text) { fmt::print(stderr, "note: {}\n", text); };
-  const auto queue = ExportQueue::Start(MakeTransport(*settings), {.max_bytes = 512 << 20}, hooks);
+  const auto queue = ExportQueue::Start(MakeTransport(settings), {.max_bytes = 512 << 20}, hooks);
   for (const SealedBatchPtr& batch : batches) queue->Add(Payload::Of(batch));
   queue->Flush(std::chrono::seconds(60));
   queue->Stop();
@@ -81,6 +69,52 @@ int Send(char** arguments) {
              batches.size(), samples, counts.delivered.items, counts.LostInAll().items,
              counts.splits, counts.learned_size_limit);
   return counts.delivered.items == samples && counts.produced.items == samples ? 0 : 1;
+}
+
+int Send(char** arguments) {
+  const absl::StatusOr<ReceiverSettings> settings =
+      MakeSettings(arguments[0], arguments[1], arguments[2]);
+  if (!settings.ok()) {
+    fmt::print(stderr, "{}\n", settings.status().ToString());
+    return 2;
+  }
+  std::vector<SealedBatchPtr> batches;
+  for (int i = 0; i < Number(arguments[4]); ++i) {
+    const auto seed = static_cast<uint32_t>(Number(arguments[3]) + i);
+    batches.push_back(BatchEvents(seed, seed % 2 == 0)
+                          .Replay(0, Number(arguments[5]))
+                          .Seal(kStart, kStart + kSecond));
+  }
+  if (const absl::Status status = WriteSent(batches, arguments[6]); !status.ok()) {
+    fmt::print(stderr, "{}\n", status.ToString());
+    return 1;
+  }
+  return Export(*settings, batches);
+}
+
+int Forward(char** arguments) {
+  const absl::StatusOr<ReceiverSettings> settings =
+      MakeSettings(arguments[0], arguments[1], arguments[2]);
+  const UniqueFd fd(open(arguments[3], O_RDONLY | O_CLOEXEC));
+  if (!settings.ok() || !fd.valid()) {
+    fmt::print(stderr, "{}\n", settings.ok() ? arguments[3] : settings.status().ToString());
+    return 2;
+  }
+  BatchFileReader reader = BatchFileReader::FromFd(fd.get());
+  std::vector<SealedBatchPtr> batches;
+  while (true) {
+    absl::StatusOr<std::optional<std::string>> bytes = reader.Next();
+    if (!bytes.ok() || !bytes->has_value()) {
+      if (bytes.ok()) break;
+      fmt::print(stderr, "{}\n", bytes.status().ToString());
+      return 1;
+    }
+    auto batch = std::make_shared<SealedBatch>();
+    batch->bytes = **std::move(bytes);
+    batch->samples = 1;  // Of the account alone.
+    batches.push_back(std::move(batch));
+  }
+  return batches.empty() ? 1 : Export(*settings, batches);
 }
 
 absl::StatusOr<Lines> ReadLines(const char* path, int64_t* batches) {
@@ -127,10 +161,12 @@ int Compare(char** arguments) {
 int main(int count, char** arguments) {
   const std::string_view verb = count > 1 ? arguments[1] : "";
   if (verb == "send" && count == 9) return stackray::Send(arguments + 2);
+  if (verb == "forward" && count == 6) return stackray::Forward(arguments + 2);
   if (verb == "compare" && count == 4) return stackray::Compare(arguments + 2);
   fmt::print(
       stderr,
       "usage: export_batches send PROTOCOL ENDPOINT COMPRESSION SEED BATCHES EVENTS SENT_FILE\n"
+      "       export_batches forward PROTOCOL ENDPOINT COMPRESSION FILE\n"
       "       export_batches compare SENT_FILE COLLECTED_FILE\n");
   return 2;
 }
