@@ -102,7 +102,7 @@ bool CaptureResult::Write(const CaptureRecord& record) {
   const bool is_get = settings_.action == CaptureAction::kGet;
   if (!is_get || settings_.type)
     outputs_.SetType(
-        settings_.type.value_or(record.spec.types.front()),
+        TypeOf(settings_.type.value_or(record.spec.types.front())).name,
         is_get ? RecordOutputs::MissingType::kIsAnError : RecordOutputs::MissingType::kIsEmpty);
   if (outputs_.summary().samples == 0 && outputs_.summary().others.empty())
     outputs_.SetNote(

@@ -184,7 +184,8 @@ absl::Status MakeOutputs(const RecordSettings& settings, Made& made) {
       fmt::format("{} on {}", DescribeTarget(settings.target), ReadHostFacts().name));
   if (!outputs.ok()) return absl::UnavailableError(std::string(outputs.status().message()));
   made.outputs.emplace(*std::move(outputs));
-  made.outputs->SetType(settings.sampling.types.front(), RecordOutputs::MissingType::kIsEmpty);
+  made.outputs->SetType(TypeOf(settings.sampling.types.front()).name,
+                        RecordOutputs::MissingType::kIsEmpty);
   return absl::OkStatus();
 }
 

@@ -80,7 +80,7 @@ ProfileSummary RecordOutputs::summary() const {
 }
 
 absl::StatusOr<uint32_t> RecordOutputs::SingleType() const {
-  const std::optional<uint32_t> type = type_ ? view_.FindType(TypeOf(*type_).name) : std::nullopt;
+  const std::optional<uint32_t> type = type_ ? view_.FindType(*type_) : std::nullopt;
   if (type && view_.types()[*type].total > 0) return *type;
   if (!type_) return view_.DefaultType();
   std::string there_are;
@@ -90,7 +90,7 @@ absl::StatusOr<uint32_t> RecordOutputs::SingleType() const {
     there_are += Concat(there_are.empty() ? "" : ", ",
                         row != nullptr ? std::string(row->name) : PrintableText(sums.type));
   }
-  return absl::NotFoundError(Concat("no samples of ", std::string(TypeOf(*type_).name),
+  return absl::NotFoundError(Concat("no samples of ", PrintableText(*type_),
                                     there_are.empty() ? "" : "; there are of ", there_are));
 }
 

@@ -17,7 +17,6 @@
 #include "absl/status/statusor.h"
 #include "agent/record/output_file.h"
 #include "agent/settings/settings.h"
-#include "profile/sample_types.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
 
@@ -40,11 +39,11 @@ class RecordOutputs {
 
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
-  // Of the formats that hold a single type; without it on-CPU samples, or what there is of others.
-  // Where there are no samples of it such a file is empty, or fails and says of which there are.
+  // Of the formats that hold a single type, by its name in settings or in batches; without it
+  // on-CPU samples, or what there is of others. Where there are no samples of it such a file is empty, or fails and says of which there are.
   enum class MissingType { kIsEmpty, kIsAnError };
-  void SetType(SampleOrigin type, MissingType missing) {
-    type_ = type;
+  void SetType(std::string_view name, MissingType missing) {
+    type_ = name;
     missing_type_ = missing;
   }
   // Said by the page in the place of samples, where there is none.
@@ -68,7 +67,7 @@ class RecordOutputs {
   std::vector<Result> results_;
   absl::StatusOr<uint32_t> SingleType() const;  // Its number in view_.
 
-  std::optional<SampleOrigin> type_;
+  std::optional<std::string> type_;
   MissingType missing_type_ = MissingType::kIsEmpty;
   std::string title_, note_;
   bool needs_view_ = false;

@@ -47,7 +47,7 @@ struct EntryKey {
 bool ReadTypes(const YAML::Node& value, CaptureEntry& entry) {
   const std::optional<Strings> texts = TextsOf(value, kSampleOrigins);
   SettingValues values;
-  if (!texts || !StoreTypes(values, *texts)) return false;
+  if (!texts || !StoreTypes(values, *texts) || !values.types) return false;
   entry.types = *std::move(values.types);
   return true;
 }

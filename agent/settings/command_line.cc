@@ -79,6 +79,17 @@ absl::Status CheckValues(const std::vector<GivenSetting>& settings) {
   return absl::OkStatus();
 }
 
+// What convert finds in its input is for that to say; others sample the types that there are.
+absl::Status CheckTypes(Verb verb, const std::vector<GivenSetting>& settings) {
+  if (verb == kConvertVerb) return absl::OkStatus();
+  for (const GivenSetting& given : settings) {
+    SettingValues scratch;
+    if (absl::Status status = Apply(given, scratch); !status.ok()) return status;
+    if (scratch.foreign_type) return BadValue(given);
+  }
+  return absl::OkStatus();
+}
+
 // A switch that says "not this target" names none.
 bool NamesTarget(const GivenSetting& given) {
   SettingValues values;
@@ -144,6 +155,7 @@ absl::StatusOr<Collected> Collect(Verb verb, const ParsedFlags& flags,
     if (!file.ok()) return file.status();
     all.file = *std::move(file);
     if (absl::Status status = CheckValues(all.file.settings); !status.ok()) return status;
+    if (absl::Status status = CheckTypes(verb, all.file.settings); !status.ok()) return status;
     for (const GivenSetting& given : all.file.settings)
       if (given.row->verbs & verb) all.settings.push_back(given);
   }
@@ -151,6 +163,7 @@ absl::StatusOr<Collected> Collect(Verb verb, const ParsedFlags& flags,
     all.settings.push_back(std::move(given));
   all.settings.insert(all.settings.end(), flags.settings.begin(), flags.settings.end());
   if (absl::Status status = CheckValues(all.settings); !status.ok()) return status;
+  if (absl::Status status = CheckTypes(verb, all.settings); !status.ok()) return status;
   return all;
 }
 

@@ -82,7 +82,8 @@ std::string_view Examples(Verb verb) {
              "  stackray record -d 10                           the whole host, into a page\n"
              "  stackray record -p 1234 -d 30 -o out.pb.gz      one process, for pprof\n"
              "  stackray record -o build.html -- make -j8       a build and all it starts\n"
-             "  stackray record -d 5 -o - > out.folded          folded stacks\n";
+             "  stackray record -d 5 -o - > out.folded          folded stacks\n"
+             "  stackray record --type off-cpu,cpu -p 1234      where its threads wait\n";
     case kAgentVerb:
       return "\nExamples:\n"
              "  stackray agent                                  history and page on "
@@ -94,7 +95,8 @@ std::string_view Examples(Verb verb) {
     case kConvertVerb:
       return "\nIN - is standard input, OUT - standard output.\n\nExamples:\n"
              "  stackray convert out.otlp out.html\n"
-             "  stackray convert out.otlp -o out.pb.gz -o out.folded\n";
+             "  stackray convert out.otlp -o out.pb.gz -o out.folded\n"
+             "  stackray convert out.otlp waits.folded --type off-cpu\n";
     case kCaptureVerb:
       return "\nWithout list, stop or get a capture begins; NAME is what list and get call it.\n"
              "Targets stand on the command line alone.\n\nExamples:\n"

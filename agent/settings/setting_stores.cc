@@ -51,11 +51,18 @@ bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view>
 
 bool StoreTypes(SettingValues& values, Texts texts) {
   std::vector<SampleOrigin> types;
-  for (const std::string& word : SplitWords(texts)) {
+  const std::vector<std::string> words = SplitWords(texts);
+  if (words.size() == 1 && FindSampleTypeByName(words[0]) == nullptr) {
+    values.types.reset();
+    values.foreign_type = words[0];
+    return true;
+  }
+  for (const std::string& word : words) {
     const SampleType* type = FindSampleTypeByName(word);
     if (type == nullptr || std::ranges::find(types, type->origin) != types.end()) return false;
     types.push_back(type->origin);
   }
+  values.foreign_type.reset();
   values.types = std::move(types);
   return !values.types->empty();
 }

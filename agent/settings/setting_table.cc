@@ -117,7 +117,7 @@ constexpr SettingRow kSamplingRows[] = {
      .section = HelpSection::kSampling,
      .placeholder = "TYPE[,…]",
      .help = "cpu (time on a CPU), off-cpu (time spent waiting), page-faults; .folded and "
-             ".speedscope.json hold the first one, convert takes one",
+             ".speedscope.json hold the first one; convert takes one, of another writer too",
      .default_text = "cpu",
      .allowed = "different ones of cpu, off-cpu and page-faults with commas between them",
      .apply = &StoreTypes,

@@ -37,6 +37,8 @@ struct SettingValues {
   std::optional<uid_t> user;
   SamplingSettings sampling;
   std::optional<std::vector<SampleOrigin>> types;
+  // In the place of `types`: one that nobody here samples, and convert may find in its input.
+  std::optional<std::string> foreign_type;
   std::optional<uint32_t> frequency_hz;
   std::optional<bool> timestamps;
   std::optional<std::vector<std::string>> left_out_attributes;

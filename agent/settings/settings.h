@@ -217,8 +217,9 @@ struct CheckSettings {
 struct ConvertSettings {
   std::string input_path;  // A run of batches (.otlp), whatever its name; "-": standard input.
   std::vector<OutputFile> outputs;  // At least one.
-  // Of files that hold a single type; nothing: on-CPU, or the first one of an input without it.
-  std::optional<SampleOrigin> type;
+  // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or the
+  // first one of an input without it.
+  std::optional<std::string> type;
 };
 
 enum class CaptureAction { kStart, kList, kStop, kGet };

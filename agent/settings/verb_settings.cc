@@ -160,7 +160,9 @@ absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, Comma
   // A variable or a file may list what an agent samples, which says nothing of this input.
   if (values.types && values.types->size() > 1 && OnCommandLine(flags, "type"))
     return absl::InvalidArgumentError("convert takes one --type (see stackray convert --help)");
-  if (values.types && values.types->size() == 1) convert.type = values.types->front();
+  convert.type = std::move(values.foreign_type);
+  if (values.types && values.types->size() == 1)
+    convert.type = std::string(TypeOf(values.types->front()).name);
   if (convert.outputs.empty())
     return absl::InvalidArgumentError("convert needs OUT, or -o OUT (see stackray convert --help)");
   for (size_t i = 0; i < convert.outputs.size(); ++i) {

@@ -78,7 +78,7 @@ TEST_F(RecordOutputsTest, ATypeWithoutSamplesIsAnErrorWhereItWasAskedFor) {
   using MissingType = RecordOutputs::MissingType;
   const OutputFile scope{directory_.File("d.speedscope.json"), OutputFormat::kSpeedscope};
   RecordOutputs strict = Create({files_[0], scope, files_[1]});
-  strict.SetType(SampleOrigin::kOffCpu, MissingType::kIsAnError);
+  strict.SetType("off-cpu", MissingType::kIsAnError);
   ASSERT_TRUE(strict.Add(GoldenBatch()).ok());
   const std::string errors(strict.Finish().message());
   EXPECT_THAT(errors, HasSubstr(folded_ + ": no samples of off-cpu; there are of cpu"));
@@ -87,7 +87,7 @@ TEST_F(RecordOutputsTest, ATypeWithoutSamplesIsAnErrorWhereItWasAskedFor) {
   EXPECT_EQ(Read(folded_), "old");
 
   RecordOutputs lenient = Create(files_);
-  lenient.SetType(SampleOrigin::kOffCpu, MissingType::kIsEmpty);
+  lenient.SetType("off-cpu", MissingType::kIsEmpty);
   ASSERT_TRUE(lenient.Add(GoldenBatch()).ok());
   ASSERT_TRUE(lenient.Finish().ok());
   EXPECT_EQ(Read(folded_), "") << "never another type's samples";
@@ -111,15 +111,28 @@ std::string TwoTypes() {
 }
 
 TEST_F(RecordOutputsTest, AFileOfOneTypeHoldsTheOneThatIsNamed) {
-  const std::vector<std::pair<std::optional<SampleOrigin>, std::string>> expected = {
+  const std::vector<std::pair<std::optional<std::string>, std::string>> expected = {
       {std::nullopt, "app;main 1\n"},
-      {SampleOrigin::kCpuClock, "app;main 1\n"},
-      {SampleOrigin::kOffCpu, "app;main 2000\n"},
-      {SampleOrigin::kPageFaults, ""}};
+      {"cpu", "app;main 1\n"},
+      {"off-cpu", "app;main 2000\n"},
+      {"page-faults", ""}};
   for (const auto& [type, text] : expected) {
     RecordOutputs outputs = Create({{folded_, OutputFormat::kFolded}});
     if (type) outputs.SetType(*type, RecordOutputs::MissingType::kIsEmpty);
     ASSERT_TRUE(outputs.Add(TwoTypes()).ok());
+    ASSERT_TRUE(outputs.Finish().ok());
+    EXPECT_EQ(Read(folded_), text);
+  }
+}
+
+TEST_F(RecordOutputsTest, ATypeOfAnotherWriterIsFoundByItsName) {
+  std::string bytes = TwoTypes();
+  bytes.replace(bytes.find("off_cpu"), 7, "offload");
+  for (const auto& [type, text] : std::vector<std::pair<std::string, std::string>>{
+           {"offload", "app;main 2000\n"}, {"cpu", "app;main 1\n"}}) {
+    RecordOutputs outputs = Create({{folded_, OutputFormat::kFolded}});
+    outputs.SetType(type, RecordOutputs::MissingType::kIsAnError);
+    ASSERT_TRUE(outputs.Add(bytes).ok());
     ASSERT_TRUE(outputs.Finish().ok());
     EXPECT_EQ(Read(folded_), text);
   }

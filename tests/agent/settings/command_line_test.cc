@@ -327,6 +327,8 @@ TEST(CommandLine, TypesOfSamples) {
     EXPECT_THAT(types({verb, "--type", "cpu", "--type", "page-faults"}, {}),
                 ElementsAre(kCpuClock, kPageFaults));
     EXPECT_THAT(types({verb}, {{"STACKRAY_TYPE", "off-cpu"}}), ElementsAre(kOffCpu));
+    EXPECT_THAT(Error({verb, "--type", "gpu"}),
+                HasSubstr("--type: \"gpu\" is not allowed; expected different ones of cpu, "));
     EXPECT_THAT(Error({verb, "--type", "cpu,gpu"}),
                 HasSubstr("--type: \"cpu,gpu\" is not allowed; expected different ones of cpu, "
                           "off-cpu and page-faults"));
@@ -337,7 +339,8 @@ TEST(CommandLine, TypesOfSamples) {
     return std::get<ConvertSettings>(Parse(words, environment).verb).type;
   };
   EXPECT_EQ(type({"convert", "a", "b.folded"}, {}), std::nullopt);
-  EXPECT_EQ(type({"convert", "a", "b.folded", "--type", "off-cpu"}, {}), kOffCpu);
+  EXPECT_EQ(type({"convert", "a", "b.folded", "--type", "off-cpu"}, {}), "off-cpu");
+  EXPECT_EQ(type({"convert", "a", "b.folded", "--type", "alloc_space"}, {}), "alloc_space");
   EXPECT_EQ(type({"convert", "a", "b.folded"}, {{"STACKRAY_TYPE", "page-faults,cpu"}}),
             std::nullopt);
   EXPECT_THAT(Error({"convert", "a", "b.folded", "--type", "cpu,off-cpu"}),
