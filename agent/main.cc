@@ -76,8 +76,8 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   return options;
 }
 
-// Runtimes whose walk this kernel's verifier refuses: the sampler is loaded for a moment, as the agent
-// loads it. Where it cannot be loaded at all, other findings say why.
+// Runtimes whose walk this kernel's verifier refuses: the sampler is loaded for a moment, as the
+// agent loads it. Where it cannot be loaded at all, other findings say why.
 void AddLeftOutRuntimes(Findings* findings) {
   const absl::StatusOr<std::unique_ptr<Sampler>> sampler = Sampler::Create({});
   if (!sampler.ok()) return;

@@ -5,6 +5,13 @@
 
 #include "bpf/maps.h"
 
+/* For tests: nothing that a verifier accepts, where one is to be refused. */
+static __always_inline void refuse_for_tests(u32 runtimes)
+{
+	if (refused_runtimes & runtimes)
+		*(volatile u64 *)(u64)runtimes = 0;
+}
+
 static __always_inline struct scratch *scratch_at(u32 slot)
 {
 	return bpf_map_lookup_elem(&scratches, &slot);

@@ -142,7 +142,8 @@ static __always_inline u32 pid_of(struct task_struct *task)
 	return number_of(READ_TASK(task, group_leader), READ_TASK(task, tgid));
 }
 
-/* Which of the captures that are `asked` want the task. `own` are the CPU's, or the caller's own. */
+/* Which of the captures that are `asked` want the task. `own` are the CPU's, or the caller's
+ * own. */
 static __always_inline u32 captures_of(struct task_struct *task, struct counters *own, u32 asked)
 {
 	u32 captures = controls.of_host;

@@ -3,17 +3,17 @@
  *
  * Theory. All code that the JVM makes lies in its code heaps, as code blobs: compiled methods
  * (nmethod), stubs, adapters, and one blob for the whole interpreter. A heap has a segment map, one
- * byte a segment, that leads from any address back to its blob's begin. The blob says how many words
- * its frame has: the return address is the uppermost, the caller's rbp is below it. Where a frame is
- * not whole (the leaf in a prologue or an epilogue) its next instruction tells how much is there.
- * Stubs without a size have called nobody, or keep rbp as a frame pointer.
+ * byte a segment, that leads from any address back to its blob's begin. The blob says how many
+ * words its frame has: the return address is the uppermost, the caller's rbp is below it. Where
+ * a frame is not whole (the leaf in a prologue or an epilogue) its next instruction tells how much
+ * is there. Stubs without a size have called nobody, or keep rbp as a frame pointer.
  *
  * An interpreted frame is found by rbp, and has its Method, its place in the bytecodes, and the
  * caller's rsp in slots below it.
  *
  * A return address must lie in the code heaps again: only the call stub, which is one of their
- * stubs, was called by other code. What does not is looked for a little further up: stubs of garbage
- * collectors' barriers push registers around their calls.
+ * stubs, was called by other code. What does not is looked for a little further up: stubs of
+ * garbage collectors' barriers push registers around their calls.
  *
  * Layouts: OpenJDK's src/hotspot/share/code (codeBlob, nmethod), memory/heap,
  * cpu/x86/frame_x86.hpp, JDK 8 to 28; offsets are those that the process says (vmStructs).
@@ -136,16 +136,20 @@ static __always_inline int is_method_blob(struct scratch *s)
 /* The frame's word, which was appended as a native one, becomes the runtime's two. */
 static __always_inline int name_stack_frame(struct scratch *s, u64 first, u64 second)
 {
-	u32 last = s->word_count - 1, i = s->current_range;
-	u64 range = i;
+	u64 last = s->word_count - 1, range = s->current_range, *words;
+	u32 i = range;
 
-	if (last - s->first_user_word >= SAMPLE_MAX_USER_WORDS - 1 ||
-	    last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1 || i >= SAMPLE_MAX_RANGES)
+	/* else the second word's place is the count that was read, which the verifier of 5.10
+	 * does not connect with `last` */
+	barrier_var(last);
+	if (last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1 ||
+	    last - s->first_user_word >= SAMPLE_MAX_USER_WORDS - 1 || i >= SAMPLE_MAX_RANGES)
 		return END_TOO_DEEP;
 	s->ranges[i].runtime = s->stack.process.runtime;
-	s->body[last] = (u64)FRAME_OF_STACK << FRAME_KIND_SHIFT | range << FRAME_RANGE_SHIFT |
-			(first & FRAME_OFFSET_MASK);
-	s->body[last + 1] = second;
+	words = &s->body[last];
+	words[0] = (u64)FRAME_OF_STACK << FRAME_KIND_SHIFT | range << FRAME_RANGE_SHIFT |
+		   (first & FRAME_OFFSET_MASK);
+	words[1] = second;
 	s->word_count = last + 2;
 	s->extra_words++;
 	s->max_words = SAMPLE_MAX_USER_WORDS;

@@ -150,13 +150,6 @@ static __always_inline int enter_lua(struct scratch *s, u32 slot, const struct m
 	return begin_lua(s, met->sp, leaf_of_runtime(s));
 }
 
-/* For tests: nothing that a verifier accepts, where one is to be refused. */
-static __always_inline void refuse_for_tests(u32 runtimes)
-{
-	if (refused_runtimes & runtimes)
-		*(volatile u64 *)(u64)runtimes = 0;
-}
-
 static __always_inline int enter_runtime_of(struct scratch *s, u32 slot, u32 kind, const struct met_runtime *met)
 {
 #define ENTER_CASE(number, NAME, name, ...)                                                        \

@@ -39,7 +39,8 @@ class RuntimeCode {
   virtual size_t bytes() const = 0;  // Of memory.
 };
 
-// A frame's two words (FRAME_RUNTIME, FRAME_OF_STACK in bpf/shared/records.h), taken apart: a code, which `code`
+// A frame's two words (FRAME_RUNTIME, FRAME_OF_STACK in bpf/shared/records.h), taken apart: a code,
+// which `code`
 // and `check` identify, and a place in it.
 struct RuntimePlace {
   uint64_t code = 0, check = 0;

@@ -36,8 +36,8 @@ class OffCpuPrograms {
   // From now on the programs run. Errors: FailedPrecondition.
   absl::Status Attach();
   // Calls `take` once for every thread that was blocked before Attach() and still is, with a
-  // RECORD_SAMPLE that holds its registers and the kernel's part of its stack. From then on its wait
-  // is followed. Errors: as ReadTaskRecords().
+  // RECORD_SAMPLE that holds its registers and the kernel's part of its stack. From then on its
+  // wait is followed. Errors: as ReadTaskRecords().
   absl::Status ListWaiting(const TakeRecord& take) const;
   // When the thread has left its CPU, if it waits and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;

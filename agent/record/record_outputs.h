@@ -40,7 +40,8 @@ class RecordOutputs {
   // When the recording began and ended: batches only know when there were samples.
   void SetTime(int64_t start_unix_ns, int64_t end_unix_ns);
   // Of the formats that hold a single type, by its name in settings or in batches; without it
-  // on-CPU samples, or what there is of others. Where there are no samples of it such a file is empty, or fails and says of which there are.
+  // on-CPU samples, or what there is of others. Where there are no samples of it such a file is
+  // empty, or fails and says of which there are.
   enum class MissingType { kIsEmpty, kIsAnError };
   void SetType(std::string_view name, MissingType missing) {
     type_ = name;

@@ -217,8 +217,8 @@ struct CheckSettings {
 struct ConvertSettings {
   std::string input_path;  // A run of batches (.otlp), whatever its name; "-": standard input.
   std::vector<OutputFile> outputs;  // At least one.
-  // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or the
-  // first one of an input without it.
+  // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or
+  // the first one of an input without it.
   std::optional<std::string> type;
 };
 

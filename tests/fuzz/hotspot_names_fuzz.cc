@@ -2,8 +2,8 @@
 // HotSpot's tables, names and frames in memory that says anything: reading them must end, stay
 // inside of its buffers and give bounded texts; leaving frames must go upwards or end.
 //
-// The input is the process's memory, over and over from address 0 on, so that pointers in it lead to
-// other parts of it. The tables' strides are right at one place, so that their entries are read too.
+// The input is the process's memory, over and over from address 0 on, so that pointers in it lead
+// to other parts of it. The tables' strides are right at one place, so that entries are read too.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// A Java thread's frames beside the JVM's own answer (jstack): class, method, line and order of each
-// frame, inlined ones too. The chain of calls never changes; only the innermost method's line does,
-// for the JVM answers at a safepoint and we at a tick.
+// A Java thread's frames beside the JVM's own answer (jstack): class, method, line and order of
+// each frame, inlined ones too. The chain of calls never changes; only the innermost method's line
+// does, for the JVM answers at a safepoint and we at a tick.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@ std::vector<Jdk> FindJdks();
 std::string CompileJava(const std::string& name);
 
 // The Java frames of the thread called `thread`, innermost first, as the JVM itself says them:
-// "Shapes.third:78". It stops the JVM's threads at their next safepoint. Empty: it has not answered.
+// "Shapes.third:78". It stops the JVM's threads at their next safepoint. Empty: no answer.
 std::vector<std::string> ThreadFrames(const Jdk& jdk, uint32_t pid, const std::string& thread);
 
 }  // namespace stackray::test

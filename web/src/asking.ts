@@ -1,5 +1,5 @@
-// Asks a source what is to be shown, one question at a time: a later one takes the place of one that
-// is on its way.
+// Asks a source what is to be shown, one question at a time: a later one takes the place of one
+// that is on its way.
 import { ServerSource } from "./live/server_source";
 import { Answer, Question, TableOrder, ViewSource } from "./model/source";
 import { Span, State } from "./model/state";

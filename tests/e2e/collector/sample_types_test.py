@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A recording of several sample types, sent through a real Collector: what the Collector wrote, read
-with OpenTelemetry's own Python classes, has the sums that `convert`'s pprof file has for Go.
+"""A recording of several sample types, sent through a real Collector: what the Collector wrote,
+read with OpenTelemetry's own Python classes, has the sums that `convert`'s pprof file has for Go.
 
 Usage: sample_types_test.py STACKRAY EXPORT_BATCHES PROGRAM WORK_DIRECTORY
 Exit: 0 equal - 1 not - 77 it cannot be done here (the reason is printed).

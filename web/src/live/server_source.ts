@@ -1,5 +1,5 @@
-// The agent as the source of what is shown: it filters, zooms and searches, and answers with what can
-// be drawn. docs/page-data.md has the words of the question.
+// The agent as the source of what is shown: it filters, zooms and searches, and answers with what
+// can be drawn. docs/page-data.md has the words of the question.
 import { parseAnswer } from "../data/answer";
 import { ProfileError } from "../data/columns";
 import { Original } from "../data/page_file";

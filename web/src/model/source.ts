@@ -70,8 +70,8 @@ export interface Answer extends ChoiceLists {
 }
 
 export interface ViewSource {
-  // What is asked next depends on the zoom, the search and the table too: the answer has no more than
-  // what is to be seen.
+  // What is asked next depends on the zoom, the search and the table too: the answer has no more
+  // than what is to be seen.
   readonly partial: boolean;
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
   original(): Promise<Original>;
