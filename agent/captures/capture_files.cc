@@ -123,7 +123,7 @@ bool CaptureFiles::ReadFile(const std::string& name) {
   // Two writes within a tick of the file system's clock look alike.
   const bool may_look_alike = std::time(nullptr) - facts.st_ctim.tv_sec < 2;
   file.identity = may_look_alike || absl::IsUnavailable(status) ? Identity() : identity;
-  file.problem = WithoutPath(status.message(), path);
+  file.problem = WithoutPath(std::string(status.message()), path);
   return file.entries != before.entries || file.problem != before.problem;
 }
 
