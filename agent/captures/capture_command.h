@@ -9,14 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "agent/captures/capture_requests.h"
 #include "agent/control/control_message.h"
 #include "agent/settings/settings.h"
 
 namespace stackray {
-
-inline constexpr char kCaptureStartRequest[] = "capture-start";
-inline constexpr char kCaptureListRequest[] = "capture-list";
-inline constexpr char kCaptureStopRequest[] = "capture-stop";
 
 // What a test puts in the place of the agent, of Ctrl-C and of the clock's second.
 struct CaptureSurroundings {

@@ -353,6 +353,18 @@ void CaptureKeeper::FollowFlags() {
   }
   std::erase_if(done_flags_, [&](const std::string& key) { return !wanted.contains(key); });
   for (const WantedCapture& one : flags_->Wanted()) StartFlag(one, KeyOf(one));
+  are_flags_new_ = false;
+}
+
+// An agent before this one has ended it: a flag that lies there is not begun anew by a restart.
+bool CaptureKeeper::HasBeen(const CaptureSpec& flag) const {
+  if (store_ == nullptr || flag.duration_ms == 0) return false;  // `until` says it by itself.
+  const std::vector<CaptureRecord> kept = store_->List();
+  return std::ranges::any_of(kept, [&](const CaptureRecord& record) {
+    return !record.is_running() && record.spec.asked_by == flag.asked_by &&
+           record.spec.targets == flag.targets && record.spec.types == flag.types &&
+           record.spec.frequency_hz == flag.frequency_hz;
+  });
 }
 
 // One that an earlier agent began goes on as this flag's. One whose time is over is said once.
@@ -365,6 +377,10 @@ void CaptureKeeper::StartFlag(const WantedCapture& wanted, std::string key) {
       running.flag = std::move(key);
       return;
     }
+  }
+  if (are_flags_new_ && HasBeen(wanted.spec)) {
+    done_flags_.insert(std::move(key));
+    return;
   }
   CaptureSpec spec = wanted.SpecAt(WallNs());
   if (wanted.expired || spec.duration_ms <= 0) {

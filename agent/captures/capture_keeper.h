@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "agent/captures/capture_flags.h"
 #include "agent/captures/capture_pace.h"
+#include "agent/captures/capture_requests.h"
 #include "agent/captures/capture_spec.h"
 #include "agent/captures/capture_store.h"
 #include "agent/captures/captures_status.h"
@@ -35,10 +36,6 @@
 #include "agent/settings/settings.h"
 
 namespace stackray {
-
-inline constexpr char kCaptureStartRequest[] = "capture-start";
-inline constexpr char kCaptureListRequest[] = "capture-list";
-inline constexpr char kCaptureStopRequest[] = "capture-stop";
 
 class CaptureKeeper {
  public:
@@ -86,6 +83,7 @@ class CaptureKeeper {
   void Resume();
   void FollowFlags();
   void StartFlag(const WantedCapture& wanted, std::string key);
+  bool HasBeen(const CaptureSpec& flag) const;
   void KeepPace(uint64_t now_ns);
   void SetRates();
   CaptureCounts CountsOf(const Running& running) const;
@@ -108,6 +106,7 @@ class CaptureKeeper {
   std::string flags_dir_;
   std::vector<CaptureEntry> flags_configured_;
   std::set<std::string> done_flags_;  // Keys of flags whose captures have been.
+  bool are_flags_new_ = true;         // None of them was looked at yet.
   RunningList running_;
   SamplingSession* session_ = nullptr;  // Lent.
   int level_ = 0;
