@@ -45,7 +45,8 @@ static __always_inline int is_blocked(struct task_struct *task)
 
 	if (!state || state & (TASK_DEAD | TASK_WAKING | TASK_NEW))
 		return 0;
-	return !bpf_core_field_exists(task->on_cpu) || !task->on_cpu; /* absent: one CPU, ours */
+	/* absent: one CPU, ours. Its width changed before 7.2. */
+	return !bpf_core_field_exists(task->on_cpu) || !BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
 /* 1: its wait is followed from the listing's start on. Also when it was before: the kernel shows a
