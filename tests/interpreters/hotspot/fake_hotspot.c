@@ -245,10 +245,11 @@ struct struct_entry structs[] = {
 	FIELD("Klass", "_name", "Symbol*", offsetof(struct klass, name))
 	FIELD("Symbol", "_length", "u2", offsetof(struct symbol, length))
 	FIELD("Symbol", "_body[0]", "u1", offsetof(struct symbol, body))
-#ifndef BROKEN
 	{ 0 },
-#endif
 };
+#ifdef BROKEN
+struct struct_entry endless[5000] = { [0 ... 4999] = { "CodeBlob", "_size", "int" } };
+#endif
 
 struct type_entry {
 	const char *name, *super;
@@ -265,7 +266,11 @@ struct int_entry {
 	int value;
 } ints[] = { { "CodeBlobKind::Nmethod", 1 }, { 0 } };
 
+#ifdef BROKEN
+struct struct_entry *gHotSpotVMStructs = endless;
+#else
 struct struct_entry *gHotSpotVMStructs = structs;
+#endif
 struct type_entry *gHotSpotVMTypes = types;
 struct int_entry *gHotSpotVMIntConstants = ints;
 #ifdef EARLY
