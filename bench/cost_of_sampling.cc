@@ -168,10 +168,12 @@ int Fail(const absl::Status& status, int code) {
 
 int Measure(const Options& options, ChildProgram& child, SamplingSession& session,
             const uint64_t& batch_bytes, const uint64_t& batch_samples) {
-  if (absl::Status s = session.sampler().targets().AddPid(0, static_cast<uint32_t>(child.pid())); !s.ok())
+  if (absl::Status s = session.sampler().targets().AddPid(0, static_cast<uint32_t>(child.pid()));
+      !s.ok())
     return Fail(s, 1);
   if (options.pid != 0)
-    if (absl::Status s = session.sampler().targets().AddPid(0, options.pid); !s.ok()) return Fail(s, 1);
+    if (absl::Status s = session.sampler().targets().AddPid(0, options.pid); !s.ok())
+      return Fail(s, 1);
   if (absl::Status s = session.Start(); !s.ok()) return Fail(s, kExitSkipped);
   const Reading before = Read(session);
   Running running;

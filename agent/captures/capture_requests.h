@@ -1,5 +1,5 @@
-// The requests about captures that a running agent knows; capture_keeper.h answers, capture_command.h
-// asks.
+// The requests about captures that a running agent knows; capture_keeper.h answers,
+// capture_command.h asks.
 //
 //   capture-start {"capture": ToJson(CaptureSpec)}   {"name", "ends_unix_ns"}
 //   capture-list  {}                                 {"captures": [ToJson(CaptureRecord)],

@@ -13,8 +13,8 @@
  * thread, and puts runs of its frames between native ones. Its layout is one of struct
  * runtime_layout.
  * STACK: the runtime has its frames on the C stack itself, from code in memory of no file. User
- * space says which processes have one (the runtime's struct …_process); BPF leaves frame after frame
- * as it comes to them. */
+ * space says which processes have one (the runtime's struct …_process); BPF leaves frame after
+ * frame as it comes to them. */
 #ifndef STACKRAY_BPF_SHARED_RUNTIMES_H
 #define STACKRAY_BPF_SHARED_RUNTIMES_H
 

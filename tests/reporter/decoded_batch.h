@@ -44,7 +44,7 @@ struct DecodedSample {
   int32_t resource = 0;         // Index into DecodedBatch::resources.
   std::vector<int32_t> frames;  // Indices into DecodedBatch::frames, leaf first.
   int64_t count = 0;
-  double period_ns = 0;  // Of its profile, if that is a cpu profile.
+  double period_ns = 0;                     // Of its profile, if that is a cpu profile.
   std::vector<int64_t> timestamps_unix_ns;  // Empty when aggregated.
   int64_t tid = 0;
   std::string thread_name;
