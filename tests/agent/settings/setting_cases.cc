@@ -44,7 +44,7 @@ std::string MetricsListen(const CommandLine& line) {
 }
 std::string Types(const CommandLine& line) {
   if (const auto* convert = std::get_if<ConvertSettings>(&line.verb))
-    return convert->type ? std::string(TypeOf(*convert->type).name) : "cpu";
+    return convert->type.value_or("cpu");
   std::string text;
   for (const SampleOrigin type : Capture(line) ? Capture(line)->types : Sampling(line).types)
     text += fmt::format("{}{}", text.empty() ? "" : ",", TypeOf(type).name);
