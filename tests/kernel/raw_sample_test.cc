@@ -186,8 +186,10 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
          Word(b, kUserAt) = uint64_t{FRAME_RUN_END} << FRAME_KIND_SHIFT | uint64_t{2}
                                                                               << FRAME_RANGE_SHIFT;
        }},
-      {"frame of kind 5", kDataLoss,
-       [](Bytes& b) { Word(b, kUserAt) = uint64_t{5} << FRAME_KIND_SHIFT; }},
+      {"a JVM's frame without its second word", kDataLoss,
+       [](Bytes& b) { Word(b, kRangesAt - 8) = uint64_t{FRAME_OF_STACK} << FRAME_KIND_SHIFT; }},
+      {"frame of kind 6", kDataLoss,
+       [](Bytes& b) { Word(b, kUserAt) = uint64_t{6} << FRAME_KIND_SHIFT; }},
       {"a runtime's mark on no native frame", kDataLoss,
        [](Bytes& b) { Word(b, kUserAt) = uint64_t{FRAME_OF_RUNTIME | 2} << FRAME_KIND_SHIFT; }},
       {"frame of kind 15", kDataLoss, [](Bytes& b) { Word(b, kUserAt + 8) = ~0ull; }},

@@ -145,6 +145,8 @@ class BadValue : public testing::TestWithParam<std::string_view> {
 TEST_P(BadValue, IsRefusedWithItsPlaceAndWhatIsAllowed) {
   for (const VerbName& verb : VerbNames()) {
     if (!(row_.verbs & verb.verb)) continue;
+    // Other writers have types of their own: the file decides.
+    if (row_.key == "type" && verb.verb == kConvertVerb) continue;
     for (const std::string& value : values_) {
       SCOPED_TRACE(fmt::format("{} {} \"{}\"", verb.name, row_.key, value.substr(0, 60)));
       Words flag = Arguments(verb.verb);

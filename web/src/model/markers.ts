@@ -8,6 +8,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[lost: damaged record]", "Samples whose record could not be read. They are counted, and have no stack."],
   ["[lost: not stored]", "Samples that the history could not keep, as on a full disk. They are counted, and their stacks are gone."],
   ["[lost: too many open waits]", "Waits that began while as many others were open as the sampler can keep. They are counted, and have no stack."],
+  ["[lost: capture budget]", "Samples of a capture that were beyond what all captures may take together (capture-max-rate). Its rate falls then. They are counted, and have no stack."],
   ["[lost", "Samples that were taken and did not arrive, for the reason that is named. They are counted, and have no stack."],
   ["[truncated: kernel stack too deep]", "The kernel's stack is longer than the sampler keeps. The outer frames are missing."],
   ["[truncated: stack not readable]", "A page of the stack was not in memory, so the callers above are missing."],
