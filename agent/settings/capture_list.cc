@@ -12,6 +12,7 @@
 #include "agent/settings/setting_stores.h"
 #include "agent/settings/suggestion.h"
 #include "agent/settings/value_parsers.h"
+#include "agent/settings/yaml_document.h"
 #include "agent/settings/yaml_place.h"
 
 namespace stackray {
@@ -191,15 +192,15 @@ absl::StatusOr<CaptureEntry> ReadEntry(const YAML::Node& node, const std::string
 // Throws what yaml-cpp throws.
 absl::StatusOr<std::vector<CaptureEntry>> ReadDocument(const std::string& text,
                                                        const std::string& name) {
-  const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull()))
-    return std::vector<CaptureEntry>();
-  if (documents.size() > 1) return WrongYaml(name, documents[1], "a second YAML document");
-  if (!documents[0].IsMap()) return ReadCaptureList(documents[0], name);
-  const bool has_list = documents[0].size() == 1 && documents[0]["captures"].IsDefined();
+  const absl::StatusOr<YAML::Node> document = LoadYaml(text, name);
+  if (!document.ok()) return document.status();
+  const YAML::Node& root = *document;
+  if (root.IsNull()) return std::vector<CaptureEntry>();
+  if (!root.IsMap()) return ReadCaptureList(root, name);
+  const bool has_list = root.size() == 1 && root["captures"].IsDefined();
   if (!has_list)
-    return WrongYaml(name, documents[0], "expected a list of captures, or captures: and the list");
-  return ReadCaptureList(documents[0]["captures"], name);
+    return WrongYaml(name, root, "expected a list of captures, or captures: and the list");
+  return ReadCaptureList(root["captures"], name);
 }
 
 }  // namespace

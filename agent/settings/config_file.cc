@@ -13,6 +13,7 @@
 #include "agent/settings/capture_list.h"
 #include "agent/settings/suggestion.h"
 #include "agent/settings/value_parsers.h"
+#include "agent/settings/yaml_document.h"
 #include "agent/settings/yaml_place.h"
 #include "kernel/unique_fd.h"
 
@@ -118,13 +119,14 @@ absl::StatusOr<std::vector<GivenReceiver>> ParseReceivers(const YAML::Node& key,
 
 // Throws what yaml-cpp throws.
 absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::string& name) {
-  const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+  const absl::StatusOr<YAML::Node> document = LoadYaml(text, name);
+  if (!document.ok()) return document.status();
+  const YAML::Node& root = *document;
   ConfigFile file;
-  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) return file;
-  if (documents.size() > 1) return WrongYaml(name, documents[1], "a second YAML document");
-  if (!documents[0].IsMap()) return WrongYaml(name, documents[0], "expected \"key: value\" lines");
+  if (root.IsNull()) return file;
+  if (!root.IsMap()) return WrongYaml(name, root, "expected \"key: value\" lines");
   SeenKeys seen(name);
-  for (const auto& entry : documents[0]) {
+  for (const auto& entry : root) {
     if (absl::Status status = seen.Add(entry.first); !status.ok()) return status;
     if (entry.first.IsScalar() && entry.first.Scalar() == "receivers") {
       absl::StatusOr<std::vector<GivenReceiver>> receivers =
