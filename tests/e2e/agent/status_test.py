@@ -16,7 +16,7 @@ import agent_case
 import stackray_command
 from otlp_receiver import OtlpReceiver
 
-MOMENTS = 50
+MOMENTS = 25
 
 
 def metrics_of(text):
