@@ -20,8 +20,6 @@
 namespace stackray {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
-
 // The name of now, with a number where there is such a file.
 OutputFile NewDefaultOutput() {
   OutputFile output = DefaultOutput(std::time(nullptr));
@@ -84,7 +82,7 @@ void CaptureResult::SayWhatIsMissing(const CaptureRecord& record) const {
   for (const CaptureGap& gap : record.gaps) gap_ns += gap.to_unix_ns - gap.from_unix_ns;
   if (gap_ns > 0)
     Say(fmt::format("stackray: nothing was sampled for {:.1f} s of it, as no agent ran",
-                    static_cast<double>(gap_ns / kNsPerMs) / 1000));
+                    static_cast<double>(gap_ns) / 1e9));
   for (const auto& [reason, samples] : record.lost)
     if (samples > 0) Say(fmt::format("stackray: lost: {} samples ({})", samples, reason));
   if (record.is_running())

@@ -36,7 +36,7 @@ std::string KeyOf(const PageQuestion& q) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      std::stop_token stop) {
+                                                      const std::stop_token& stop) {
   std::vector<std::string> out;
   auto builder = std::make_unique<PageIndexBuilder>();
   history.Visit(run, [&](std::string_view bytes) {
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const Hi
   return out;
 }
 
-bool IndexOneRun(History& history, std::stop_token stop) {
+bool IndexOneRun(History& history, const std::stop_token& stop) {
   for (const HistoryRun& run : history.Runs(0, INT64_MAX)) {
     if (!run.whole || run.indexed) continue;
     const absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
@@ -68,12 +68,13 @@ bool PageViews::OpenPart(Part* part) {
   const std::shared_ptr<const void> owner =
       part->file != nullptr ? std::shared_ptr<const void>(part->file) : part->bytes;
   absl::StatusOr<PageIndex::Ptr> opened = PageIndex::Open(bytes, owner, store_->tables());
-  if (opened.ok()) part->index = *std::move(opened);
-  return opened.ok();
+  if (!opened.ok()) return false;
+  part->index = *std::move(opened);
+  return true;
 }
 
 absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const HistoryRun& run,
-                                                  std::stop_token stop) {
+                                                  const std::stop_token& stop) {
   Run out;
   if (absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run); file.ok()) {
     Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
@@ -95,7 +96,7 @@ absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const Histor
 }
 
 absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& runs,
-                             std::stop_token stop) {
+                             const std::stop_token& stop) {
   store_->Clear();
   for (const HistoryRun& run : runs) {
     auto found = runs_.find(run.name);
@@ -135,7 +136,7 @@ void PageViews::DropUnused() {
 
 absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuestion& question,
                                               const PageAnswerOptions& options,
-                                              std::stop_token stop) {
+                                              const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   empty_ = false;
   ++question_;

@@ -34,7 +34,7 @@ class PageViews {
 
   // Compressed by gzip. Errors: Cancelled (`stop` was requested), Internal.
   absl::StatusOr<std::string> Answer(History& history, const PageQuestion& question,
-                                     const PageAnswerOptions& options, std::stop_token stop);
+                                     const PageAnswerOptions& options, const std::stop_token& stop);
   void Forget();
   // Nothing is kept.
   bool empty() const { return empty_; }
@@ -53,8 +53,9 @@ class PageViews {
     std::string key, gzip;
   };
 
-  absl::Status Open(History& history, const std::vector<HistoryRun>& runs, std::stop_token stop);
-  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, std::stop_token stop);
+  absl::Status Open(History& history, const std::vector<HistoryRun>& runs,
+                    const std::stop_token& stop);
+  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const std::stop_token& stop);
   bool OpenPart(Part* part);
   void ForgetParts(const HistoryRun& run);
   void DropUnused();
@@ -70,10 +71,10 @@ class PageViews {
 // The bytes of the indexes of a run's batches, one as a rule: more where they are very different.
 // Errors: Cancelled.
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      std::stop_token stop);
+                                                      const std::stop_token& stop);
 // Makes the index of one whole run that has none, oldest first, and keeps it. False: none is left
 // that could be made.
-bool IndexOneRun(History& history, std::stop_token stop);
+bool IndexOneRun(History& history, const std::stop_token& stop);
 
 }  // namespace stackray
 

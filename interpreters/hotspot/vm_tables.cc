@@ -58,7 +58,7 @@ absl::StatusOr<VmTables> VmTables::Read(ProcessMemory& direct, const VmSymbols& 
     if (absl::Status status = CheckStride(memory, variable, expected); !status.ok()) return status;
   VmTables tables;
   absl::Status status =
-      ReadTable(memory, symbols.structs, kStructBytes, [&](Entry entry, std::string type) {
+      ReadTable(memory, symbols.structs, kStructBytes, [&](Entry entry, const std::string& type) {
         const std::string field =
             TextAt(memory, NumberAt<uint64_t>(entry, StructEntry::kField), kMostNameBytes);
         tables.fields_[type + "::" + field] = {
