@@ -1,5 +1,5 @@
-// The one document of a YAML text. yaml-cpp's LoadAll() makes documents without end of some damaged
-// texts; here nothing is read behind the begin of a second one.
+// The one document of a YAML text. Where all documents are asked for, yaml-cpp makes some without
+// end of a damaged text; here nothing is read behind the begin of a second one.
 #ifndef STACKRAY_AGENT_SETTINGS_YAML_DOCUMENT_H_
 #define STACKRAY_AGENT_SETTINGS_YAML_DOCUMENT_H_
 
