@@ -163,11 +163,14 @@ TEST(Names, OfALibraryThatIsLoadedAndUnloadedByTurns) {
   const std::optional<code_range> own = RangeAt(function);
   ASSERT_TRUE(own.has_value());
 
-  void* place = nullptr;
+  // Between its turns the place is kept reserved, so that nothing of this test comes to lie there.
+  void* const place = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(place, MAP_FAILED);
   const auto load = [&] {
-    const int fixed = place == nullptr ? 0 : MAP_FIXED_NOREPLACE;
-    place = mmap(place, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | fixed, fd.get(), 0);
-    return place != MAP_FAILED;
+    return mmap(place, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd.get(), 0) == place;
+  };
+  const auto unload = [&] {
+    return mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == place;
   };
   ASSERT_TRUE(load());
   const std::optional<code_range> range = RangeAt(reinterpret_cast<uint64_t>(place));
@@ -181,13 +184,11 @@ TEST(Names, OfALibraryThatIsLoadedAndUnloadedByTurns) {
   const TestClock clock;
   LoopBench bench(clock, {}, std::nullopt);
   constexpr int kTurns = 5;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    munmap(place, bytes);
-    bench.Take(MakeSample(parts).bytes());
-  }
+  ASSERT_TRUE(unload());
+  for (int turn = 0; turn < kTurns; ++turn) bench.Take(MakeSample(parts).bytes());
   ASSERT_TRUE(load());
   bench.Take(MakeSample(parts).bytes());
-  munmap(place, bytes);
+  ASSERT_TRUE(unload());
   bench.Take(MakeSample(parts).bytes());  // By now the file is held, whoever maps it.
   bench.loop().Seal();
   ASSERT_EQ(bench.batches().size(), 1u);
@@ -200,6 +201,7 @@ TEST(Names, OfALibraryThatIsLoadedAndUnloadedByTurns) {
   }
   EXPECT_EQ(named, 2);
   EXPECT_EQ(unnamed, kTurns);
+  munmap(place, bytes);
 }
 
 }  // namespace
