@@ -25,6 +25,14 @@ static __always_inline u64 ancestor_id(struct cgroup *cgroup, u32 depth)
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
+/* What a map of targets has for a key. */
+static __always_inline u32 captures_in(void *targets, const void *key)
+{
+	u32 *wanted = bpf_map_lookup_elem(targets, key);
+
+	return wanted ? *wanted : 0;
+}
+
 /* What `cgroup` or one of its ancestors is wanted by. */
 static __always_inline u32 captures_of_ancestors(struct cgroup *cgroup)
 {
@@ -33,14 +41,11 @@ static __always_inline u32 captures_of_ancestors(struct cgroup *cgroup)
 
 	for (depth = 0; depth < CGROUP_MAX_DEPTH; depth++) {
 		u64 id;
-		u32 *wanted;
 
 		if ((int)depth > level)
 			break;
 		id = ancestor_id(cgroup, depth);
-		wanted = bpf_map_lookup_elem(&target_cgroups, &id);
-		if (wanted)
-			captures |= *wanted;
+		captures |= captures_in(&target_cgroups, &id);
 	}
 	return captures;
 }
@@ -96,7 +101,7 @@ static __always_inline u32 captures_of_command(struct task_struct *task)
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	struct command_key key = {};
 	char *command = (char *)&key;
-	u32 i, ended = 0, *wanted;
+	u32 i, ended = 0;
 
 	bpf_probe_read_kernel(command, sizeof(key), leader->comm);
 	for (i = 0; i < COMMAND_BYTES; i++) { /* bytes behind the NUL are leftovers of older names */
@@ -104,16 +109,14 @@ static __always_inline u32 captures_of_command(struct task_struct *task)
 		if (ended)
 			command[i] = 0;
 	}
-	wanted = bpf_map_lookup_elem(&target_commands, &key);
-	return wanted ? *wanted : 0;
+	return captures_in(&target_commands, &key);
 }
 
 static __always_inline u32 captures_of_user(struct task_struct *task)
 {
-	u32 user = BPF_CORE_READ(task, cred, euid.val), *wanted;
+	u32 user = BPF_CORE_READ(task, cred, euid.val);
 
-	wanted = bpf_map_lookup_elem(&target_users, &user);
-	return wanted ? *wanted : 0;
+	return captures_in(&target_users, &user);
 }
 
 /* What was found for a process holds until user space changes the hash: forks and exits touch other
@@ -123,17 +126,16 @@ static __always_inline u32 captures_of_process(struct task_struct *task, struct 
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	u64 start_ns = READ_TASK(leader, start_boottime);
-	u32 number = READ_TASK(task, tgid), generation = controls.target_generation, pid, *wanted;
+	u32 number = READ_TASK(task, tgid), generation = controls.target_generation, pid;
 
 	if (own->target_pid == number && own->target_start_ns == start_ns &&
 	    own->target_generation == generation)
 		return own->target_captures;
 	pid = number_of(leader, number);
-	wanted = bpf_map_lookup_elem(&target_pids, &pid);
 	own->target_pid = number;
 	own->target_start_ns = start_ns;
 	own->target_generation = generation;
-	own->target_captures = wanted ? *wanted : 0;
+	own->target_captures = captures_in(&target_pids, &pid);
 	return own->target_captures;
 }
 

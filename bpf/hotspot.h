@@ -222,7 +222,8 @@ static __always_inline u32 state_in_body(u64 before, u64 code)
 		return FRAME_NOTHING;
 	if ((code & 0xff) == 0x5d)
 		return FRAME_OF_RBP;
-	if ((code & 0xffff) == 0x870f && ((before >> 8 & 0xffffff) == 0xa73b49 || (before >> 32 & 0xffffff) == 0x673b49))
+	if ((code & 0xffff) == 0x870f &&
+	    ((before >> 8 & 0xffffff) == 0xa73b49 || (before >> 32 & 0xffffff) == 0x673b49))
 		return FRAME_NOTHING;
 	if (before >> 56 == 0x5d && ((code & 0xffffff) == 0x978b4d || (code & 0xffff) == 0x0585))
 		return FRAME_NOTHING;
@@ -371,12 +372,14 @@ static __always_inline int leave_interpreter_entry(struct scratch *s)
 static __always_inline int step_interpreted_frame(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
-	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], method, const_method = 0, sizes = 0, sender;
+	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], method, const_method = 0,
+	    sizes = 0, sender;
 	u32 place, bytes;
 	int end;
 
 	s->stack.block = p->interpreter_begin & ~HOTSPOT_FRAME_MASK;
-	if (rbp < sp || rbp & 7 || env_read(s, s->stack.words, INTERPRETED_WORDS * 8, rbp + INTERPRETED_LOWEST * 8))
+	if (rbp < sp || rbp & 7 ||
+	    env_read(s, s->stack.words, INTERPRETED_WORDS * 8, rbp + INTERPRETED_LOWEST * 8))
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
 	method = interpreted_slot(s, INTERPRETED_METHOD);
 	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
@@ -385,10 +388,14 @@ static __always_inline int step_interpreted_frame(struct scratch *s)
 	    env_read(s, &sizes, sizeof(sizes), const_method + p->code_size))
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
 	bytes = sizes & 0xffff;
-	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP], const_method + p->const_method_bytes, bytes) : 0;
+	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP],
+						  const_method + p->const_method_bytes, bytes)
+				 : 0;
 	if (!place)
-		place = bytecode_place(interpreted_slot(s, -(int)p->bytecode_slot), const_method + p->const_method_bytes, bytes);
-	end = name_stack_frame(s, method | HOTSPOT_INTERPRETED, (u64)hotspot_method_check(const_method, sizes) << 32 | place);
+		place = bytecode_place(interpreted_slot(s, -(int)p->bytecode_slot),
+				       const_method + p->const_method_bytes, bytes);
+	end = name_stack_frame(s, method | HOTSPOT_INTERPRETED,
+			       (u64)hotspot_method_check(const_method, sizes) << 32 | place);
 	if (end)
 		return end;
 	enter_caller(s, s->stack.words[9], sender, s->stack.words[8]);

@@ -174,7 +174,8 @@ static __always_inline struct waiting_thread *add_waiting_thread(u32 tid)
 }
 
 /* A wait was lost: `fate` and `counter` say why. */
-static __always_inline void count_lost_wait(struct counters *counters, u32 captures, u32 of_wait, u32 fate, u32 counter)
+static __always_inline void count_lost_wait(struct counters *counters, u32 captures, u32 of_wait,
+					    u32 fate, u32 counter)
 {
 	counters->value[of_wait]++;
 	count_fate(counters, captures, FATE_PRODUCED, COUNT_PRODUCED);
@@ -182,7 +183,8 @@ static __always_inline void count_lost_wait(struct counters *counters, u32 captu
 }
 
 /* The stack of the thread that leaves, which is the current one. 1: it is in the ring. */
-static __always_inline int take_wait(void *ctx, struct counters *counters, u32 captures, u64 now, u32 shift, u32 is_preempted)
+static __always_inline int take_wait(void *ctx, struct counters *counters, u32 captures, u64 now,
+				     u32 shift, u32 is_preempted)
 {
 	struct task_struct *task = current_task();
 	u32 slot = bpf_get_smp_processor_id() * scratch_slots_per_cpu;

@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/env_bpf.h"
+#include "bpf/filter.h"
 #include "bpf/process_record.h"
 
 /* As begin_record(); what it refuses is a lost event. */
@@ -55,9 +56,7 @@ static __always_inline void load_ahead(struct event_scratch *s)
 /* The captures that want a process by its number. */
 static __always_inline u32 captures_of_pid(u32 pid)
 {
-	u32 *wanted = bpf_map_lookup_elem(&target_pids, &pid);
-
-	return wanted ? *wanted : 0;
+	return captures_in(&target_pids, &pid);
 }
 
 /* Of a task that a tracepoint hands over. */

@@ -52,7 +52,8 @@ static __always_inline void *registers_at(struct task_struct *task)
 }
 
 /* Reads what lies at `at` into *regs. END_NONE or a reason. */
-static __always_inline int read_saved_registers(struct unwind_registers *regs, struct tick_context *saved, void *at)
+static __always_inline int read_saved_registers(struct unwind_registers *regs,
+						struct tick_context *saved, void *at)
 {
 	struct pt_regs *registers = at;
 	u64 pc_pstate[2];

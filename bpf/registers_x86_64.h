@@ -93,7 +93,8 @@ static __always_inline void *registers_at(struct task_struct *task)
 }
 
 /* Reads what lies at `at` into *saved, and from there into *regs. END_NONE or a reason. */
-static __always_inline int read_saved_registers(struct unwind_registers *regs, struct tick_context *saved, void *at)
+static __always_inline int read_saved_registers(struct unwind_registers *regs,
+						struct tick_context *saved, void *at)
 {
 	if (bpf_probe_read_kernel(saved, sizeof(*saved), at))
 		return END_NO_ADDRESS_SPACE;

@@ -150,7 +150,8 @@ static __always_inline int enter_lua(struct scratch *s, u32 slot, const struct m
 	return begin_lua(s, met->sp, leaf_of_runtime(s));
 }
 
-static __always_inline int enter_runtime_of(struct scratch *s, u32 slot, u32 kind, const struct met_runtime *met)
+static __always_inline int enter_runtime_of(struct scratch *s, u32 slot, u32 kind,
+					    const struct met_runtime *met)
 {
 #define ENTER_CASE(number, NAME, name, ...)                                                        \
 	case RUNTIME_##NAME:                                                                       \

@@ -59,7 +59,8 @@ static __always_inline int follow_from_start(struct task_struct *task, u32 tid, 
 	if (thread)
 		return thread->out_ns == listing_start_ns && thread->is_taken;
 	count_awaited(tid, 1); /* before somebody can look for the entry */
-	if (listed_waits >= max_listed_waits || bpf_map_update_elem(&waiting_threads, &tid, &waits, BPF_NOEXIST)) {
+	if (listed_waits >= max_listed_waits ||
+	    bpf_map_update_elem(&waiting_threads, &tid, &waits, BPF_NOEXIST)) {
 		count_awaited(tid, -1);
 		env_count(COUNT_WAIT_NO_ENTRY);
 		return 0;
@@ -85,7 +86,8 @@ static __always_inline int listed_registers(struct listed_thread *listed, struct
 	return read_saved_registers(&listed->record.resume, &listed->saved, at);
 }
 
-static __always_inline void describe_listed(struct sample_record *record, struct task_struct *task, u32 tid, u32 captures)
+static __always_inline void describe_listed(struct sample_record *record, struct task_struct *task,
+					    u32 tid, u32 captures)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 

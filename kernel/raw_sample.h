@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "bpf/shared/records.h"
+#include "profile/process.h"
 
 namespace stackray {
 
@@ -26,6 +27,11 @@ struct RawSample {
   std::span<const uint8_t>
       raw_stack;  // From record->resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards; often empty.
 };
+
+// The process that a record names.
+inline ProcessId ProcessIdOf(const process_key& key) {
+  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
+}
 
 struct ProcessEvent {
   const process_record* record;  // header.type: RECORD_EXEC, RECORD_FORK, RECORD_EXIT, ...

@@ -6,9 +6,11 @@
 #ifndef STACKRAY_PROFILE_SAMPLE_TYPES_H_
 #define STACKRAY_PROFILE_SAMPLE_TYPES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace stackray {
@@ -41,6 +43,10 @@ inline constexpr std::array<SampleType, kSampleOrigins> kSampleTypes = {{
 
 constexpr const SampleType& TypeOf(SampleOrigin origin) {
   return kSampleTypes[static_cast<size_t>(origin)];
+}
+
+constexpr bool HasType(std::span<const SampleOrigin> types, SampleOrigin origin) {
+  return std::ranges::find(types, origin) != types.end();
 }
 
 // nullptr: not one of ours.

@@ -18,6 +18,10 @@ constexpr uint64_t kLookIntervalNs = 1'000 * kNsPerMs;
 // A batch of a capture that samples no waits: what a SIGKILL would take along.
 constexpr uint64_t kSealIntervalNs = 5'000 * kNsPerMs;
 
+void Warn(const absl::Status& status) {
+  if (!status.ok()) LogWarning(std::string(status.message()), "captures");
+}
+
 int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
 
 std::string TypesText(const CaptureSpec& spec) {
@@ -64,7 +68,7 @@ void CaptureKeeper::Configure(const AgentSettings& settings) {
   if (store_ != nullptr) store_->SetLimits(limits);
   if (state_dir_ != settings.state_dir) {
     state_dir_ = settings.state_dir;
-    for (auto it = running_.begin(); it != running_.end();) End(it++, "state-dir changed");
+    EndAll("state-dir changed");
     std::vector<std::string> warnings;
     absl::StatusOr<std::unique_ptr<CaptureStore>> store =
         CaptureStore::Open(state_dir_, limits, {}, warnings);
@@ -80,8 +84,7 @@ void CaptureKeeper::Configure(const AgentSettings& settings) {
     flags_configured_ = settings.captures;
     flags_ = std::make_unique<CaptureFlags>(settings.captures_dir, settings.captures, host_name_);
   }
-  if (!allowed_)
-    for (auto it = running_.begin(); it != running_.end();) End(it++, "allow-captures is false");
+  if (!allowed_) EndAll("allow-captures is false");
   if (session_ != nullptr) BeginSession(*session_);
 }
 
@@ -91,13 +94,12 @@ void CaptureKeeper::Resume() {
   for (const CaptureRecord& record : store_->Unfinished()) {
     const int64_t left_ns = record.ends_unix_ns - WallNs();
     if (left_ns <= 0 || !allowed_) {
-      const absl::Status status = store_->Finish(record.spec.name, kReasonAgentEnded);
-      if (!status.ok()) LogWarning(std::string(status.message()), "captures");
+      Warn(store_->Finish(record.spec.name, kReasonAgentEnded));
       continue;
     }
     const absl::StatusOr<CaptureGap> gap = store_->Resume(record.spec.name);
     if (!gap.ok()) {
-      LogWarning(std::string(gap.status().message()), "captures");
+      Warn(gap.status());
       continue;
     }
     // A clock that was set back does not make it longer than it was to be.
@@ -125,9 +127,7 @@ void CaptureKeeper::BeginSession(SamplingSession& session) {
     if (running->paused_ns == 0 || store_ == nullptr) continue;
     const auto gap_ns = static_cast<int64_t>(BootTimeNs() - std::exchange(running->paused_ns, 0));
     const int64_t now = WallNs();
-    const absl::Status noted =
-        store_->NoteGap(running->spec.name, {.from_unix_ns = now - gap_ns, .to_unix_ns = now});
-    if (!noted.ok()) LogWarning(std::string(noted.message()), "captures");
+    Warn(store_->NoteGap(running->spec.name, {.from_unix_ns = now - gap_ns, .to_unix_ns = now}));
   }
 }
 
@@ -135,9 +135,8 @@ void CaptureKeeper::EndSession() {
   if (session_ == nullptr) return;
   for (Running& running : running_) {
     if (running.number == 0) continue;
-    const CaptureCounts counts = session_->EndCapture(running.number);
+    running.before.Add(session_->EndCapture(running.number));
     running.number = 0;
-    running.before.Add(counts);
     running.paused_ns = BootTimeNs();
     if (store_ != nullptr)
       store_->Update(running.spec.name, ProgressOf(running.before)).IgnoreError();
@@ -146,12 +145,11 @@ void CaptureKeeper::EndSession() {
 }
 
 absl::Status CaptureKeeper::StartInSession(Running& running) {
-  const double frequency_hz = running.frequency_hz;
   absl::StatusOr<int> number = session_->StartCapture(
       {.name = running.spec.name,
        .targets = running.spec.targets,
        .types = running.spec.types,
-       .frequency_hz = frequency_hz,
+       .frequency_hz = running.frequency_hz,
        .marks_service = running.spec.send},
       [this, &running](const SealedBatchPtr& batch) { OnSealed(running, batch); });
   if (!number.ok()) return number.status();
@@ -201,13 +199,14 @@ std::string CaptureKeeper::NameFor(const CaptureSpec& spec) const {
 }
 
 absl::StatusOr<CaptureKeeper::Running*> CaptureKeeper::Start(CaptureSpec spec, std::string flag) {
-  const std::string asked_by = spec.asked_by;
+  const std::string asked_by = spec.asked_by, name = spec.name;
   absl::StatusOr<Running*> started = TryToStart(std::move(spec), std::move(flag));
   if (started.ok()) {
     ++started_;
   } else {
     ++refused_;
-    LogWarning(fmt::format("a capture is refused: {}; asked for by {}",
+    LogWarning(fmt::format("{} is refused: {}; asked for by {}",
+                           name.empty() ? "a capture" : "capture " + name,
                            std::string(started.status().message()), asked_by),
                "captures");
   }
@@ -226,8 +225,7 @@ absl::StatusOr<CaptureKeeper::Running*> CaptureKeeper::TryToStart(CaptureSpec sp
                       .flag = std::move(flag),
                       .ends_ns = BootTimeNs() + static_cast<uint64_t>(spec.duration_ms) * kNsPerMs,
                       .ends_unix_ns = ends,
-                      .frequency_hz = std::max(1.0, static_cast<double>(spec.frequency_hz) *
-                                                        pace_.factor() / (1 << level_))});
+                      .frequency_hz = RateOf(spec)});
   Running& running = running_.back();
   if (absl::Status status = StartInSession(running); !status.ok()) {
     // Nothing was sampled: its name is free again.
@@ -243,15 +241,16 @@ absl::StatusOr<CaptureKeeper::Running*> CaptureKeeper::TryToStart(CaptureSpec sp
   return &running;
 }
 
+void CaptureKeeper::EndAll(std::string_view reason) {
+  for (auto it = running_.begin(); it != running_.end();) End(it++, reason);
+}
+
 void CaptureKeeper::End(RunningList::iterator running, std::string_view reason) {
   if (running->number != 0) running->before.Add(session_->EndCapture(running->number));
   const CaptureCounts& counts = running->before;
   // A batch at the very end may have met the limit.
   const std::string why = running->end_reason.empty() ? std::string(reason) : running->end_reason;
-  if (store_ != nullptr) {
-    const absl::Status status = store_->Finish(running->spec.name, why, ProgressOf(counts));
-    if (!status.ok()) LogWarning(std::string(status.message()), "captures");
-  }
+  if (store_ != nullptr) Warn(store_->Finish(running->spec.name, why, ProgressOf(counts)));
   ended_.Add(counts);
   LogInfo(
       fmt::format("capture {} ended ({}): {} samples produced, {} kept, {} lost; asked for by {}",
@@ -296,21 +295,21 @@ void CaptureKeeper::Look(uint64_t now_ns) {
   }
   if (!is_time) return;
   next_look_ns_ = now_ns + kLookIntervalNs;
-  KeepPace(now_ns);
-  if (store_ == nullptr) return;
   const bool seals = now_ns >= next_seal_ns_;
   if (seals) next_seal_ns_ = now_ns + kSealIntervalNs;
+  CaptureCounts sum = ended_;
   for (Running& running : running_) {
     if (seals) session_->captures().Seal(running.number);
-    const absl::Status status = store_->Update(running.spec.name, ProgressOf(CountsOf(running)));
-    if (!status.ok()) LogWarning(std::string(status.message()), "captures");
+    const CaptureCounts counts = CountsOf(running);
+    if (store_ != nullptr) Warn(store_->Update(running.spec.name, ProgressOf(counts)));
+    sum.Add(counts);
   }
-  store_->Trim();
+  KeepPace(now_ns, sum);
+  if (store_ != nullptr) store_->Trim();
 }
 
-void CaptureKeeper::KeepPace(uint64_t now_ns) {
-  CaptureCounts sum = ended_;
-  for (const Running& running : running_) sum.Add(CountsOf(running));
+// `sum`: of all captures that there were.
+void CaptureKeeper::KeepPace(uint64_t now_ns, const CaptureCounts& sum) {
   const absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
   const int count = cpus.ok() && !cpus->empty() ? static_cast<int>(cpus->size()) : 1;
   if (pace_.Look(now_ns, sum.produced, sum.over_budget, count)) SetRates();
@@ -320,13 +319,16 @@ void CaptureKeeper::GiveWay(int level) {
   if (std::exchange(level_, level) != level) SetRates();
 }
 
+// That it samples at now, of what was asked for.
+double CaptureKeeper::RateOf(const CaptureSpec& spec) const {
+  return std::max(1.0, static_cast<double>(spec.frequency_hz) * pace_.factor() / (1 << level_));
+}
+
 void CaptureKeeper::SetRates() {
   if (session_ == nullptr) return;
   for (Running& running : running_) {
-    const double wanted = std::max(
-        1.0, static_cast<double>(running.spec.frequency_hz) * pace_.factor() / (1 << level_));
-    const bool ticks =
-        std::ranges::find(running.spec.types, SampleOrigin::kCpuClock) != running.spec.types.end();
+    const double wanted = RateOf(running.spec);
+    const bool ticks = HasType(running.spec.types, SampleOrigin::kCpuClock);
     if (!ticks || running.number == 0 || wanted == running.frequency_hz) continue;
     const absl::Status status = session_->captures().SetFrequency(running.number, wanted);
     if (!status.ok()) {
@@ -391,12 +393,7 @@ void CaptureKeeper::StartFlag(const WantedCapture& wanted, std::string key) {
   }
   spec.duration_ms = std::min(spec.duration_ms, max_duration_ms_);
   if (store_ != nullptr) spec.name = store_->FreeName(spec.name);
-  const absl::StatusOr<Running*> started = Start(std::move(spec), key);
-  if (started.ok()) return;
-  done_flags_.insert(std::move(key));
-  LogWarning(fmt::format("{}: capture {} does not begin: {}", wanted.source, wanted.spec.name,
-                         std::string(started.status().message())),
-             "capture flags");
+  if (!Start(std::move(spec), key).ok()) done_flags_.insert(std::move(key));
 }
 
 ControlAnswer CaptureKeeper::Answer(const ControlRequest& request) {

@@ -84,7 +84,9 @@ class CaptureKeeper {
   void FollowFlags();
   void StartFlag(const WantedCapture& wanted, std::string key);
   bool HasBeen(const CaptureSpec& flag) const;
-  void KeepPace(uint64_t now_ns);
+  void EndAll(std::string_view reason);
+  void KeepPace(uint64_t now_ns, const CaptureCounts& sum);
+  double RateOf(const CaptureSpec& spec) const;
   void SetRates();
   CaptureCounts CountsOf(const Running& running) const;
   static CaptureProgress ProgressOf(const CaptureCounts& counts);

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
+#include "agent/history/whole_file.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -16,19 +16,8 @@ namespace {
 
 constexpr size_t kMostRecordBytes = 256 * 1024;
 
-absl::Status Failed(std::string_view what, const std::string& name) {
-  return absl::UnavailableError(fmt::format("{} {}: {}", what, name, std::strerror(errno)));
-}
-
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote == 0) errno = ENOSPC;
-    if (wrote <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return true;
+absl::Status Failed(std::string_view what, const std::string& name, int error) {
+  return absl::UnavailableError(fmt::format("{} {}: {}", what, name, std::strerror(error)));
 }
 
 }  // namespace
@@ -50,12 +39,13 @@ absl::StatusOr<CaptureRecord> ReadRecordFile(int directory, const std::string& n
   const UniqueFd file(
       openat(directory, file_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat facts;
-  if (!file.valid() || fstat(file.get(), &facts) != 0) return Failed("cannot open", file_name);
+  if (!file.valid() || fstat(file.get(), &facts) != 0)
+    return Failed("cannot open", file_name, errno);
   if (!S_ISREG(facts.st_mode))
     return absl::FailedPreconditionError(fmt::format("{} is not a regular file", file_name));
   std::string text(kMostRecordBytes + 1, '\0');
   const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
-  if (got < 0) return Failed("cannot read", file_name);
+  if (got < 0) return Failed("cannot read", file_name, errno);
   if (static_cast<size_t>(got) > kMostRecordBytes)
     return absl::FailedPreconditionError(fmt::format("{} is larger than 256 KiB", file_name));
   text.resize(static_cast<size_t>(got));
@@ -71,19 +61,10 @@ absl::StatusOr<CaptureRecord> ReadRecordFile(int directory, const std::string& n
 
 absl::Status WriteRecordFile(int directory, const CaptureRecord& record) {
   const std::string name = fmt::format("{}{}", record.spec.name, kRecordEnding);
-  const std::string making = fmt::format(".{}", name);
   const std::string text =
       ToJson(record).dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
-  unlinkat(directory, making.c_str(), 0);
-  const UniqueFd file(openat(directory, making.c_str(),
-                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return Failed("cannot make", making);
-  if (WriteAll(file.get(), text) &&
-      renameat(directory, making.c_str(), directory, name.c_str()) == 0)
-    return absl::OkStatus();
-  const absl::Status failed = Failed("cannot write", name);
-  unlinkat(directory, making.c_str(), 0);
-  return failed;
+  const int error = WriteWholeFile(directory, name, fmt::format(".{}", name), text);
+  return error == 0 ? absl::OkStatus() : Failed("cannot write", name, error);
 }
 
 }  // namespace stackray

@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "agent/daemon/metrics_text.h"
@@ -65,6 +67,7 @@ void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
 
 void HistoryPageSource::KeepIndexed(std::stop_token stop) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kIndexerNice);
+  std::set<std::string> of_several_indexes;  // Runs.
   while (!stop.stop_requested()) {
     std::shared_ptr<History> kept;
     std::stop_token history_stop;
@@ -76,7 +79,7 @@ void HistoryPageSource::KeepIndexed(std::stop_token stop) {
     }
     if (stop.stop_requested() || kept == nullptr) continue;
     const uint64_t before_ns = ThreadCpuNs();
-    const bool made = IndexOneRun(*kept, history_stop);
+    const bool made = IndexOneRun(*kept, history_stop, &of_several_indexes);
     kept.reset();
     const bool idle = !views_.empty() && BootTimeNs() - asked_boot_ns_ > kForgetAfterNs;
     if (idle) views_.Forget();
@@ -101,7 +104,7 @@ absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
   const PageAnswerOptions options{.title = board_.Latest()->host,
                                   .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
                                   .source_text = {}};
-  absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, std::move(stop));
+  absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, stop);
   malloc_trim(0);
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return answer;

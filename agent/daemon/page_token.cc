@@ -1,7 +1,6 @@
 #include "agent/daemon/page_token.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "agent/history/whole_file.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -34,18 +34,6 @@ std::optional<std::string> Read(int directory) {
   token = token.substr(0, token.find('\n'));
   if (!IsPageToken(token)) return std::nullopt;
   return std::string(token);
-}
-
-void Write(int directory, const std::string& token) {
-  unlinkat(directory, kNewName, 0);
-  const UniqueFd file(
-      openat(directory, kNewName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const std::string line = token + "\n";
-  if (file.valid() &&
-      write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-      renameat(directory, kNewName, directory, kName) == 0)
-    return;
-  unlinkat(directory, kNewName, 0);
 }
 
 }  // namespace
@@ -69,7 +57,7 @@ std::string MakePageToken() {
 std::string PageTokenIn(int directory) {
   if (std::optional<std::string> kept = Read(directory)) return *std::move(kept);
   std::string token = MakePageToken();
-  Write(directory, token);
+  WriteWholeFile(directory, kName, kNewName, token + "\n");  // Where it fails, it is not kept.
   return token;
 }
 

@@ -53,12 +53,17 @@ absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const Hi
   return out;
 }
 
-bool IndexOneRun(History& history, const std::stop_token& stop) {
-  for (const HistoryRun& run : history.Runs(0, INT64_MAX)) {
-    if (!run.whole || run.indexed) continue;
+bool IndexOneRun(History& history, const std::stop_token& stop, std::set<std::string>* several) {
+  const std::vector<HistoryRun> runs = history.Runs(0, INT64_MAX);
+  std::erase_if(*several, [&](const std::string& name) {
+    return std::ranges::find(runs, name, &HistoryRun::name) == runs.end();
+  });
+  for (const HistoryRun& run : runs) {
+    if (!run.whole || run.indexed || several->contains(run.name)) continue;
     const absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
     if (!made.ok()) return false;
     if (made->size() == 1) return history.KeepIndex(run, (*made)[0]).ok();
+    several->insert(run.name);
   }
   return false;
 }

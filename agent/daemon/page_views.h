@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -72,9 +73,10 @@ class PageViews {
 // Errors: Cancelled.
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
                                                       const std::stop_token& stop);
-// Makes the index of one whole run that has none, oldest first, and keeps it. False: none is left
-// that could be made.
-bool IndexOneRun(History& history, const std::stop_token& stop);
+// Makes the index of one whole run that has none, oldest first, and keeps it. Runs that take more
+// than one index are made when they are asked for: their names go into `several`, and they are
+// not tried again. False: none is left that could be made.
+bool IndexOneRun(History& history, const std::stop_token& stop, std::set<std::string>* several);
 
 }  // namespace stackray
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/history/disk_history.h"
+#include "agent/history/whole_file.h"
 
 namespace stackray {
 namespace {
@@ -35,24 +36,6 @@ absl::Status WriteError(int error) {
   const std::string text = fmt::format("cannot keep an index: {}", std::strerror(error));
   return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(text)
                                             : absl::UnavailableError(text);
-}
-
-// Under another name until it is whole.
-absl::Status WriteFile(int directory, const std::string& name, std::string_view bytes) {
-  const std::string part = name + ".part";
-  const UniqueFd fd(
-      openat(directory, part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return WriteError(errno);
-  int error = 0;
-  while (error == 0 && !bytes.empty()) {
-    const ssize_t wrote = write(fd.get(), bytes.data(), bytes.size());
-    if (wrote < 0 && errno != EINTR) error = errno;
-    if (wrote > 0) bytes.remove_prefix(static_cast<size_t>(wrote));
-  }
-  if (error == 0 && renameat(directory, part.c_str(), directory, name.c_str()) != 0) error = errno;
-  if (error == 0) return absl::OkStatus();
-  unlinkat(directory, part.c_str(), 0);
-  return WriteError(error);
 }
 
 struct WaitingTimes {
@@ -151,8 +134,10 @@ absl::Status DiskHistory::KeepIndex(const HistoryRun& run, std::string_view byte
     if (!run.whole || FindSegment(run.segment) == nullptr)
       return absl::NotFoundError("the segment is gone, or still grows");
   }
-  if (absl::Status written = WriteFile(directory_.directory.get(), name, bytes); !written.ok())
-    return written;
+  if (const int error =
+          WriteWholeFile(directory_.directory.get(), name, fmt::format("{}.part", name), bytes);
+      error != 0)
+    return WriteError(error);
   const std::lock_guard lock(mutex_);
   const SegmentPtr segment = FindSegment(run.segment);
   if (segment == nullptr) {  // It was dropped meanwhile.

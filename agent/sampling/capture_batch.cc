@@ -13,10 +13,6 @@ namespace {
 
 constexpr char kCaptureNameAttribute[] = "stackray.capture.name";
 
-ProcessId IdOf(const process_key& key) {
-  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
-}
-
 }  // namespace
 
 CaptureBatch::CaptureBatch(CaptureBatchSettings settings, const LoopClock& clock,
@@ -82,7 +78,7 @@ void CaptureBatch::CollectFrames(const Observation& seen) {
   resolver_.AppendKernelFrames(seen.kernel, seen.time_ns, batch_, &frames_);
   if ((seen.flags & SAMPLE_KERNEL_CUT) != 0)
     resolver_.AppendMarker(MarkerKey(MarkerKind::kKernelCut), batch_, &frames_);
-  const ProcessId id = IdOf(seen.process);
+  const ProcessId id = ProcessIdOf(seen.process);
   resolver_.AppendUserFrames(id, seen.stack.words, IsCompleteEnd(seen.stack.end), seen.stack.ranges,
                              processes_.FilesOf(id), batch_, &frames_);
   if (const std::optional<FrameKey> marker = MarkerForEnd(seen.stack.end))
@@ -92,7 +88,7 @@ void CaptureBatch::CollectFrames(const Observation& seen) {
 }
 
 void CaptureBatch::AddSample(const Observation& seen) {
-  const ProcessId id = IdOf(seen.process);
+  const ProcessId id = ProcessIdOf(seen.process);
   DefineProcess(id, seen.leader_command);
   CollectFrames(seen);
   batch_.AddSample({.process = id,

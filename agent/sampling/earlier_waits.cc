@@ -3,7 +3,6 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <cstring>
 #include <variant>
 
 #include "absl/time/clock.h"
@@ -15,10 +14,6 @@ namespace {
 
 constexpr size_t kMostProcesses = 64;  // Whose mappings are kept.
 constexpr uint64_t kPageBytes = 4096;
-
-bool operator==(const process_key& a, const process_key& b) {
-  return std::memcmp(&a, &b, sizeof(a)) == 0;
-}
 
 // What can be read of `bytes` bytes from `address` on, page by page, up to the first that cannot.
 std::vector<uint8_t> ReadMemory(uint32_t pid, uint64_t address, size_t bytes) {
@@ -39,7 +34,7 @@ std::vector<uint8_t> ReadMemory(uint32_t pid, uint64_t address, size_t bytes) {
 }  // namespace
 
 // One that has begun another program meanwhile has other mappings.
-const std::vector<code_range>& EarlierWaits::RangesOf(const process_key& process) {
+const std::vector<code_range>& EarlierWaits::RangesOf(const ProcessId& process) {
   if (const auto found = ranges_.find(process.pid);
       found != ranges_.end() && found->second.first == process)
     return found->second.second;
@@ -58,7 +53,7 @@ WalkResult EarlierWaits::Walk(const RawSample& listed) {
   const uint64_t begin = listed.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES;
   slice_ = ReadMemory(pid, begin, RAW_STACK_MAX_BYTES);
   RawSample sample = listed;
-  sample.ranges = RangesOf(listed.record->process);
+  sample.ranges = RangesOf(ProcessIdOf(listed.record->process));
   sample.raw_stack = slice_;
   WalkResult result = walk_.Finish(sample, {});
   if (result.end != END_READ_FAULT || slice_.size() < RAW_STACK_MAX_BYTES) return result;

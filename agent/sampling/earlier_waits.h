@@ -36,12 +36,12 @@ class EarlierWaits {
   void Take(std::span<const uint8_t> bytes, const RingIntake::Take& take);
 
  private:
-  const std::vector<code_range>& RangesOf(const process_key& process);
+  const std::vector<code_range>& RangesOf(const ProcessId& process);
   WalkResult Walk(const RawSample& sample);
 
   SampleWalk& walk_;
   // By pid, of this start and program.
-  absl::flat_hash_map<uint32_t, std::pair<process_key, std::vector<code_range>>> ranges_;
+  absl::flat_hash_map<uint32_t, std::pair<ProcessId, std::vector<code_range>>> ranges_;
   std::vector<uint8_t> slice_;
   absl::Time end_ = absl::InfiniteFuture();
 };

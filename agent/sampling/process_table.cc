@@ -11,10 +11,6 @@ namespace {
 // A task is sampled in do_exit() and in exec() after the event that ends its image.
 constexpr int64_t kLingerNs = 1'000'000'000;
 
-ProcessId IdOf(const process_key& key) {
-  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
-}
-
 // Neither a list nor /proc has it: only its exit tells of its end.
 bool IsOutside(const ProcessId& id) { return (id.pid & PID_OUTSIDE) != 0; }
 
@@ -99,9 +95,9 @@ std::shared_ptr<const CgroupFacts> ProcessTable::CgroupOf(const ProcessEvent& ev
 
 // The child runs its parent's image, in its cgroup unless the event says otherwise.
 void ProcessTable::TakeFork(const ProcessEvent& event) {
-  const ProcessId id = IdOf(event.record->process);
+  const ProcessId id = ProcessIdOf(event.record->process);
   if (Find(id) != nullptr) return;  // The iterator was first.
-  const Entry& parent = FindOrAsk(IdOf(event.record->parent));
+  const Entry& parent = FindOrAsk(ProcessIdOf(event.record->parent));
   const std::shared_ptr<Image> image = parent.image;
   const std::shared_ptr<const CgroupFacts> cgroup = parent.cgroup;
   Entry& child = Add(id);
@@ -112,7 +108,7 @@ void ProcessTable::TakeFork(const ProcessEvent& event) {
 
 // An exec, or a process of the list.
 ProcessTable::Entry& ProcessTable::TakeImage(const ProcessEvent& event) {
-  const ProcessId id = IdOf(event.record->process);
+  const ProcessId id = ProcessIdOf(event.record->process);
   const bool is_cut = (event.record->flags & PROCESS_NAMES_CUT) != 0;
   const std::string path = is_cut ? std::string() : PathOf(event.executable);
   Entry* entry = Find(id);
@@ -141,7 +137,7 @@ void ProcessTable::End(const ProcessId& id) {
 }
 
 void ProcessTable::Take(const ProcessEvent& event) {
-  const ProcessId id = IdOf(event.record->process);
+  const ProcessId id = ProcessIdOf(event.record->process);
   switch (event.record->header.type) {
     case RECORD_FORK: TakeFork(event); break;
     case RECORD_EXEC: {

@@ -7,13 +7,6 @@
 #include "agent/sampling/markers.h"
 
 namespace stackray {
-namespace {
-
-ProcessId IdOf(const process_key& key) {
-  return {.pid = key.pid, .exec_id = key.exec_id, .start_time_ns = key.start_time_ns};
-}
-
-}  // namespace
 
 SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnSealed on_sealed)
     : settings_(std::move(settings)),
@@ -82,7 +75,7 @@ void SampleLoop::Take(const TakenRecord& taken) {
     return;
   }
   if (const auto* code = std::get_if<CodeMemory>(&*record)) {
-    resolver_.TakeCode(IdOf(code->record->process), *code);
+    resolver_.TakeCode(ProcessIdOf(code->record->process), *code);
     return;
   }
   if (const auto* end = std::get_if<WaitEnd>(&*record)) {

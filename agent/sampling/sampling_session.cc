@@ -60,9 +60,7 @@ KernelFacts ReadKernel() {
 }  // namespace
 
 SessionSettings SamplingSession::WithTypes(SessionSettings settings) {
-  const auto wants = [&settings](SampleOrigin origin) {
-    return std::ranges::find(settings.types, origin) != settings.types.end();
-  };
+  const auto wants = [&settings](SampleOrigin origin) { return HasType(settings.types, origin); };
   settings.sampler.cpu_clock = wants(SampleOrigin::kCpuClock);
   settings.sampler.off_cpu = wants(SampleOrigin::kOffCpu);
   settings.sampler.off_cpu_rate = settings.off_cpu_rate;
@@ -302,10 +300,7 @@ CaptureCounts SamplingSession::EndCapture(int capture) {
   ShipWaits();
   captures_->Stop(capture);
   for (int i = 0; i < kMostReadsAtTheEnd && TakeAll(0) > 0; ++i) continue;
-  captures_->Seal(capture);
-  const CaptureCounts counts = captures_->Counts(capture);
-  captures_->End(capture);
-  return counts;
+  return captures_->End(capture);
 }
 
 absl::Status SamplingSession::Limit(const SessionLimits& limits) {

@@ -9,10 +9,6 @@
 namespace stackray {
 namespace {
 
-bool Wants(const CaptureOptions& options, SampleOrigin origin) {
-  return std::ranges::find(options.types, origin) != options.types.end();
-}
-
 bool HasService(const CaptureOptions& options) {
   return std::ranges::any_of(options.targets, [](const TargetSettings& target) {
     return target.kind == TargetKind::kService;
@@ -74,9 +70,9 @@ absl::StatusOr<int> SessionCaptures::Start(const CaptureOptions& options,
   if (status.ok())
     status = sampler_.StartCapture(
         capture,
-        {.frequency_hz = Wants(options, SampleOrigin::kCpuClock) ? options.frequency_hz : 0,
-         .off_cpu = Wants(options, SampleOrigin::kOffCpu),
-         .page_faults = Wants(options, SampleOrigin::kPageFaults)});
+        {.frequency_hz = HasType(options.types, SampleOrigin::kCpuClock) ? options.frequency_hz : 0,
+         .off_cpu = HasType(options.types, SampleOrigin::kOffCpu),
+         .page_faults = HasType(options.types, SampleOrigin::kPageFaults)});
   if (status.ok()) {
     FollowServices();
     return capture;
@@ -89,16 +85,18 @@ absl::StatusOr<int> SessionCaptures::Start(const CaptureOptions& options,
 
 void SessionCaptures::Stop(int capture) { sampler_.StopCapture(capture); }
 
-void SessionCaptures::End(int capture) {
+CaptureCounts SessionCaptures::End(int capture) {
   Seal(capture);
+  const CaptureCounts counts = Counts(capture);
   loop_.RemoveCapture(capture);
   running_[static_cast<size_t>(capture)].reset();
+  return counts;
 }
 
 absl::Status SessionCaptures::SetFrequency(int capture, double frequency_hz) {
   Running& running = *running_[static_cast<size_t>(capture)];
   if (running.options.frequency_hz == frequency_hz ||
-      !Wants(running.options, SampleOrigin::kCpuClock))
+      !HasType(running.options.types, SampleOrigin::kCpuClock))
     return absl::OkStatus();
   const absl::StatusOr<uint64_t> from_ns = sampler_.SetCaptureFrequency(capture, frequency_hz);
   if (!from_ns.ok()) return from_ns.status();

@@ -53,8 +53,8 @@ class SessionCaptures {
   absl::StatusOr<int> Start(const CaptureOptions& options, SampleLoop::OnSealed on_sealed);
   // No more samples; those in the ring are still taken until End().
   void Stop(int capture);
-  // Seals what is left and forgets the capture.
-  void End(int capture);
+  // Seals what is left and forgets the capture. Returns what has become of its samples.
+  CaptureCounts End(int capture);
 
   absl::Status SetFrequency(int capture, double frequency_hz);
   // Puts what was lost since the last time into the open batch and seals it.

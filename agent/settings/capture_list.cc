@@ -190,11 +190,8 @@ absl::StatusOr<CaptureEntry> ReadEntry(const YAML::Node& node, const std::string
 }
 
 // Throws what yaml-cpp throws.
-absl::StatusOr<std::vector<CaptureEntry>> ReadDocument(const std::string& text,
+absl::StatusOr<std::vector<CaptureEntry>> ReadDocument(const YAML::Node& root,
                                                        const std::string& name) {
-  const absl::StatusOr<YAML::Node> document = LoadYaml(text, name);
-  if (!document.ok()) return document.status();
-  const YAML::Node& root = *document;
   if (root.IsNull()) return std::vector<CaptureEntry>();
   if (!root.IsMap()) return ReadCaptureList(root, name);
   const bool has_list = root.size() == 1 && root["captures"].IsDefined();
@@ -224,14 +221,7 @@ absl::StatusOr<std::vector<CaptureEntry>> ReadCaptureList(const YAML::Node& list
 
 absl::StatusOr<std::vector<CaptureEntry>> ParseCaptureFile(std::string_view text,
                                                            const std::string& name) {
-  try {
-    return ReadDocument(std::string(text), name);
-  } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: not YAML: {}", YamlPlace(name, error.mark), error.msg));
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(fmt::format("{}: not YAML: {}", name, error.what()));
-  }
+  return ReadYaml(text, name, ReadDocument);
 }
 
 }  // namespace stackray

@@ -118,10 +118,7 @@ absl::StatusOr<std::vector<GivenReceiver>> ParseReceivers(const YAML::Node& key,
 }
 
 // Throws what yaml-cpp throws.
-absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::string& name) {
-  const absl::StatusOr<YAML::Node> document = LoadYaml(text, name);
-  if (!document.ok()) return document.status();
-  const YAML::Node& root = *document;
+absl::StatusOr<ConfigFile> ParseDocument(const YAML::Node& root, const std::string& name) {
   ConfigFile file;
   if (root.IsNull()) return file;
   if (!root.IsMap()) return WrongYaml(name, root, "expected \"key: value\" lines");
@@ -151,14 +148,7 @@ absl::StatusOr<ConfigFile> ParseDocument(const std::string& text, const std::str
 }  // namespace
 
 absl::StatusOr<ConfigFile> ParseConfigText(std::string_view text, const std::string& name) {
-  try {
-    return ParseDocument(std::string(text), name);
-  } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: not YAML: {}", YamlPlace(name, error.mark), error.msg));
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(fmt::format("{}: not YAML: {}", name, error.what()));
-  }
+  return ReadYaml(text, name, ParseDocument);
 }
 
 absl::StatusOr<ConfigFile> ReadConfigFile(const std::string& path) {

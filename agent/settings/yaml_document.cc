@@ -5,9 +5,6 @@
 #include <optional>
 #include <sstream>
 
-#include "absl/status/status.h"
-#include "agent/settings/yaml_place.h"
-
 namespace stackray {
 namespace {
 

@@ -10,15 +10,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "reporter/formats/call_tree.h"
+#include "reporter/formats/page_summary.h"
 #include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
 
-constexpr int64_t kMaxSafeInteger =
-    (int64_t{1} << 53) - 1;  // ECMAScript's Number.MAX_SAFE_INTEGER.
-
-int64_t Safe(int64_t number) { return std::clamp<int64_t>(number, 0, kMaxSafeInteger); }
 int64_t SafeId(int64_t pid) { return std::clamp<int64_t>(pid, 0, INT32_MAX); }
 
 // Strings in order of first use; the texts outlive it.
@@ -240,7 +237,7 @@ class PageWriter {
     column("node", [](const ViewRow& row) { return int64_t{row.node}; });
     column("thread", [&](const ViewRow& row) { return ThreadIndex(row.thread); });
     column("bucket", [](const ViewRow& row) { return row.bucket; });
-    column("count", [](const ViewRow& row) { return Safe(row.count); });
+    column("count", [](const ViewRow& row) { return SafeInteger(row.count); });
     if (HasWaits(section))
       column("wait",
              [&](const ViewRow& row) { return strings_.Index(source_.text(WaitOf(row.thread))); });
@@ -323,12 +320,9 @@ class PageWriter {
   }
 
   void Summary(const ProfileSummary& s) {
-    AppendAll(&out_, ",\"summary\":{\"samples\":", Safe(s.samples),
-              ",\"complete\":", Safe(s.complete), ",\"through_unknown\":", Safe(s.through_unknown),
-              ",\"user_stacks\":", Safe(s.user_stacks),
-              ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
-              ",\"lost\":", Safe(s.lost));
-    if (s.type != "samples") AppendAll(&out_, ",\"value\":", Safe(s.value));
+    out_ += ",\"summary\":{";
+    AppendSummaryMembers(s, &out_);
+    if (s.type != "samples") AppendAll(&out_, ",\"value\":", SafeInteger(s.value));
     if (const std::string sentence = UnnamedSentence(s); !sentence.empty()) {
       out_ += ",\"unnamed\":";
       AppendJsonString(sentence, &out_);

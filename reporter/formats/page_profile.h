@@ -21,11 +21,12 @@
 #define STACKRAY_REPORTER_FORMATS_PAGE_PROFILE_H_
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "reporter/formats/batch_stacks.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/call_tree.h"
 #include "reporter/formats/intern.h"
@@ -46,7 +47,6 @@ struct PageProfileOptions {
 class PageProfile : public SampleSums {
  public:
   static constexpr std::string_view kCutName = "[cut: rarer stacks]", kCutType = "cut";
-  static constexpr size_t kLongestText = 8192;
 
   explicit PageProfile(PageProfileOptions options = {});
   ~PageProfile() override;
@@ -67,8 +67,6 @@ class PageProfile : public SampleSums {
   size_t bytes() const { return tables_.bytes() + frames_.bytes() + rows_.bytes(); }
 
  private:
-  struct BatchIds;  // What numbers of one batch mean here.
-
   void BeginBatch(const BatchWalk& batch) override;
   void EndBatch() override;
   uint32_t NodeOf(const BatchWalk& batch, uint32_t stack, bool may_add) override;
@@ -80,8 +78,6 @@ class PageProfile : public SampleSums {
               bool may_add) override;
   void TypeIsNew() override { summaries_.emplace_back(); }
   void SampleIsDone(const Added& added) override;
-  void ReadLocation(const BatchWalk& batch, uint32_t location);
-  uint32_t Intern(std::string_view text);
   void Shrink();
   // Keeps one of `share` nodes and some threads, those with the most samples (page_reduction.cc).
   void Reduce(size_t share);
@@ -90,7 +86,7 @@ class PageProfile : public SampleSums {
   InternTable<CallFrame> frames_;
   PageRows rows_;
   std::vector<ProfileSummary> summaries_;  // By type.
-  std::unique_ptr<BatchIds> ids_;          // While a batch is added.
+  std::optional<BatchStacks> stacks_;      // While a batch is added.
   int shrinks_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "profile/sample_types.h"
 #include "reporter/formats/even_spread.h"
+#include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
@@ -179,6 +180,11 @@ void SampleSums::AddValue(uint32_t node, uint32_t thread, int64_t time_ms, int64
 
 uint32_t SampleSums::InternText(std::string_view text, bool may_add) {
   return tables_.strings.Intern(text, may_add);
+}
+
+uint32_t SampleSums::InternName(std::string_view text) {
+  if (text.size() <= kLongestText) return InternText(text, true);
+  return InternText(Concat(text.substr(0, kLongestText), "…"), true);
 }
 
 uint32_t SampleSums::Process(bool may_add) {

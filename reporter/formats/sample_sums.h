@@ -97,6 +97,8 @@ struct TypeSums {
 
 class SampleSums {
  public:
+  static constexpr size_t kLongestText = 8192;  // Of InternName(), in bytes.
+
   static constexpr uint32_t kRoot = 0;  // Node above all stacks; its frame means nothing.
   // On-CPU samples, there even when no batch has any. Others follow in the order in which they
   // came.
@@ -152,6 +154,9 @@ class SampleSums {
   // again.
   void ForgetBatch();
   uint32_t InternText(std::string_view text, bool may_add);
+  // Of those who keep names without a bound by `may_add`: what is longer than kLongestText ends in
+  // an ellipsis.
+  uint32_t InternName(std::string_view text);
 
   virtual void BeginBatch(const BatchWalk& batch) = 0;
   virtual void EndBatch() = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "reporter/formats/page_summary.h"
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
 #include "reporter/page/page_answer_parts.h"
@@ -14,11 +15,8 @@
 namespace stackray {
 namespace {
 
-constexpr int64_t kMaxSafeInteger = (int64_t{1} << 53) - 1;  // A browser's whole numbers.
-constexpr size_t kMostChoices = 500;                         // Of a list; a chosen one is kept.
+constexpr size_t kMostChoices = 500;  // Of a list; a chosen one is kept.
 constexpr size_t kMostLines = 5'000;
-
-int64_t Safe(int64_t number) { return std::clamp<int64_t>(number, 0, kMaxSafeInteger); }
 
 class Writer {
  public:
@@ -39,15 +37,15 @@ class Writer {
     Tree(parts_.tree);
     Table();
     Shares();
-    AppendAll(&out_, ",\"passing\":", Safe(selection_.passing));
-    Column("timeline", selection_.timeline, [](int64_t value) { return Safe(value); });
+    AppendAll(&out_, ",\"passing\":", SafeInteger(selection_.passing));
+    Column("timeline", selection_.timeline, [](int64_t value) { return SafeInteger(value); });
     Choices("processes", selection_.processes, question_.processes);
     Choices("threads", selection_.threads, question_.threads);
     Choices("waits", selection_.waits, question_.waits);
     Choices("containers", selection_.containers, question_.containers);
     Choices("services", selection_.services, question_.services);
     Lanes();
-    if (parts_.searches) AppendAll(&out_, ",\"matched\":", Safe(parts_.sums.matched));
+    if (parts_.searches) AppendAll(&out_, ",\"matched\":", SafeInteger(parts_.sums.matched));
     Text("query_error", parts_.query_error);
     if (parts_.callers) Sandwich();
     Column("groups", selection_.groups,
@@ -78,7 +76,7 @@ class Writer {
       out_ += "{\"type\":";
       AppendJsonString(tables_.strings[names.type], &out_);
       Text("unit", tables_.strings[names.unit]);
-      AppendAll(&out_, ",\"sum\":", Safe(type.total));
+      AppendAll(&out_, ",\"sum\":", SafeInteger(type.total));
       Summary(type.summary);
       out_ += '}';
     }
@@ -86,11 +84,8 @@ class Writer {
   }
 
   void Summary(const ProfileSummary& s) {
-    AppendAll(&out_, ",\"summary\":{\"samples\":", Safe(s.samples),
-              ",\"complete\":", Safe(s.complete), ",\"through_unknown\":", Safe(s.through_unknown),
-              ",\"user_stacks\":", Safe(s.user_stacks),
-              ",\"named_frames\":", Safe(s.named_frames()), ",\"frames\":", Safe(s.frames()),
-              ",\"lost\":", Safe(s.lost));
+    out_ += ",\"summary\":{";
+    AppendSummaryMembers(s, &out_);
     Text("unnamed", UnnamedSentence(s));
     out_ += '}';
   }
@@ -99,8 +94,8 @@ class Writer {
     out_ += '{';
     Column("item", tree.item, [&](int32_t item) { return item < 0 ? item : Function(item); });
     Column("parent", tree.parent, [](int32_t parent) { return parent; });
-    Column("self", tree.self, Safe);
-    Column("total", tree.total, Safe);
+    Column("self", tree.self, SafeInteger);
+    Column("total", tree.total, SafeInteger);
     out_ += '}';
   }
 
@@ -108,8 +103,8 @@ class Writer {
     out_ += ",\"table\":{";
     const auto& sums = parts_.sums.functions;
     Column("function", parts_.table, [&](uint32_t f) { return Function(static_cast<int32_t>(f)); });
-    Column("self", parts_.table, [&](uint32_t f) { return Safe(sums[f].self); });
-    Column("total", parts_.table, [&](uint32_t f) { return Safe(sums[f].total); });
+    Column("self", parts_.table, [&](uint32_t f) { return SafeInteger(sums[f].self); });
+    Column("total", parts_.table, [&](uint32_t f) { return SafeInteger(sums[f].total); });
     AppendAll(&out_, ",\"count\":", parts_.table_count, "}");
   }
 
@@ -131,7 +126,7 @@ class Writer {
     if (marked) list.emplace_back(kMarkerFrameType, parts_.sums.marked);
     out_ += ",\"shares\":{";
     Column("type", list, [](const auto& share) -> const std::string& { return share.first; });
-    Column("count", list, [](const auto& share) { return Safe(share.second); });
+    Column("count", list, [](const auto& share) { return SafeInteger(share.second); });
     out_ += '}';
   }
 
@@ -151,7 +146,7 @@ class Writer {
     Column("key", list, [](const Choice* c) -> const std::string& { return c->key; });
     Column("label", list, [](const Choice* c) -> const std::string& { return c->label; });
     Column("note", list, [](const Choice* c) -> const std::string& { return c->note; });
-    Column("count", list, [](const Choice* c) { return Safe(c->count); });
+    Column("count", list, [](const Choice* c) { return SafeInteger(c->count); });
     AppendAll(&out_, ",\"more\":", all.size() - kept, "}");
   }
 
@@ -163,9 +158,9 @@ class Writer {
       AppendJsonString(lane.label, &out_);
       Text("process", lane.process);
       Text("thread", lane.thread);
-      AppendAll(&out_, ",\"sum\":", Safe(lane.sum));
+      AppendAll(&out_, ",\"sum\":", SafeInteger(lane.sum));
       Column("bucket", lane.counts, [](const auto& count) { return count.first; });
-      Column("count", lane.counts, [](const auto& count) { return Safe(count.second); });
+      Column("count", lane.counts, [](const auto& count) { return SafeInteger(count.second); });
       out_ += '}';
     }
     out_ += ']';
@@ -186,8 +181,8 @@ class Writer {
     const auto source = [&](const PageSandwich::Line& l) { return tables_.strings[l.source]; };
     Column("source", lines, source);
     Column("line", lines, [](const PageSandwich::Line& l) { return l.line; });
-    Column("self", lines, [](const PageSandwich::Line& l) { return Safe(l.self); });
-    Column("total", lines, [](const PageSandwich::Line& l) { return Safe(l.total); });
+    Column("self", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.self); });
+    Column("total", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.total); });
     if (options_.source_text)
       Column("text", lines, [&](const PageSandwich::Line& l) {
         return options_.source_text(source(l), l.line).value_or("");

@@ -9,11 +9,12 @@
 #define STACKRAY_REPORTER_PAGE_PAGE_INDEX_BUILDER_H_
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "reporter/formats/batch_stacks.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/sample_sums.h"
 #include "reporter/page/page_tables.h"
@@ -40,8 +41,6 @@ struct IndexRow {
 
 class PageIndexBuilder final : public SampleSums {
  public:
-  static constexpr size_t kLongestText = 8192;
-
   PageIndexBuilder();
   ~PageIndexBuilder() override;
 
@@ -60,8 +59,6 @@ class PageIndexBuilder final : public SampleSums {
   uint32_t host_name_id() const { return host_name_; }
 
  private:
-  struct BatchIds;  // What numbers of one batch mean here.
-
   void BeginBatch(const BatchWalk& batch) override;
   void EndBatch() override;
   uint32_t NodeOf(const BatchWalk& batch, uint32_t stack, bool may_add) override;
@@ -73,8 +70,6 @@ class PageIndexBuilder final : public SampleSums {
               bool may_add) override;
   void TypeIsNew() override { summaries_.emplace_back(); }
   void SampleIsDone(const Added& added) override;
-  void ReadLocation(const BatchWalk& batch, uint32_t location);
-  uint32_t Intern(std::string_view text);
   void MergeRows();
 
   InternTable<PageFunction> functions_;
@@ -82,7 +77,7 @@ class PageIndexBuilder final : public SampleSums {
   std::vector<IndexRow> rows_;
   size_t merge_at_ = 1 << 16;
   std::vector<ProfileSummary> summaries_;
-  std::unique_ptr<BatchIds> ids_;  // While a batch is added.
+  std::optional<BatchStacks> stacks_;  // While a batch is added.
 };
 
 // The bytes of an index of what the builder holds.

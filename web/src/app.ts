@@ -52,7 +52,8 @@ export class App implements Asker {
     this.state = this.address.read();
     this.panes = new Panes({
       onZoom: (node) => this.setZoom(node),
-      onSandwich: (item) => this.change({ callers: textKey(functionKey(this.answer!.functions, item)) }),
+      onSandwich: (item) =>
+        this.change({ callers: textKey(functionKey(this.answer!.functions, item)) }),
       onCloseSandwich: () => this.change({ callers: "" }),
       onFind: (item) => this.findInGraph(item),
       onHide: (hidden) => this.change({ hidden }),
@@ -155,7 +156,8 @@ export class App implements Asker {
 
   // The state as the address has it: what a live page shows has a place in time.
   private shared(): State {
-    if (!this.live || this.answer === null || this.state.at !== null || this.looking === "") return this.state;
+    if (!this.live || this.answer === null) return this.state;
+    if (this.state.at !== null || this.looking === "") return this.state;
     const { startMs, endMs } = this.answer.head;
     const at: Span = { fromMs: startMs, toMs: endMs };
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
@@ -232,11 +234,13 @@ export class App implements Asker {
     const { search } = this;
     search.look(state.query, answer.tree);
     const matched = this.asking.answered?.query === state.query ? answer.matched : null;
-    this.shell.search.set(state.query, search.error || search.result(measure, matched), search.error !== "");
+    this.shell.search.set(state.query, search.error || search.result(measure, matched),
+                          search.error !== "");
     this.panes.show({
       tree: answer.tree, zoom: this.zoom, matching: search.matching, view: this.view, upward: state.upward,
-      dark: this.shell.theme.dark, top: answer.top, topCount: answer.topCount, measure, shares: answer.shares,
-      passing: answer.passing, hidden: state.hidden, sandwich: state.callers === "" ? null : answer.sandwich,
+      dark: this.shell.theme.dark, top: answer.top, topCount: answer.topCount, measure,
+      shares: answer.shares, passing: answer.passing, hidden: state.hidden,
+      sandwich: state.callers === "" ? null : answer.sandwich,
       lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
         buckets: filter.buckets, measure,
         passes: (lane) => passesLane(filter, lane) },
@@ -300,7 +304,8 @@ export class App implements Asker {
     if (source === null || answer === null) throw new Error("nothing is shown yet");
     const measure = this.measure;
     const whole = source.partial && (format === "folded" || format === "speedscope")
-      ? await source.ask(this.asking.question({ width: 0, rows: 0 }), new AbortController().signal) : answer;
+      ? await source.ask(this.asking.question({ width: 0, rows: 0 }), new AbortController().signal)
+      : answer;
     return exportFile(format, {
       profile: answer.head, tree: whole.tree, zoom: findPath(whole.tree, state.zoom), measure,
       upward: state.upward, dark: this.shell.theme.dark, original: () => source.original() });

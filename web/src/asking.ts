@@ -73,7 +73,8 @@ export class Asking {
       if (moving > 0) await new Promise((done) => setTimeout(done, moving));
       if (!running.signal.aborted) this.take(answer, state);
     } catch (error) {
-      if (!running.signal.aborted) this.asker.onTrouble(error instanceof Error ? error.message : String(error));
+      const text = error instanceof Error ? error.message : String(error);
+      if (!running.signal.aborted) this.asker.onTrouble(text);
     } finally {
       this.end(running);
     }

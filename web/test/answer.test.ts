@@ -10,16 +10,22 @@ const none = { key: [], label: [], note: [], count: [], more: 0 };
 
 function document(): any {
   return {
-    format: "stackray-view/1", title: "t", host: "h", frequency_hz: 20, cpus: 2, start_ms: 1000, end_ms: 5000,
-    bucket_ms: 1000, types: [{ type: "samples", unit: "count", sum: 12, summary: { samples: 12 } }], type: 0,
-    functions: { name: ["main", "work"], type: ["native", "cpython"], file: ["app", "app.py"] }, groups: ["app"],
-    tree: { item: [-1, -2, 0, 1], parent: [-1, 0, 1, 2], self: [0, 0, 4, 6], total: [12, 12, 11, 6] },
+    format: "stackray-view/1", title: "t", host: "h", frequency_hz: 20, cpus: 2, start_ms: 1000,
+    end_ms: 5000, bucket_ms: 1000, type: 0,
+    types: [{ type: "samples", unit: "count", sum: 12, summary: { samples: 12 } }],
+    functions: { name: ["main", "work"], type: ["native", "cpython"], file: ["app", "app.py"] },
+    groups: ["app"],
+    tree: { item: [-1, -2, 0, 1], parent: [-1, 0, 1, 2], self: [0, 0, 4, 6],
+            total: [12, 12, 11, 6] },
     table: { function: [1, 0], self: [6, 5], total: [6, 12], count: 7 },
     shares: { type: ["cpython", "native"], count: [6, 6] }, passing: 12, timeline: [1, 2, 3, 6],
     processes: { key: ["1 app"], label: ["app (1)"], note: [""], count: [12], more: 3 },
-    threads: none, waits: { ...none, key: ["blocked"], label: ["blocked"], note: [""], count: [12] },
-    containers: none, services: { key: ["", "shop"], label: ["", "shop"], note: ["", ""], count: [4, 8], more: 0 },
-    lanes: [{ label: "app (1)", process: "1 app", thread: "", sum: 12, bucket: [0, 3], count: [1, 6] }],
+    threads: none, waits: { ...none, key: ["blocked"], label: ["blocked"], note: [""],
+                            count: [12] },
+    containers: none, services: { key: ["", "shop"], label: ["", "shop"], note: ["", ""],
+                                  count: [4, 8], more: 0 },
+    lanes: [{ label: "app (1)", process: "1 app", thread: "", sum: 12, bucket: [0, 3],
+              count: [1, 6] }],
     matched: 6, query_error: "",
     sandwich: { function: 1,
       callers: { item: [1, 0], parent: [-1, 0], self: [6, 6], total: [6, 6] },
@@ -43,7 +49,8 @@ test("an answer is what the views show", () => {
   assert.equal(answer.waits[0]!.label, "Blocked");
   assert.equal(answer.more.processes, 3);
   assert.deepEqual([...answer.lanes[0]!.counts], [[0, 1], [3, 6]]);
-  assert.deepEqual(answer.sandwich!.lines, [{ file: "app.py", line: 7, self: 6, total: 6, text: "" }]);
+  assert.deepEqual(answer.sandwich!.lines,
+                   [{ file: "app.py", line: 7, self: 6, total: 6, text: "" }]);
   assert.equal(answer.sandwich!.trees.callers.label(1), "main");
 });
 
@@ -74,17 +81,22 @@ test("a damaged answer is told and never shown", () => {
 const question: Question = { state: START, lanes: false, width: 800.4, order: "self", rows: 200 };
 
 test("a question says all that the user has chosen", () => {
-  const state = { ...START, type: "off_cpu", query: "/a&b/", zoom: "2s", inverted: true, grouping: "none" as const,
-                  processes: new Set(["1 a&b", "2 c"]), services: new Set([""]), range: { fromMs: 5, toMs: 9 } };
-  const url = new URL(viewUrl({ ...question, state, lanes: true }, { fromMs: 1, toMs: 10 }), "http://h");
+  const state = { ...START, type: "off_cpu", query: "/a&b/", zoom: "2s", inverted: true,
+                  grouping: "none" as const, processes: new Set(["1 a&b", "2 c"]), 
+                  services: new Set([""]), range: { fromMs: 5, toMs: 9 } };
+  const url = new URL(viewUrl({ ...question, state, lanes: true }, { fromMs: 1, toMs: 10 }),
+                      "http://h");
   assert.equal(url.pathname, "/api/view");
-  assert.deepEqual(Object.fromEntries([...url.searchParams].filter(([key]) => key !== "processes")), {
-    from_ms: "1", to_ms: "10", chosen_from_ms: "5", chosen_to_ms: "9", by: "none", type: "off_cpu", zoom: "2s",
-    query: "/a&b/", inverted: "1", lanes: "1", services: "", width: "800", order: "self", rows: "200" });
+  const others = [...url.searchParams].filter(([key]) => key !== "processes");
+  assert.deepEqual(Object.fromEntries(others), {
+    from_ms: "1", to_ms: "10", chosen_from_ms: "5", chosen_to_ms: "9", by: "none", type: "off_cpu",
+    zoom: "2s", query: "/a&b/", inverted: "1", lanes: "1", services: "", width: "800",
+    order: "self", rows: "200" });
   assert.deepEqual(url.searchParams.getAll("processes"), ["1 a&b", "2 c"]);
 });
 
-test("the server's answer and its cost reach who asked; what is no answer is an error", async () => {
+test("the server's answer and its cost reach who asked; what is no answer is an error",
+     async () => {
   const texts = [JSON.stringify(document()), "{", "{}"];
   const source = new ServerSource(() => Promise.resolve({ text: texts.shift()!, costMs: 7 }));
   const { signal } = new AbortController();
@@ -94,11 +106,14 @@ test("the server's answer and its cost reach who asked; what is no answer is an 
   await assert.rejects(source.ask(question, signal), /its format is not/);
 });
 
-test("a document answers with a function's lines: each sample once, its own at the innermost call", async () => {
+test("a document answers with a function's lines: each sample once, its own at the innermost call",
+     async () => {
   const profile = profileOf([
     { pid: 1, command: "app", stack: ["main|native|app", "f|cpython|app.py"], count: 3 },
-    { pid: 1, command: "app", stack: ["main|native|app", "f|cpython|app.py", "g|native|libc"], count: 4 },
-    { pid: 2, command: "web", stack: ["f|cpython|app.py", "f|cpython|app.py"], count: 5, container: "c1" },
+    { pid: 1, command: "app", stack: ["main|native|app", "f|cpython|app.py", "g|native|libc"],
+      count: 4 },
+    { pid: 2, command: "web", stack: ["f|cpython|app.py", "f|cpython|app.py"], count: 5,
+      container: "c1" },
   ]);
   profile.frames.line[1] = 12;
   profile.frames.source[1] = profile.strings.indexOf("app.py");
@@ -108,9 +123,11 @@ test("a document answers with a function's lines: each sample once, its own at t
   const { functionKey } = await import("../src/model/names");
   const key = textKey(functionKey(functions, functions.name.indexOf("f")));
   const answer = await source.ask({ ...question, state: { ...START, callers: key } });
-  assert.deepEqual(answer.sandwich!.lines, [{ file: "app.py", line: 12, self: 8, total: 12, text: "" }]);
+  assert.deepEqual(answer.sandwich!.lines,
+                   [{ file: "app.py", line: 12, self: 8, total: 12, text: "" }]);
   const { containers } = answer;
   assert.deepEqual(containers.map(({ key, count }) => [key, count]), [["", 7], ["c1", 5]]);
-  const filtered = await source.ask({ ...question, state: { ...START, containers: new Set(["c1"]) } });
+  const filtered = await source.ask({ ...question,
+                                      state: { ...START, containers: new Set(["c1"]) } });
   assert.equal(filtered.passing, 5);
 });

@@ -7,5 +7,6 @@ test("keys of functions and ways are those of the agent", () => {
   assert.equal(textKey("native main app"), "fnj7dhx85s");
   assert.equal(textKey(""), "udntgy60fl");
   assert.equal(textKey("cpython größe 😀.py"), "b6s2yelvhb");
-  assert.equal(stepKey(textKey("native main app"), parseInt(textKey("group web"), 36)).toString(36), "604w9atw1c");
+  assert.equal(stepKey(textKey("native main app"), parseInt(textKey("group web"), 36)).toString(36),
+               "604w9atw1c");
 });

@@ -106,13 +106,15 @@ class Captures(agent_case.AgentCase):
         self.assertTrue(self.until(
             lambda: agent.status_document(self.state)["captures"]["flag_problems"] != []))
         self.assertEqual(self.records()["web-2"]["state"], "running")
-        self.put_flag("old.yaml", "- {name: old, target: {host: true}, until: '2020-01-01T00:00:00Z'}\n")
+        self.put_flag("old.yaml",
+                      "- {name: old, target: {host: true}, until: '2020-01-01T00:00:00Z'}\n")
         self.assertTrue(self.until(lambda: "the time of capture old is over" in agent.log()))
         self.assertNotIn("old", self.records())
         os.unlink(os.path.join(self.flags, "web.yaml"))
         self.until_state("web-2", "finished", 4)
-        self.put_flag("other.yaml", "- {name: other, target: {host: true}, hosts: [not-this-*], for: 1m}\n"
-                                    "- {name: mine, target: {host: true}, rate: 11, for: 1m}\n")
+        self.put_flag("other.yaml",
+                      "- {name: other, target: {host: true}, hosts: [not-this-*], for: 1m}\n"
+                      "- {name: mine, target: {host: true}, rate: 11, for: 1m}\n")
         self.until_state("mine", "running", 4)
         self.assertNotIn("other", self.records())
         os.rename(self.flags, self.flags + ".gone")

@@ -84,9 +84,15 @@ def sums_of_pprof(path):
 
 
 def record(stackray, program, path):
-    answer = subprocess.run([stackray, "record", "--type", ",".join(("cpu", "off-cpu", "page-faults")),
-                             "-d", "4", "-F", "199", "-o", str(path), "--", program, "sleepers"],
-                            capture_output=True, text=True, timeout=120)
+    """None, or why there is no recording. The program waits until it is stopped."""
+    sleepers = subprocess.Popen([program, "sleepers"], stdout=subprocess.DEVNULL)
+    try:
+        answer = subprocess.run([stackray, "record", "--type", "cpu,off-cpu,page-faults", "-d", "4",
+                                 "-F", "199", "-o", str(path), "-p", str(sleepers.pid)],
+                                capture_output=True, text=True, timeout=120)
+    finally:
+        sleepers.kill()
+        sleepers.wait()
     return None if path.exists() else answer.stderr.strip()
 
 

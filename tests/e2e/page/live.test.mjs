@@ -211,7 +211,8 @@ test("errors of the server are told with their number", async () => {
   assert.ok(await page.locator(".banner").isHidden());
 });
 
-test("filters, zoom and search are asked of the agent, and the latest choice alone is waited for", async () => {
+test("filters, zoom and search are asked of the agent, and the latest choice alone is waited for",
+     async () => {
   server.newestMs = START_MS;
   await show();
   await page.locator("[data-fact=samples]").waitFor();
@@ -256,7 +257,8 @@ test("Cancel and Escape keep what is shown, and the agent need not go on", async
   await until("given up again", () => server.closed === 2);
   server.delayMs = 0;
   await click(page, 0.3, 1);
-  await until("the zoom asked", () => server.profileUrls.at(-1).searchParams.get("zoom")?.length > 5);
+  await until("the zoom asked",
+              () => server.profileUrls.at(-1).searchParams.get("zoom")?.length > 5);
   assert.equal(server.profileUrls.at(-1).searchParams.get("fold"), null);
   assert.equal(await fact(page, "samples"), "100");
 });

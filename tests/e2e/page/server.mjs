@@ -51,7 +51,8 @@ export class LiveServer {
     }
     if (url.pathname === "/api/view") {
       this.profileUrls.push(url);
-      const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" }, url.searchParams);
+      const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" },
+                            url.searchParams);
       if (this.delayMs === 0) return this.json(response, answer);
       const timer = setTimeout(() => this.json(response, answer), this.delayMs);
       response.on("close", () => {

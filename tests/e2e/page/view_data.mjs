@@ -46,7 +46,8 @@ class Tree {
       out.parent.push(parent);
       out.self.push(node.self);
       out.total.push(node.total);
-      const children = [...node.children.values()].sort((a, b) => this.nodes[b].total - this.nodes[a].total);
+      const children = [...node.children.values()].sort(
+        (a, b) => this.nodes[b].total - this.nodes[a].total);
       for (const child of children) visit(child, own);
     };
     visit(0, -1);
@@ -61,8 +62,8 @@ function choices(list) {
     all.set(key, { ...known, count: known.count + count });
   }
   const values = [...all.values()];
-  return { key: values.map((v) => v.key), label: values.map((v) => v.label), note: values.map(() => ""),
-           count: values.map((v) => v.count), more: 0 };
+  return { key: values.map((v) => v.key), label: values.map((v) => v.label),
+           note: values.map(() => ""), count: values.map((v) => v.count), more: 0 };
 }
 
 export function viewOf(document, words) {
@@ -70,7 +71,8 @@ export function viewOf(document, words) {
   const rows = rowsOf(document, words);
   const groups = [];
   const tree = new Tree();
-  const timeline = new Array(Math.max(1, Math.ceil((document.end_ms - document.start_ms) / document.bucket_ms))).fill(0);
+  const buckets = Math.ceil((document.end_ms - document.start_ms) / document.bucket_ms);
+  const timeline = new Array(Math.max(1, buckets)).fill(0);
   const table = frames.name.map(() => ({ self: 0, total: 0 }));
   for (const row of rows) {
     if (!row.passes) continue;
@@ -86,15 +88,18 @@ export function viewOf(document, words) {
   }
   const used = frames.name.map((_, i) => i).filter((i) => table[i].total > 0);
   const text = (column) => column.map((i) => strings[i]);
-  const label = (row) => `${strings[processes.command[row.process]]} (${processes.pid[row.process]})`;
+  const { command, pid } = processes;
+  const label = ({ process }) => `${strings[command[process]]} (${pid[process]})`;
   const none = choices([]);
   const all = document.samples.count.reduce((sum, count) => sum + count, 0);
   return {
-    format: "stackray-view/1", title: document.title, host: document.host, frequency_hz: document.frequency_hz,
+    format: "stackray-view/1", title: document.title, host: document.host,
+    frequency_hz: document.frequency_hz,
     cpus: 2, start_ms: document.start_ms, end_ms: document.end_ms, bucket_ms: document.bucket_ms,
     types: [{ type: "samples", unit: "count", sum: all, summary: document.summary ?? {} }], type: 0,
     tree: tree.columns(),
-    table: { function: used, self: used.map((i) => table[i].self), total: used.map((i) => table[i].total), count: used.length },
+    table: { function: used, self: used.map((i) => table[i].self),
+             total: used.map((i) => table[i].total), count: used.length },
     shares: { type: ["native"], count: [all] }, passing: tree.nodes[0].total, timeline,
     processes: choices(rows.map((row) => ({ key: row.key, label: label(row), count: row.count }))),
     threads: choices(rows.map((row) => ({ key: `${row.key} ${threads.tid[row.thread]}`,

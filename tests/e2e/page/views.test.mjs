@@ -212,7 +212,8 @@ pageTest("keys lead everywhere, and ? tells them", async (page) => {
   assert.equal(await view(), "flame");
 });
 
-pageTest("containers can be chosen, and a function's lines stand below its callers and callees", async (page) => {
+pageTest("containers can be chosen, and a function's lines stand below its callers and callees",
+         async (page) => {
   assert.ok(await page.locator("[data-select=services]").isHidden());
   await page.locator("[data-select=containers] .select-opener").click();
   assert.equal(await lines(page, "[data-select=containers] .select-name"), "c0ffee|[no container]");
@@ -222,7 +223,8 @@ pageTest("containers can be chosen, and a function's lines stand below its calle
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
   await page.locator(".table-name", { hasText: "serve" }).click();
-  assert.equal((await lines(page, ".lines-row")).replace(/\s+/g, " "), "Line Self Total|web.cc:12 0 % 100.0 %");
+  assert.equal((await lines(page, ".lines-row")).replace(/\s+/g, " "),
+               "Line Self Total|web.cc:12 0 % 100.0 %");
   assert.equal(await page.locator(".lines-name").first().getAttribute("title"), "/src/web.cc:12");
   await page.getByRole("button", { name: "Off-CPU", exact: true }).click();
   assert.match(await lines(page, ".lines-row"), /web\.cc:30/);

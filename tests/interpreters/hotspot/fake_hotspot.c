@@ -39,7 +39,8 @@ struct pool {
 	struct klass *holder;
 	u16 length, source_file;
 	void *entries[8];
-} pool = { 0, &holder, 8, 4, { 0, &outer_symbol, (char *)&inner_symbol + 1, &signature_symbol, &file_symbol } };
+} pool = { 0, &holder, 8, 4, { 0, &outer_symbol, (char *)&inner_symbol + 1, &signature_symbol,
+                               &file_symbol } };
 
 struct const_method {
 	u64 fingerprint;

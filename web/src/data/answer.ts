@@ -19,7 +19,9 @@ function texts(table: Json, what: string, key: string, length?: number): string[
 function values(table: Json, what: string, key: string, length?: number): Float64Array {
   const list = asArray(table, what, key, length);
   return Float64Array.from(list, (value) => {
-    if (typeof value !== "number" || !(value >= 0)) throw new ProfileError(`“${what}.${key}” is out of range`);
+    if (typeof value !== "number" || !(value >= 0)) {
+      throw new ProfileError(`“${what}.${key}” is out of range`);
+    }
     return value;
   });
 }
@@ -32,7 +34,8 @@ function parseFunctions(document: Json): Functions {
   return { ofFrame: new Int32Array(0), name, type, file, kind: type.map(kindOf) };
 }
 
-function parseTree(value: unknown, what: string, functions: Functions, groups: string[], root: string): Tree {
+function parseTree(value: unknown, what: string, functions: Functions, groups: string[],
+                   root: string): Tree {
   const table = asObject(value, what);
   const item = column(table, what, "item", -LIMIT, functions.name.length);
   const { length } = item;
@@ -44,8 +47,8 @@ function parseTree(value: unknown, what: string, functions: Functions, groups: s
       throw new ProfileError(`“${what}” entry ${node} is not below an earlier one`);
     }
   }
-  return treeOf({ item, parent, self: values(table, what, "self", length), total: values(table, what, "total", length) },
-                functions, groups, root);
+  return treeOf({ item, parent, self: values(table, what, "self", length),
+                  total: values(table, what, "total", length) }, functions, groups, root);
 }
 
 function parseChoices(document: Json, key: string): { list: Choice[]; more: number } {
@@ -55,7 +58,8 @@ function parseChoices(document: Json, key: string): { list: Choice[]; more: numb
   const note = texts(table, key, "note", keys.length);
   const count = values(table, key, "count", keys.length);
   return { more: number(table, "more", 0),
-           list: keys.map((each, i) => ({ key: each, label: label[i]!, note: note[i]!, count: count[i]! })) };
+           list: keys.map((each, i) => ({ key: each, label: label[i]!, note: note[i]!,
+                                          count: count[i]! })) };
 }
 
 function parseLanes(document: Json, bucketCount: number): Lane[] {
@@ -65,8 +69,8 @@ function parseLanes(document: Json, bucketCount: number): Lane[] {
     const count = values(table, "lanes", "count", bucket.length);
     const counts = new Map<number, number>();
     bucket.forEach((at, i) => counts.set(at, count[i]!));
-    return { label: text(table, "label"), process: text(table, "process"), thread: text(table, "thread"),
-             sum: number(table, "sum", 0), counts };
+    return { label: text(table, "label"), process: text(table, "process"),
+             thread: text(table, "thread"), sum: number(table, "sum", 0), counts };
   });
 }
 
@@ -91,7 +95,9 @@ function parseSandwich(document: Json, functions: Functions, groups: string[]): 
   if (document["sandwich"] === undefined) return null;
   const table = asObject(document["sandwich"], "sandwich");
   const item = number(table, "function", -1);
-  if (item < 0 || item >= functions.name.length) throw new ProfileError("“sandwich” names no function");
+  if (item < 0 || item >= functions.name.length) {
+    throw new ProfileError("“sandwich” names no function");
+  }
   const lines = asObject(table["lines"], "lines");
   const source = texts(lines, "lines", "source");
   const line = column(lines, "lines", "line", 0, LIMIT, source.length);
@@ -102,8 +108,8 @@ function parseSandwich(document: Json, functions: Functions, groups: string[]): 
     item,
     trees: { callers: parseTree(table["callers"], "callers", functions, groups, ""),
              callees: parseTree(table["callees"], "callees", functions, groups, "") },
-    lines: source.map((file, i): LineRow => ({ file, line: line[i]!, self: self[i]!, total: total[i]!,
-                                                text: shown[i] ?? "" })),
+    lines: source.map((file, i): LineRow => (
+      { file, line: line[i]!, self: self[i]!, total: total[i]!, text: shown[i] ?? "" })),
   };
 }
 
@@ -120,14 +126,16 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
   const shares = asObject(document["shares"], "shares");
   const shareTypes = texts(shares, "shares", "type");
   const shareCounts = values(shares, "shares", "count", shareTypes.length);
-  const [processes, threads, waits, containers, services] = (["processes", "threads", "waits", "containers",
-    "services"] as const).map((key) => parseChoices(document, key));
+  const [processes, threads, waits, containers, services] = (
+    ["processes", "threads", "waits", "containers", "services"] as const
+  ).map((key) => parseChoices(document, key));
   const groupings: Grouping[] = ["command", "process", "thread",
     ...(containers!.list.length > 0 ? ["container" as const] : []),
     ...(services!.list.length > 0 ? ["service" as const] : []), "none"];
   return {
     head, functions, groupings,
-    tree: { ...parseTree(document["tree"], "tree", functions, groups, head.host || "host"), leafFirst: inverted },
+    tree: { ...parseTree(document["tree"], "tree", functions, groups, head.host || "host"),
+            leafFirst: inverted },
     top: Array.from(rows, (item, i) => ({ item, self: self[i]!, total: total[i]! })),
     topCount: number(table, "count", rows.length),
     shares: shareTypes.map((type, i) => ({ type, count: shareCounts[i]! })),
@@ -136,7 +144,8 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
     processes: processes!.list, threads: threads!.list,
     waits: waits!.list.map((wait) => ({ ...waitChoice(wait.key), count: wait.count })),
     containers: containers!.list, services: services!.list,
-    more: { processes: processes!.more, threads: threads!.more, waits: 0, containers: containers!.more,
+    more: { processes: processes!.more, threads: threads!.more, waits: 0,
+            containers: containers!.more,
             services: services!.more },
     lanes: parseLanes(document, head.bucketCount),
     matched: document["matched"] === undefined ? null : number(document, "matched", 0),

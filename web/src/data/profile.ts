@@ -19,7 +19,8 @@ export interface Profile {
   bucketCount: number;
   strings: string[];
   // `source` and `line`: where in its source file, as far as it is known (0: it is not)
-  frames: { name: Int32Array; type: Int32Array; file: Int32Array; source: Int32Array; line: Int32Array };
+  frames: {
+    name: Int32Array; type: Int32Array; file: Int32Array; source: Int32Array; line: Int32Array };
   nodes: { parent: Int32Array; frame: Int32Array }; // node 0 is the root
   processes: { pid: Int32Array; command: Int32Array; executable: Int32Array; container: Int32Array;
                service: Int32Array };

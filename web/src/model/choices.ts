@@ -53,7 +53,8 @@ export function threadChoices(profile: Profile, filter: Filter): Choice[] {
 }
 
 // The containers or services of the processes; empty where there is no more than one.
-export function groupChoices(profile: Profile, filter: Filter, grouping: "container" | "service"): Choice[] {
+export function groupChoices(profile: Profile, filter: Filter,
+                             grouping: "container" | "service"): Choice[] {
   const { threads, processes, strings } = profile;
   const counts = countsByThread(profile, filter);
   const choices = new Map<string, Choice>();

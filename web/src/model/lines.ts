@@ -10,7 +10,8 @@ function keyOf(profile: Profile, frame: number): string {
 }
 
 // Heaviest first. Each sample counts once for a line, also where the function recurs.
-export function linesOf(profile: Profile, functions: Functions, filter: Filter, hidden: ReadonlySet<string>,
+export function linesOf(profile: Profile, functions: Functions, filter: Filter,
+                        hidden: ReadonlySet<string>,
                         item: number): LineRow[] {
   const { nodes, strings, frames, samples } = profile;
   const lines = new Map<string, LineRow>();
@@ -28,7 +29,8 @@ export function linesOf(profile: Profile, functions: Functions, filter: Filter, 
         const key = keyOf(profile, frame);
         let line = lines.get(key);
         if (line === undefined) {
-          line = { file: strings[frames.source[frame]!]!, line: frames.line[frame]!, self: 0, total: 0, text: "" };
+          line = { file: strings[frames.source[frame]!]!, line: frames.line[frame]!, self: 0,
+                   total: 0, text: "" };
           lines.set(key, line);
         }
         if (inner) line.self += count;

@@ -51,7 +51,8 @@ export interface LineRow {
   text: string;  // the line itself, where it may be shown
 }
 
-export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services", Choice[]>;
+export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services",
+    Choice[]>;
 
 export interface Answer extends ChoiceLists {
   head: Head;
@@ -94,14 +95,17 @@ export class DocumentSource implements ViewSource {
     const { profile, functions } = this;
     const { state } = question;
     const filter = filterOf(state, profile);
-    const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted, state.fold, question.lanes,
-      ...[state.hidden, state.processes, state.threads, state.waits, state.containers, state.services]
+    const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted,
+      state.fold, question.lanes,
+      ...[state.hidden, state.processes, state.threads, state.waits, state.containers,
+        state.services]
         .map((set) => [...set])]);
     if (this.known?.key !== key) this.known = { key, ...this.make(question) };
     const { answer, stacks } = this.known;
     const item = findFunction(functions, state.callers);
     return Promise.resolve({ ...answer, sandwich: item === null ? null
-      : { item, trees: sandwich(stacks, item), lines: linesOf(profile, functions, filter, state.hidden, item) } });
+      : { item, trees: sandwich(stacks, item), 
+          lines: linesOf(profile, functions, filter, state.hidden, item) } });
   }
 
   private make({ state, lanes }: Question): { answer: Answer; stacks: Tree } {
@@ -114,7 +118,8 @@ export class DocumentSource implements ViewSource {
     const top = topFunctions(stacks);
     const none = new Set<string>();
     return { stacks, answer: {
-      head: profile, functions, groupings: groupingsOf(profile), timeline, top, topCount: top.length,
+      head: profile, functions, groupings: groupingsOf(profile), timeline,
+      top, topCount: top.length,
       tree: state.inverted ? inverted(stacks) : stacks,
       shares: typeShares(profile, functions, filter),
       passing: timeline.subarray(first, last + 1).reduce((sum, value) => sum + value, 0),
@@ -125,7 +130,8 @@ export class DocumentSource implements ViewSource {
       services: groupChoices(profile, filter, "service"),
       more: { processes: 0, threads: 0, waits: 0, containers: 0, services: 0 },
       // All of them, so that another one can be chosen.
-      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, containers: none, services: none }) : [],
+      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, containers: none,
+                                        services: none }) : [],
       matched: null, sandwich: null,
     } };
   }

@@ -93,7 +93,8 @@ export function readState(text: string): State {
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
   const { processes, threads, waits, containers, services } = state;
-  return { type, processes, threads, waits, containers, services, buckets: bucketsOf(state.range, profile) };
+  return { type, processes, threads, waits, containers, services,
+           buckets: bucketsOf(state.range, profile) };
 }
 
 function bucketsOf(range: Span | null, profile: Head): Filter["buckets"] {

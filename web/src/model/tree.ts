@@ -80,12 +80,14 @@ export class TreeBuilder {
 }
 
 // From columns in depth-first order: where each node lies, and where it ends.
-export function treeOf(columns: Pick<Tree, "item" | "parent" | "self" | "total">, functions: Functions,
+export function treeOf(columns: Pick<Tree, "item" | "parent" | "self" | "total">,
+                       functions: Functions,
                        groupLabels: string[], rootLabel: string): Tree {
   const { item, parent, total } = columns;
   const count = item.length;
   const tree = { ...columns, depth: new Int32Array(count), end: new Int32Array(count),
-                 start: new Float64Array(count), maxDepth: 0, functions, groupLabels, leafFirst: false };
+                 start: new Float64Array(count), maxDepth: 0, functions, groupLabels,
+                 leafFirst: false };
   const nextStart = new Float64Array(count); // where a node's next child begins
   for (let i = 0; i < count; i++) {
     tree.end[i] = i + 1;

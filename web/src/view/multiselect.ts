@@ -53,7 +53,8 @@ export class MultiSelect {
     return !this.panel.hidden;
   }
 
-  set(choices: Choice[], left: number, chosen: ReadonlySet<string>, write: (value: number) => string): void {
+  set(choices: Choice[], left: number, chosen: ReadonlySet<string>,
+      write: (value: number) => string): void {
     this.write = write;
     this.left = left;
     for (const choice of choices) choice.label ||= `[no ${this.noun.one}]`;
@@ -118,7 +119,8 @@ export class MultiSelect {
     const more = passing.length - MAX_SHOWN;
     if (passing.length === 0 || more > 0 || this.left > 0) {
       const text = more > 0 ? `${formatCount(more + this.left)} more: type to narrow the list`
-        : this.left > 0 ? `${formatCount(this.left)} more ${this.noun.many} with fewer samples` : "Nothing found";
+        : this.left > 0 ? `${formatCount(this.left)} more ${this.noun.many} with fewer samples`
+        : "Nothing found";
       this.list.append(element("div", { class: "select-more", text }));
     }
     this.list.scrollTop = scroll;

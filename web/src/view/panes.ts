@@ -65,7 +65,8 @@ export class Panes {
     this.flame = this.flameView(false, "Flame graph", () => this.shown?.tree, events.onZoom);
     this.callers = this.flameView(true, "Callers", () => this.shown?.sandwich?.trees.callers);
     this.callees = this.flameView(false, "Callees", () => this.shown?.sandwich?.trees.callees);
-    this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind, onMore: events.onMore });
+    this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind,
+                                onMore: events.onMore });
     this.lanes = new LanesView({ onPick: events.onLane, onHover: (lines, x, y) => {
       if (lines === null) this.tooltip.hide();
       else this.tooltip.showLines(lines, x, y);
@@ -73,7 +74,8 @@ export class Panes {
     const half = (name: string, view: FlameView) => element("div", { class: `half ${name.toLowerCase()}` },
       element("div", { class: "half-title", text: name }), view.root);
     this.body = element("div", { class: "body" }, this.table.root, this.lanes.root, this.flame.root,
-      element("div", { class: "sandwich" }, half("Callers", this.callers), half("Callees", this.callees), this.lines.root));
+      element("div", { class: "sandwich" }, half("Callers", this.callers),
+              half("Callees", this.callees), this.lines.root));
     this.root = element("main", { class: "card main" }, this.details.root, this.body, this.empty.root,
                         this.legend.root, this.tooltip.root);
     this.body.dataset["view"] = "none";
@@ -139,7 +141,8 @@ export class Panes {
       this.flame.turn(shown.upward);
       if (view !== "table") this.flame.setTree(tree, zoom, matching, dark);
       if (view === "table" || view === "both") {
-        this.table.set(shown.top, shown.topCount, tree.total[0]!, tree.functions, matching, dark, shown.measure);
+        this.table.set(shown.top, shown.topCount, tree.total[0]!, tree.functions, matching, dark,
+                       shown.measure);
       }
       if (view === "time") this.lanes.set(shown.lanes);
     }

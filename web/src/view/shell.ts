@@ -64,7 +64,8 @@ export class Shell {
       waits: new MultiSelect({ one: "wait", many: "waits" }, (waits) => events.onChange({ waits })),
       containers: new MultiSelect({ one: "container", many: "containers" },
                                   (containers) => events.onChange({ containers })),
-      services: new MultiSelect({ one: "service", many: "services" }, (services) => events.onChange({ services })),
+      services: new MultiSelect({ one: "service", many: "services" },
+                                (services) => events.onChange({ services })),
     };
     for (const key of SOMETIMES) this.selects[key].root.hidden = true;
     this.busy = new Busy(() => events.onCancel());
@@ -87,8 +88,9 @@ export class Shell {
     this.clearRange.hidden = true;
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services } = this.selects;
-    const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root, containers.root,
-      services.root, waits.root, this.grouping.root, this.views.root, this.layout.root, this.exports.menu.root, this.search.root);
+    const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
+      containers.root, services.root, waits.root, this.grouping.root, this.views.root,
+      this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
     this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time,

@@ -1,5 +1,5 @@
-// Java frames of each kind: interpreted, compiled, inlined, of interfaces with many implementations,
-// lambdas, recursion, native methods, and work for the garbage collector.
+// Java frames of each kind: interpreted, compiled, inlined, of interfaces with many
+// implementations, lambdas, recursion, native methods, and work for the garbage collector.
 // With an argument: one chain of calls that never changes, in a loop at its end.
 import java.util.ArrayList;
 import java.util.Arrays;
