@@ -25,7 +25,7 @@ void WalkAndName(stackray::ProcessMemory& memory, const stackray::LuaData& lua,
                  uint64_t stack_pointer, size_t named) {
   const auto chain = stackray::FirstOf(stackray::WalkLuaChain(memory, lua.layout(), stack_pointer),
                                        kMostWords, named);
-  (void)stackray::DescribeLua(lua, chain, memory);
+  (void)stackray::DescribeChain(lua, chain, 0, memory);
 }
 
 void WalkRecorded(std::span<const uint8_t> input) {

@@ -24,7 +24,7 @@ void WalkAndName(stackray::ProcessMemory& memory, const stackray::PerlData& perl
                  uint64_t thread, size_t named) {
   const auto chain = stackray::FirstOf(stackray::WalkPerlChain(memory, perl.layout(), base, thread),
                                        kMostWords, named);
-  (void)stackray::DescribePerl(perl, chain, memory);
+  (void)stackray::DescribeChain(perl, chain, 0, memory);
 }
 
 void WalkRecorded(std::span<const uint8_t> input) {

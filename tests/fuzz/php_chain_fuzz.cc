@@ -17,13 +17,13 @@
 namespace {
 
 // Two words and an end a step.
-constexpr size_t kMostWords = 12 * STAGED_WORDS;
+constexpr size_t kMostWords = 24 * STAGED_WORDS;
 
 void WalkAndName(stackray::ProcessMemory& memory, const stackray::PhpData& php, uint64_t base,
                  uint64_t thread, size_t named) {
   const auto chain = stackray::FirstOf(stackray::WalkPhpChain(memory, php.layout(), base, thread),
                                        kMostWords, named);
-  (void)stackray::DescribePhp(php, chain, memory);
+  (void)stackray::DescribeChain(php, chain, 0, memory);
 }
 
 void WalkRecorded(std::span<const uint8_t> input) {

@@ -19,13 +19,13 @@ namespace {
 
 // The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a
 // run's end.
-constexpr size_t kMostWords = 8 * STAGED_WORDS;
+constexpr size_t kMostWords = 24 * STAGED_WORDS;
 
 void WalkAndName(stackray::ProcessMemory& memory, const stackray::PythonData& python, uint64_t base,
                  uint64_t thread, size_t named) {
   const auto chain = stackray::FirstOf(
       stackray::WalkPythonChain(memory, python.layout(), base, thread), kMostWords, named);
-  (void)stackray::DescribePython(python, chain, memory);
+  (void)stackray::DescribeChain(python, chain, 0, memory);
 }
 
 void WalkRecorded(std::span<const uint8_t> input) {

@@ -21,13 +21,13 @@ constexpr stackray::RubyVersion kVersions[] = {{2, 5}, {2, 6}, {2, 7}, {3, 0}, {
 
 // The host's walk takes at most 4 * STAGED_WORDS steps, of which each adds a frame's two words or a
 // run's end; and the collector's frame.
-constexpr size_t kMostWords = 8 * STAGED_WORDS + 2;
+constexpr size_t kMostWords = 24 * STAGED_WORDS;
 
 void WalkAndName(stackray::ProcessMemory& memory, const stackray::RubyData& ruby, uint64_t base,
                  uint64_t thread, size_t named) {
   const auto chain = stackray::FirstOf(stackray::WalkRubyChain(memory, ruby.layout(), base, thread),
                                        kMostWords, named);
-  (void)stackray::DescribeRuby(ruby, chain, base, memory);
+  (void)stackray::DescribeChain(ruby, chain, base, memory);
 }
 
 void WalkRecorded(std::span<const uint8_t> input) {

@@ -31,6 +31,34 @@ MemoryWords WithWholePages(const MemoryWords& words) {
   return whole;
 }
 
+size_t CheckSentNames(const RuntimeData& data, const RuntimeChain& chain, uint64_t base,
+                      ProcessMemory& memory) {
+  size_t frames = 0;
+  for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
+    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
+    const RuntimePlace place = data.PlaceOf(chain.words[i], chain.words[i + 1]);
+    const auto known = data.ReadCode(memory, base, place);
+    EXPECT_TRUE(known.ok()) << "frame " << frames;
+    const auto sent = std::ranges::find_if(chain.sent, [&](const code_record& record) {
+      return record.code == place.code && record.check == place.check;
+    });
+    EXPECT_NE(sent, chain.sent.end()) << "frame " << frames;
+    if (!known.ok() || sent == chain.sent.end()) continue;
+    const SourceLine line = (*known)->LineAt(place.instruction);
+    CapturedMemory captured = Capture(*sent, memory);
+    const auto code = data.ReadCode(captured, base, place);
+    EXPECT_TRUE(code.ok()) << line.function;
+    if (!code.ok()) continue;
+    EXPECT_FALSE(captured.TakeMissed()) << line.function;
+    const SourceLine read = (*code)->LineAt(place.instruction);
+    EXPECT_EQ(read.function, line.function);
+    EXPECT_EQ(read.file, line.file);
+    EXPECT_EQ(read.line, line.line) << line.function;
+    ++frames;
+  }
+  return frames;
+}
+
 void CheckMissingWords(const MemoryWords& all, const std::string& expected,
                        const FramesOf& frames) {
   size_t different = 0;

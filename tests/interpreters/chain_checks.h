@@ -7,8 +7,10 @@
 
 #include "bpf/shared/records.h"
 #include "interpreters/captured_memory.h"
+#include "interpreters/runtime.h"
 #include "tests/recorder/recorded_folder.h"  // ReadText(), RecordingsIn()
 #include "tests/recorder/recorded_memory.h"
+#include "tests/recorder/runtime_chain.h"
 
 namespace stackray::test {
 
@@ -22,6 +24,10 @@ CapturedMemory Capture(const code_record& record, ProcessMemory& memory);
 // These words, and filler in all others of their pages: as in a live process, where more can be
 // read than was asked for.
 MemoryWords WithWholePages(const MemoryWords& words);
+
+// What BPF sends of a code is all that its name and line are read from. The number of frames.
+size_t CheckSentNames(const RuntimeData& data, const RuntimeChain& chain, uint64_t base,
+                      ProcessMemory& memory);
 
 // Each missing word costs frames and no more. `expected`: the frames of all words.
 void CheckMissingWords(const MemoryWords& words, const std::string& expected,

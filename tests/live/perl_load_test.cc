@@ -6,44 +6,23 @@
 #include <string>
 
 #include "tests/live/perl_runs.h"
+#include "tests/live/runtime_load.h"
 #include "tests/live/sampled_run.h"
 #include "tests/live/target_program.h"
 
 namespace stackray::test {
 namespace {
 
-constexpr double kFrequencyHz = 499;
-constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
 constexpr uint64_t kWarmUpSamples = 100, kUsualSamples = 600;
 
-struct Seen {
-  int64_t stacks = 0, rooted = 0;  // With Perl's frames; with {main} as their outermost one.
-  int64_t frames = 0, unnamed = 0, stale = 0, without_line = 0, other_names = 0;
-};
+bool IsMain(const std::string& function) { return function == "{main}"; }
+const RuntimeTrait kPerl{.frame_type = "perl", .is_root = IsMain};
 
-Seen Look(const std::vector<SeenStack>& stacks) {
-  Seen seen;
-  for (const SeenStack& stack : stacks) {
-    std::string root;
-    for (const DecodedFrame& frame : stack.user) {
-      if (frame.type != "perl") continue;
-      const DecodedLine line = frame.lines.empty() ? DecodedLine{} : frame.lines.back();
-      root = line.function;
-      seen.frames += stack.count;
-      seen.stale += line.function == "[stale]" ? stack.count : 0;
-      seen.unnamed += line.function.empty() || line.function == "[gone]" ? stack.count : 0;
-      seen.without_line += !line.file.empty() && line.line <= 0 ? stack.count : 0;
-      const bool is_known = line.function == "main::spin" || line.function == "main::__ANON__" ||
-                            line.function == "{main}" || line.function == "eval '...'" ||
-                            line.function.starts_with("Made::P") ||
-                            line.function.starts_with("UNIVERSAL::");
-      seen.other_names += is_known ? 0 : stack.count;
-    }
-    if (root.empty()) continue;
-    seen.stacks += stack.count;
-    seen.rooted += root == "{main}" ? stack.count : 0;
-  }
-  return seen;
+// Functions of the programs, and what they call.
+bool IsKnown(const std::string& function) {
+  return function == "main::spin" || function == "main::__ANON__" || function == "{main}" ||
+         function == "eval '...'" || function.starts_with("Made::P") ||
+         function.starts_with("UNIVERSAL::");
 }
 
 class PerlLoad : public testing::TestWithParam<int> {
@@ -64,47 +43,21 @@ class PerlLoad : public testing::TestWithParam<int> {
 TEST_P(PerlLoad, StacksAreWholeAndNamed) {
   const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
   const TargetProgram program = TargetProgram::Start(Command("many_shapes.pl"));
-  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  const auto run = SampleUnderLoad(program.pid(), kWarmUpSamples, bounds.samples, kPerl);
   if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
-  (*run)->Run(kTimeoutMs, kWarmUpSamples);  // The first ones meet files that are new.
-  const uint64_t complete = (*run)->complete(), all = (*run)->with_user_stack();
-  (*run)->Run(kTimeoutMs, bounds.samples);
-  (*run)->Stop();
-  const uint64_t now_complete = (*run)->complete() - complete;
-  const uint64_t now_all = (*run)->with_user_stack() - all;
-  const Seen seen = Look((*run)->stacks());
-  Measured(fmt::format(
-      "{} under load: {} of {} whole, {} of {} with {{main}} as root, of {} frames {} [stale], {} "
-      "unnamed, {} without line; {}",
-      Version(), now_complete, now_all, seen.rooted, seen.stacks, seen.frames, seen.stale,
-      seen.unnamed, seen.without_line, (*run)->Ends()));
-  ASSERT_GT(now_all, (bounds.samples - kWarmUpSamples) / 2) << "too few samples in a minute";
-  EXPECT_GE(static_cast<double>(now_complete), bounds.least_whole * static_cast<double>(now_all));
+  Measured(LoadText(Version(), *run));
   // A sample of the program's start, in BEGIN, has another root.
-  EXPECT_GE(static_cast<double>(seen.rooted), 0.9 * static_cast<double>(seen.stacks));
-  EXPECT_GE(static_cast<double>(seen.stacks), 0.9 * static_cast<double>(now_all));
-  EXPECT_LE(static_cast<double>(seen.unnamed + seen.stale),
-            bounds.most_stale * static_cast<double>(seen.frames));
+  ExpectWholeAndNamed(*run, bounds, kWarmUpSamples, {.rooted = 0.9, .stacks = 0.9, .unnamed = {}});
 }
 
 TEST_P(PerlLoad, CodeThatComesAndGoes) {
   const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
   const TargetProgram program = TargetProgram::Start(Command("new_code.pl"));
-  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  // What is sent along needs the file to be known.
+  const auto run = SampleUnderLoad(program.pid(), kWarmUpSamples, bounds.samples, kPerl);
   if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
-  (*run)->Run(kTimeoutMs, kWarmUpSamples);  // What is sent along needs the file to be known.
-  (*run)->Run(kTimeoutMs, bounds.samples);
-  (*run)->Stop();
-  const Seen seen = Look((*run)->stacks());
-  Measured(fmt::format(
-      "{} with code that comes and goes: {} frames, {} [stale], {} unnamed, {} of other "
-      "names",
-      Version(), seen.frames, seen.stale, seen.unnamed,
-      seen.other_names - seen.stale - seen.unnamed));
-  ASSERT_GT(seen.frames, static_cast<int64_t>(bounds.samples) / 2) << "too few samples in a minute";
   // None may be taken for another; the program's start has names of its own.
-  EXPECT_LE(seen.other_names - seen.stale - seen.unnamed, seen.frames / 10);
-  EXPECT_LE(seen.stale + seen.unnamed, bounds.most_stale * static_cast<double>(seen.frames));
+  ExpectNamesOfNewCode(Version(), run->seen, bounds, IsKnown);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, PerlLoad, testing::ValuesIn(PerlReleases()),

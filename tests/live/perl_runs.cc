@@ -2,31 +2,22 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "kernel/wall_clock.h"
+#include "tests/live/asked_program.h"
 
 namespace stackray::test {
 namespace {
 
 constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 6'000'000'000;
 constexpr int kDebiansMinor = 36;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Of /usr/bin/perl; 0: none.
 int MinorOfThisMachine() {
@@ -85,13 +76,10 @@ std::vector<std::string> FindPerl(int minor) {
 
 std::unique_ptr<PerlRun> PerlRun::Start(const std::vector<std::string>& interpreter,
                                         const std::string& kind) {
-  char answers[] = "/tmp/stackray-perl-XXXXXX";
-  const int fd = mkstemp(answers);
-  if (fd < 0) return nullptr;
-  fchmod(fd, 0666);
-  close(fd);
+  const std::string answers = MakeAnswerFile();
+  if (answers.empty()) return nullptr;
   std::vector<std::string> command = {"env", "LD_PRELOAD=" + ProgramPath("libperl_backtrace.so"),
-                                      std::string("PERL_BACKTRACE=") + answers};
+                                      "PERL_BACKTRACE=" + answers};
   command.insert(command.end(), interpreter.begin(), interpreter.end());
   command.push_back(std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/perl/many_shapes.pl");
   if (!kind.empty()) command.push_back(kind);
@@ -99,12 +87,8 @@ std::unique_ptr<PerlRun> PerlRun::Start(const std::vector<std::string>& interpre
   const size_t least = kind == "threads" ? 0 : 1;  // The main thread only waits for the others.
   // Until then the signal may find nothing that can answer.
   const uint64_t end = BootTimeNs() + kStartTimeoutNs;
-  const std::string status = fmt::format("/proc/{}/status", run->pid());
   while (BootTimeNs() < end) {
-    const std::string text = ReadFile(status);
-    const size_t at = text.find("SigCgt:");
-    if (at != std::string::npos &&
-        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
+    if (Catches(run->pid(), SIGUSR1))
       if (const auto frames = run->ContinueAndAsk(run->pid()); frames && frames->size() > least)
         return run;
     usleep(10'000);
@@ -115,20 +99,13 @@ std::unique_ptr<PerlRun> PerlRun::Start(const std::vector<std::string>& interpre
 PerlRun::~PerlRun() { unlink(answers_.c_str()); }
 
 std::optional<std::vector<PerlFrame>> PerlRun::ContinueAndAsk(uint32_t tid) {
-  const size_t before = ReadFile(answers_).size();
-  if (syscall(SYS_tgkill, pid(), tid, SIGUSR1) != 0) return std::nullopt;
-  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
-  std::string text;
-  for (;;) {
-    // A stop signal that arrives behind SIGCONT would keep it waiting for ever.
-    kill(static_cast<pid_t>(pid()), SIGCONT);
-    text = ReadFile(answers_).substr(before);
-    if (text.ends_with("\n.\n") || text == ".\n") break;
-    if (BootTimeNs() > end) return std::nullopt;
-    usleep(1000);
-  }
+  const auto is_whole = [](const std::string& text) {
+    return text.ends_with("\n.\n") || text == ".\n";
+  };
+  const auto text = AskBySignal(pid(), tid, SIGUSR1, answers_, kAskTimeoutNs, is_whole);
+  if (!text.has_value()) return std::nullopt;
   std::vector<Call> calls;
-  std::istringstream lines(text);
+  std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line) && line != ".";)
     if (std::optional<Call> call = ParseCall(line)) calls.push_back(*std::move(call));
   return FramesOfCalls(calls);

@@ -2,32 +2,23 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "interpreters/php/php_layouts.h"
 #include "kernel/wall_clock.h"
+#include "tests/live/asked_program.h"
 
 namespace stackray::test {
 namespace {
 
 constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 6'000'000'000;
 constexpr std::string_view kClosure = "{closure";
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // What code outside of functions is called: of the frame that asks too.
 bool IsCodeOfFile(const std::string& function) {
@@ -125,11 +116,8 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
                                       const std::vector<std::string>& interpreter,
                                       const std::vector<std::string>& options,
                                       const std::string& kind) {
-  char answers[] = "/tmp/stackray-php-XXXXXX";
-  const int fd = mkstemp(answers);
-  if (fd < 0) return nullptr;
-  fchmod(fd, 0666);
-  close(fd);
+  const std::string answers = MakeAnswerFile();
+  if (answers.empty()) return nullptr;
   const PhpLayoutRow* row =
       FindPhpLayout(static_cast<uint32_t>(release.major), static_cast<uint32_t>(release.minor));
   const bool has_threads = kind == "threads";
@@ -139,8 +127,7 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
     libraries += ":" + program.back();
     program.pop_back();
   }
-  std::vector<std::string> command = {"env", "LD_PRELOAD=" + libraries,
-                                      std::string("PHP_BACKTRACE=") + answers};
+  std::vector<std::string> command = {"env", "LD_PRELOAD=" + libraries, "PHP_BACKTRACE=" + answers};
   // What the JIT's code leaves in the loop's registers is no instruction.
   if (options.size() <= 2 && row != nullptr)
     command.push_back(fmt::format("PHP_PLACES={} {} {} {} {}", row->fields.globals_current,
@@ -154,12 +141,8 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
   std::unique_ptr<PhpRun> run(new PhpRun(TargetProgram::Start(command), answers));
   // Until then the signal may find nothing that can answer.
   const uint64_t end = BootTimeNs() + kStartTimeoutNs;
-  const std::string status = fmt::format("/proc/{}/status", run->pid());
   while (BootTimeNs() < end) {
-    const std::string text = ReadFile(status);
-    const size_t at = text.find("SigCgt:");
-    if (at != std::string::npos &&
-        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
+    if (Catches(run->pid(), SIGUSR1))
       // Of several threads the main one only waits.
       if (const auto frames = run->ContinueAndAsk(run->pid());
           frames && (has_threads || frames->size() > 1))
@@ -172,21 +155,13 @@ std::unique_ptr<PhpRun> PhpRun::Start(const PhpRelease& release,
 PhpRun::~PhpRun() { unlink(answers_.c_str()); }
 
 std::optional<std::vector<PhpFrame>> PhpRun::ContinueAndAsk(uint32_t tid) {
-  const size_t before = ReadFile(answers_).size();
-  if (syscall(SYS_tgkill, pid(), tid, SIGUSR1) != 0) return std::nullopt;
-  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
-  std::string text;
-  for (;;) {
-    // A stop signal that arrives behind SIGCONT would keep it waiting for ever.
-    kill(static_cast<pid_t>(pid()), SIGCONT);
-    text = ReadFile(answers_).substr(before);
-    if (text.ends_with("\n.\n") || text == ".\n") break;
-    if (text == "!\n") return std::nullopt;
-    if (BootTimeNs() > end) return std::nullopt;
-    usleep(1000);
-  }
+  const auto is_whole = [](const std::string& text) {
+    return text.ends_with("\n.\n") || text == ".\n" || text == "!\n";
+  };
+  const auto text = AskBySignal(pid(), tid, SIGUSR1, answers_, kAskTimeoutNs, is_whole);
+  if (!text.has_value() || *text == "!\n") return std::nullopt;
   std::vector<Call> calls;
-  std::istringstream lines(text);
+  std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line) && line != ".";)
     if (std::optional<Call> call = ParseCall(line)) calls.push_back(*std::move(call));
   return FramesOfCalls(calls);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "kernel/wall_clock.h"
+#include "tests/live/asked_program.h"
 
 namespace stackray::test {
 namespace {
@@ -27,14 +27,6 @@ bool IsProgram(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   char magic[4] = {};
   return file.read(magic, 4) && std::string(magic, 4) == "\177ELF";
-}
-
-std::string ReadFrom(const std::string& path, size_t at) {
-  std::ifstream file(path);
-  file.seekg(static_cast<std::streamoff>(at));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // `  File "NAME", line N in FUNCTION`
@@ -118,10 +110,8 @@ bool HasJit(const std::vector<std::string>& interpreter) {
 
 std::unique_ptr<PythonRun> PythonRun::Start(const std::vector<std::string>& interpreter,
                                             const std::string& kind) {
-  char dump[] = "/tmp/stackray-python-XXXXXX";
-  const int fd = mkstemp(dump);
-  if (fd < 0) return nullptr;
-  close(fd);
+  const std::string dump = MakeAnswerFile();
+  if (dump.empty()) return nullptr;
   const std::string script =
       std::string(STACKRAY_SOURCE_DIR) + "/tests/live/programs/python/many_shapes.py";
   std::vector<std::string> arguments = interpreter;
@@ -129,49 +119,29 @@ std::unique_ptr<PythonRun> PythonRun::Start(const std::vector<std::string>& inte
   if (!kind.empty()) arguments.push_back(kind);
   std::unique_ptr<PythonRun> run(new PythonRun(TargetProgram::Start(arguments), dump));
   // It opens the file and then knows the signal: before that, the signal would end it.
-  const uint64_t end = BootTimeNs() + kStartTimeoutNs;
-  const std::string status = fmt::format("/proc/{}/status", run->pid());
-  while (BootTimeNs() < end) {
-    const std::string text = ReadFrom(status, 0);
-    const size_t at = text.find("SigCgt:");
-    if (at != std::string::npos &&
-        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR1 - 1) & 1) != 0)
-      return run;
-    usleep(10'000);
-  }
-  return nullptr;
+  return WaitUntilItCatches(run->pid(), SIGUSR1) ? std::move(run) : nullptr;
 }
 
 PythonRun::~PythonRun() { unlink(dump_file_.c_str()); }
 
-bool PythonRun::SendDump(uint32_t tid) {
-  read_bytes_ = ReadFrom(dump_file_, 0).size();
-  return syscall(SYS_tgkill, static_cast<pid_t>(pid()), static_cast<pid_t>(tid), SIGUSR1) == 0 &&
-         kill(static_cast<pid_t>(pid()), SIGCONT) == 0;
-}
-
 std::optional<std::vector<PythonFrame>> PythonRun::ContinueAndAsk(uint32_t tid) {
-  if (!SendDump(tid)) return std::nullopt;
-  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
-  std::string text;
   // From 3.13 on nothing follows the last frame of a deep stack: then it has to stay as it is for a
   // while.
-  for (int unchanged = 0; unchanged < kPollsOfADeepDump;) {
-    const std::string before = std::exchange(text, LastDump(ReadFrom(dump_file_, read_bytes_)));
-    if (IsWholeDump(text)) break;
-    const bool is_deep = std::count(text.begin(), text.end(), '\n') >= kLeastDeepFrames;
-    unchanged = is_deep && text == before ? unchanged + 1 : 0;
-    if (BootTimeNs() > end) return std::nullopt;
-    // A stop signal that arrives behind SIGCONT would keep it waiting for ever.
-    kill(static_cast<pid_t>(pid()), SIGCONT);
-    usleep(1000);
-  }
+  int unchanged = 0;
+  std::string dump;
+  const auto is_whole = [&](const std::string& text) {
+    const std::string before = std::exchange(dump, LastDump(text));
+    const bool is_deep = std::count(dump.begin(), dump.end(), '\n') >= kLeastDeepFrames;
+    unchanged = is_deep && dump == before ? unchanged + 1 : 0;
+    return IsWholeDump(dump) || unchanged >= kPollsOfADeepDump;
+  };
+  if (!AskBySignal(pid(), tid, SIGUSR1, dump_file_, kAskTimeoutNs, is_whole)) return std::nullopt;
   std::vector<PythonFrame> frames;
-  std::istringstream lines(text);
+  std::istringstream lines(dump);
   for (std::string line; std::getline(lines, line);)
     if (std::optional<PythonFrame> frame = ParseFrame(line); frame && frame->file != kShim)
       frames.push_back(*std::move(frame));
-  if (text.ends_with(kInvalidFrame)) frames.clear();
+  if (dump.ends_with(kInvalidFrame)) frames.clear();
   return frames;
 }
 

@@ -60,11 +60,9 @@ class PythonRun {
  private:
   PythonRun(TargetProgram program, std::string dump_file)
       : program_(std::move(program)), dump_file_(std::move(dump_file)) {}
-  bool SendDump(uint32_t tid);
 
   TargetProgram program_;
   std::string dump_file_;
-  size_t read_bytes_ = 0;  // What the dump file held before it was asked.
 };
 
 // The last component of a qualified name.

@@ -2,33 +2,23 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string_view>
 
-#include "kernel/wall_clock.h"
+#include "tests/live/asked_program.h"
 
 namespace stackray::test {
 namespace {
 
-constexpr uint64_t kStartTimeoutNs = 20'000'000'000, kAskTimeoutNs = 3'000'000'000;
+constexpr uint64_t kAskTimeoutNs = 3'000'000'000;
 constexpr std::string_view kIn = ":in ";
-
-std::string ReadFrom(const std::string& path, size_t at) {
-  std::ifstream file(path);
-  file.seekg(static_cast<std::streamoff>(at));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // PATH:LINE:in `LABEL', from 3.4 on 'LABEL'. A C function that nothing calls has a path of somebody
 // else's and no line.
@@ -84,46 +74,25 @@ std::string RubyProgram(const std::string& name) {
 
 std::unique_ptr<RubyRun> RubyRun::Start(const std::vector<std::string>& interpreter,
                                         const std::string& kind) {
-  char answers[] = "/tmp/stackray-ruby-XXXXXX";
-  const int fd = mkstemp(answers);
-  if (fd < 0) return nullptr;
-  close(fd);
+  const std::string answers = MakeAnswerFile();
+  if (answers.empty()) return nullptr;
   std::vector<std::string> arguments = {"env", "LD_PRELOAD=" + ProgramPath("own_backtrace.so"),
-                                        std::string("STACKRAY_BACKTRACES=") + answers};
+                                        "STACKRAY_BACKTRACES=" + answers};
   arguments.insert(arguments.end(), interpreter.begin(), interpreter.end());
   arguments.push_back(RubyProgram("many_shapes.rb"));
   if (!kind.empty()) arguments.push_back(kind);
   std::unique_ptr<RubyRun> run(new RubyRun(TargetProgram::Start(arguments), answers));
-  const uint64_t end = BootTimeNs() + kStartTimeoutNs;
-  const std::string status = fmt::format("/proc/{}/status", run->pid());
-  while (BootTimeNs() < end) {
-    const std::string text = ReadFrom(status, 0);
-    const size_t at = text.find("SigCgt:");
-    if (at != std::string::npos &&
-        (std::strtoull(text.c_str() + at + 7, nullptr, 16) >> (SIGUSR2 - 1) & 1) != 0)
-      return run;
-    usleep(10'000);
-  }
-  return nullptr;
+  return WaitUntilItCatches(run->pid(), SIGUSR2) ? std::move(run) : nullptr;
 }
 
 RubyRun::~RubyRun() { unlink(answers_.c_str()); }
 
 std::optional<RubyAnswer> RubyRun::ContinueAndAsk(uint32_t tid) {
-  read_bytes_ = ReadFrom(answers_, 0).size();
-  if (syscall(SYS_tgkill, static_cast<pid_t>(pid()), static_cast<pid_t>(tid), SIGUSR2) != 0)
-    return std::nullopt;
-  const uint64_t end = BootTimeNs() + kAskTimeoutNs;
-  std::string text;
-  do {
-    // Again and again: a stop signal that arrives behind SIGCONT would keep it waiting for ever.
-    kill(static_cast<pid_t>(pid()), SIGCONT);
-    usleep(1000);
-    text = ReadFrom(answers_, read_bytes_);
-    if (BootTimeNs() > end) return std::nullopt;
-  } while (!text.ends_with("\n.\n"));
+  const auto text = AskBySignal(pid(), tid, SIGUSR2, answers_, kAskTimeoutNs,
+                                [](const std::string& all) { return all.ends_with("\n.\n"); });
+  if (!text.has_value()) return std::nullopt;
   RubyAnswer answer;
-  std::istringstream lines(text);
+  std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     if (line == fmt::format("= {}", tid)) answer = {};
     if (line == "collecting") answer.is_collecting = true;

@@ -63,8 +63,7 @@ class RubyRun {
       : program_(std::move(program)), answers_(std::move(answers)) {}
 
   TargetProgram program_;
-  std::string answers_;    // The file.
-  size_t read_bytes_ = 0;  // What it held before it was asked.
+  std::string answers_;  // The file.
 };
 
 // The methods of many_shapes.rb by their full names, as Ruby lists them; empty: it did not run.

@@ -12,23 +12,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "interpreters/lua/lua_data.h"
 #include "interpreters/process_memory.h"
 #include "tests/recorder/recorded_memory.h"
+#include "tests/recorder/runtime_chain.h"
 
 namespace stackray {
 
-struct LuaChain {
-  std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
-  // What BPF would send of each frame's code if it were new, without the pieces' bytes.
-  std::vector<code_record> sent;
-  bool is_cut = false;
-};
 // Ends after a bounded number of frames, whatever the memory says.
-LuaChain WalkLuaChain(ProcessMemory& memory, const lua_layout& layout, uint64_t stack_pointer);
+RuntimeChain WalkLuaChain(ProcessMemory& memory, const lua_layout& layout, uint64_t stack_pointer);
 
 struct RecordedLua {
   LuaVersion version;
@@ -40,10 +34,6 @@ std::string FormatLua(const RecordedLua& recorded);
 absl::StatusOr<RecordedLua> ParseLua(const std::string& text);
 // Of that version, with some code for its loop.
 std::shared_ptr<const LuaData> DataOf(const RecordedLua& recorded);
-
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- next"
-// one that may be the next one's.
-std::string DescribeLua(const LuaData& data, const LuaChain& chain, ProcessMemory& memory);
 
 }  // namespace stackray
 

@@ -13,24 +13,19 @@
 #define STACKRAY_TESTS_RECORDER_PERL_CHAIN_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "interpreters/perl/perl_data.h"
 #include "interpreters/process_memory.h"
 #include "tests/recorder/recorded_memory.h"
+#include "tests/recorder/runtime_chain.h"
 
 namespace stackray {
 
-struct PerlChain {
-  std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
-  bool is_cut = false;
-};
 // Ends after a bounded number of frames, whatever the memory says.
-PerlChain WalkPerlChain(ProcessMemory& memory, const perl_layout& layout, uint64_t base,
-                        uint64_t thread_pointer);
+RuntimeChain WalkPerlChain(ProcessMemory& memory, const perl_layout& layout, uint64_t base,
+                           uint64_t thread_pointer);
 
 struct RecordedPerl {
   PerlVersion version;
@@ -41,10 +36,6 @@ struct RecordedPerl {
 std::string FormatPerl(const RecordedPerl& recorded);
 // Errors: DataLoss, with the line.
 absl::StatusOr<RecordedPerl> ParsePerl(const std::string& text);
-
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run, "-- main",
-// "-- callback" and "-- next" one of a place of its own (enum run_place).
-std::string DescribePerl(const PerlData& data, const PerlChain& chain, ProcessMemory& memory);
 
 }  // namespace stackray
 

@@ -13,24 +13,19 @@
 #define STACKRAY_TESTS_RECORDER_PHP_CHAIN_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "interpreters/php/php_data.h"
 #include "interpreters/process_memory.h"
 #include "tests/recorder/recorded_memory.h"
+#include "tests/recorder/runtime_chain.h"
 
 namespace stackray {
 
-struct PhpChain {
-  std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
-  bool is_cut = false;
-};
 // Ends after a bounded number of frames, whatever the memory says.
-PhpChain WalkPhpChain(ProcessMemory& memory, const php_layout& layout, uint64_t base,
-                      uint64_t thread_pointer);
+RuntimeChain WalkPhpChain(ProcessMemory& memory, const php_layout& layout, uint64_t base,
+                          uint64_t thread_pointer);
 
 struct RecordedPhp {
   PhpVersion version;
@@ -41,9 +36,6 @@ struct RecordedPhp {
 std::string FormatPhp(const RecordedPhp& recorded);
 // Errors: DataLoss, with the line.
 absl::StatusOr<RecordedPhp> ParsePhp(const std::string& text);
-
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.
-std::string DescribePhp(const PhpData& data, const PhpChain& chain, ProcessMemory& memory);
 
 }  // namespace stackray
 

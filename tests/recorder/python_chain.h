@@ -3,23 +3,17 @@
 #define STACKRAY_TESTS_RECORDER_PYTHON_CHAIN_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "bpf/shared/python.h"
 #include "interpreters/process_memory.h"
+#include "tests/recorder/runtime_chain.h"
 
 namespace stackray {
 
-struct PythonChain {
-  uint64_t thread_state = 0;    // 0: none was found for the thread.
-  std::vector<uint64_t> words;  // Frames, innermost first; a FRAME_RUN_END closes each run.
-  bool is_cut = false;
-};
-
 // The thread state is the one that the runtime itself would take; the lists of threads are not
 // searched. Ends after a bounded number of frames, whatever the memory says.
-PythonChain WalkPythonChain(ProcessMemory& memory, const python_layout& layout, uint64_t base,
-                            uint64_t thread_pointer);
+RuntimeChain WalkPythonChain(ProcessMemory& memory, const python_layout& layout, uint64_t base,
+                             uint64_t thread_pointer);
 
 }  // namespace stackray
 

@@ -69,25 +69,4 @@ std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded) {
   return PythonData::Make(recorded.build, fields, recorded.variables, {});
 }
 
-std::string DescribePython(const PythonData& data, const PythonChain& chain,
-                           ProcessMemory& memory) {
-  std::string text;
-  for (size_t i = 0; i < chain.words.size(); i += FrameWordCount(chain.words[i])) {
-    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME || i + 1 >= chain.words.size()) {
-      text += "--\n";
-      continue;
-    }
-    const uint64_t second = chain.words[i + 1];
-    const auto code = data.ReadCode(memory, 0, data.PlaceOf(chain.words[i], second));
-    if (!code.ok()) {
-      text += "[stale]\n";
-      continue;
-    }
-    const SourceLine line = (*code)->LineAt(static_cast<int32_t>(static_cast<uint32_t>(second)));
-    text += fmt::format("{} {}:{}\n", line.function, line.file, line.line);
-  }
-  if (chain.is_cut) text += "cut\n";
-  return text;
-}
-
 }  // namespace stackray

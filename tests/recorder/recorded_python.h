@@ -37,9 +37,6 @@ absl::StatusOr<RecordedPython> ParsePython(const std::string& text);
 // known.
 std::shared_ptr<const PythonData> DataOf(const RecordedPython& recorded);
 
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.
-std::string DescribePython(const PythonData& data, const PythonChain& chain, ProcessMemory& memory);
-
 }  // namespace stackray
 
 #endif  // STACKRAY_TESTS_RECORDER_RECORDED_PYTHON_H_

@@ -56,25 +56,4 @@ std::shared_ptr<const RubyData> DataOf(const RecordedRuby& recorded) {
   return RubyData::Make(recorded.version, row->fields, recorded.variables, {});
 }
 
-std::string DescribeRuby(const RubyData& data, const RubyChain& chain, uint64_t base,
-                         ProcessMemory& memory) {
-  std::string text;
-  for (size_t i = 0; i < chain.words.size(); i += FrameWordCount(chain.words[i])) {
-    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME || i + 1 >= chain.words.size()) {
-      text += "--\n";
-      continue;
-    }
-    const RuntimePlace place = data.PlaceOf(chain.words[i], chain.words[i + 1]);
-    const auto code = data.ReadCode(memory, base, place);
-    if (!code.ok()) {
-      text += "[stale]\n";
-      continue;
-    }
-    const SourceLine line = (*code)->LineAt(place.instruction);
-    text += fmt::format("{} {}:{}\n", line.function, line.file, line.line);
-  }
-  if (chain.is_cut) text += "cut\n";
-  return text;
-}
-
 }  // namespace stackray

@@ -35,10 +35,6 @@ absl::StatusOr<RecordedRuby> ParseRuby(const std::string& text);
 // nullptr: not a version that is known.
 std::shared_ptr<const RubyData> DataOf(const RecordedRuby& recorded);
 
-// One line a frame, innermost first: "FUNCTION FILE:LINE", "[stale]"; "--" closes a run.
-std::string DescribeRuby(const RubyData& data, const RubyChain& chain, uint64_t base,
-                         ProcessMemory& memory);
-
 }  // namespace stackray
 
 #endif  // STACKRAY_TESTS_RECORDER_RECORDED_RUBY_H_

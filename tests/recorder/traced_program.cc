@@ -10,7 +10,7 @@
 
 namespace stackray {
 
-pid_t StartTraced(char** command, const std::filesystem::path& source) {
+pid_t StartTraced(char** command, const std::filesystem::path& source, bool wants_dash) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
   dup2(open(source.c_str(), O_RDONLY), STDIN_FILENO);
@@ -18,7 +18,7 @@ pid_t StartTraced(char** command, const std::filesystem::path& source) {
   std::vector<char*> words;
   for (; *command != nullptr; ++command) words.push_back(*command);
   char standard_input[] = "-";
-  words.push_back(standard_input);
+  if (wants_dash) words.push_back(standard_input);
   words.push_back(nullptr);
   execvp(words[0], words.data());
   _exit(127);

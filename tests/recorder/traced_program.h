@@ -8,9 +8,9 @@
 
 namespace stackray {
 
-// Runs the words of `command`, up to nullptr, and "-", with `source` as standard input. The child's
-// pid; -1: none.
-pid_t StartTraced(char** command, const std::filesystem::path& source);
+// Runs the words of `command`, up to nullptr, with `source` as standard input; behind them stands
+// "-", where the interpreter `wants_dash`. The child's pid; -1: none.
+pid_t StartTraced(char** command, const std::filesystem::path& source, bool wants_dash);
 // Runs it until it stops itself with SIGSTOP. False: it ended before.
 bool RunToStop(pid_t pid);
 

@@ -3,12 +3,9 @@
 // (tests/fixtures/lua). And what damage does.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <vector>
 
 #include "bpf/scratch.h"
-#include "kernel/raw_sample.h"
 #include "tests/interpreters/chain_checks.h"
 #include "tests/recorder/lua_chain.h"
 
@@ -28,9 +25,9 @@ class RecordedLuaChain : public testing::TestWithParam<std::string> {
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const LuaChain chain = WalkLuaChain(memory, data_->layout(), recorded_.stack_pointer);
+    const RuntimeChain chain = WalkLuaChain(memory, data_->layout(), recorded_.stack_pointer);
     EXPECT_LE(chain.words.size(), size_t{8 * STAGED_WORDS});
-    return DescribeLua(*data_, chain, memory);
+    return DescribeChain(*data_, chain, 0, memory);
   }
 
   RecordedLua recorded_;
@@ -46,28 +43,8 @@ TEST_P(RecordedLuaChain, FramesAreAsTheyWere) {
 // What BPF sends of a code is all that its name and line are read from.
 TEST_P(RecordedLuaChain, WhatIsSentNamesEachFrame) {
   RecordedMemory memory(recorded_.words);
-  const LuaChain chain = WalkLuaChain(memory, data_->layout(), recorded_.stack_pointer);
-  size_t frames = 0;
-  for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
-    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
-    const RuntimePlace place = data_->PlaceOf(chain.words[i], chain.words[i + 1]);
-    const auto sent =
-        std::find_if(chain.sent.begin(), chain.sent.end(), [&](const code_record& record) {
-          return record.code == place.code && record.check == place.check;
-        });
-    ASSERT_NE(sent, chain.sent.end());
-    CapturedMemory captured = Capture(*sent, memory);
-    const auto code = data_->ReadCode(captured, 0, place);
-    const auto known = data_->ReadCode(memory, 0, place);
-    ASSERT_TRUE(code.ok() && known.ok()) << "frame " << frames;
-    EXPECT_FALSE(captured.TakeMissed()) << "frame " << frames;
-    const SourceLine line = (*known)->LineAt(place.instruction);
-    EXPECT_EQ((*code)->LineAt(place.instruction).function, line.function);
-    EXPECT_EQ((*code)->LineAt(place.instruction).line, line.line);
-    EXPECT_GT(line.line, 0);
-    ++frames;
-  }
-  EXPECT_GT(frames, 9u);
+  const RuntimeChain chain = WalkLuaChain(memory, data_->layout(), recorded_.stack_pointer);
+  EXPECT_GT(CheckSentNames(*data_, chain, 0, memory), 9u);
 }
 
 TEST_P(RecordedLuaChain, EachMissingWordCostsFramesAndNoMore) {

@@ -1,30 +1,20 @@
 #include "interpreters/lua/loader.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string>
 
 #include "interpreters/lua/lua_data.h"
 #include "interpreters/symbol_finder.h"
-#include "tests/interpreters/fake_runtime.h"
+#include "tests/interpreters/recognised_library.h"
 
 namespace stackray::test {
 namespace {
 
-struct LuaFile {
+struct LuaFile : OpenedLibrary {
   explicit LuaFile(const std::string& name)
-      : file(FakeExecutable(std::string(FAKE_RUNTIMES) + "/" + name + ".so")) {
-    if (file.source == nullptr) return;
-    absl::StatusOr<ElfImage> read = ElfImage::Create(*file.source);
-    if (!read.ok()) return;
-    image = *std::move(read);
-    data = std::static_pointer_cast<const LuaData>(LuaLoader().Recognise(*image, *file.source));
-  }
-  ExecutableFile file;
-  std::optional<ElfImage> image;
+      : OpenedLibrary(name), data(RecogniseAs<LuaLoader, LuaData>(*this)) {}
   std::shared_ptr<const LuaData> data;
 };
 
@@ -38,7 +28,7 @@ TEST(LuaLoader, TheLoopIsFoundByItsNameAndByItsTable) {
     ASSERT_EQ(data->loop_code().size(), 1u);
   }
   EXPECT_EQ(whole.data->loop_code()[0].begin, stripped.data->loop_code()[0].begin);
-  const auto loop = FindSymbols(*whole.image, *whole.file.source, SymbolSection::kAll,
+  const auto loop = FindSymbols(*whole.image, *whole.source, SymbolSection::kAll,
                                 [](std::string_view name) { return name == "luaV_execute"; });
   ASSERT_EQ(loop.size(), 1u);
   EXPECT_EQ(whole.data->loop_code()[0].begin,

@@ -25,10 +25,10 @@ class RecordedPerlChain : public testing::TestWithParam<std::string> {
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PerlChain chain =
+    const RuntimeChain chain =
         WalkPerlChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
     EXPECT_LE(chain.words.size(), size_t{8 * STAGED_WORDS});
-    return DescribePerl(*data_, chain, memory);
+    return DescribeChain(*data_, chain, 0, memory);
   }
 
   RecordedPerl recorded_;

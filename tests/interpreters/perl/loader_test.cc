@@ -1,47 +1,25 @@
 #include "interpreters/perl/loader.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string>
 
 #include "interpreters/perl/perl_data.h"
-#include "interpreters/symbol_finder.h"
-#include "kernel/unique_fd.h"
-#include "symbolizer/byte_source.h"
+#include "tests/interpreters/recognised_library.h"
 
 namespace stackray::test {
 namespace {
 
-struct FakePerl {
-  explicit FakePerl(const std::string& name) {
-    fd = UniqueFd(
-        open((std::string(FAKE_RUNTIMES) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info = {};
-    if (fstat(fd.get(), &info) != 0) return;
-    source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
-    absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
-    if (read.ok()) image = *std::move(read);
-    if (image)
-      data = std::static_pointer_cast<const PerlData>(PerlLoader().Recognise(*image, *source));
-  }
-  FoundSymbol Symbol(const std::string& name) const {
-    return FindSymbols(*image, *source, SymbolSection::kDynamic, [](auto) { return true; })
-        .at(name);
-  }
-  // As perl_layout counts.
+struct FakePerl : OpenedLibrary {
+  explicit FakePerl(const std::string& name)
+      : OpenedLibrary(name), data(RecogniseAs<PerlLoader, PerlData>(*this)) {}
   uint64_t PlaceOf(const std::string& symbol) const {
-    const uint64_t loop = Symbol("Perl_runops_standard").address;
-    return Symbol(symbol).address - (loop - *image->OffsetOfAddress(loop));
+    return OpenedLibrary::PlaceOf(AddressOf(symbol), "Perl_runops_standard");
   }
   LoopPart PartAt(const std::string& function) const {
-    return data->PartOfLoop(*image->OffsetOfAddress(Symbol(function).address));
+    return data->PartOfLoop(*image->OffsetOfAddress(AddressOf(function)));
   }
-  UniqueFd fd;
-  std::unique_ptr<FdSource> source;
-  std::optional<ElfImage> image;
   std::shared_ptr<const PerlData> data;
 };
 

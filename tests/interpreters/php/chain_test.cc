@@ -23,15 +23,15 @@ class RecordedPhpChain : public testing::TestWithParam<std::string> {
     data_ = PhpData::Make(recorded_.version, recorded_.variables, {});
     ASSERT_TRUE(data_->supported());
   }
-  PhpChain Walk(const MemoryWords& words) const {
+  RuntimeChain Walk(const MemoryWords& words) const {
     RecordedMemory memory(words);
     return WalkPhpChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PhpChain chain = Walk(words);
-    EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
-    return DescribePhp(*data_, chain, memory);
+    const RuntimeChain chain = Walk(words);
+    EXPECT_LE(chain.words.size(), size_t{8 * STAGED_WORDS});
+    return DescribeChain(*data_, chain, 0, memory);
   }
 
   RecordedPhp recorded_;

@@ -1,9 +1,7 @@
 #include "interpreters/php/loader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,35 +13,18 @@
 #include "bpf/shared/unwind_table.h"
 #include "interpreters/php/php_data.h"
 #include "interpreters/symbol_finder.h"
-#include "kernel/unique_fd.h"
-#include "symbolizer/byte_source.h"
+#include "tests/interpreters/recognised_library.h"
 #include "tests/symbolizer/oracle.h"
 
 namespace stackray::test {
 namespace {
 
-struct FakePhp {
-  explicit FakePhp(const std::string& name) {
-    fd = UniqueFd(
-        open((std::string(FAKE_PYTHONS) + "/" + name + ".so").c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info = {};
-    if (fstat(fd.get(), &info) != 0) return;
-    source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
-    absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
-    if (read.ok()) image = *std::move(read);
-    if (image)
-      data = std::static_pointer_cast<const PhpData>(PhpLoader().Recognise(*image, *source));
-  }
-  // As php_layout counts.
+struct FakePhp : OpenedLibrary {
+  explicit FakePhp(const std::string& name)
+      : OpenedLibrary(name), data(RecogniseAs<PhpLoader, PhpData>(*this)) {}
   uint64_t PlaceOf(const std::string& symbol) const {
-    const auto symbols =
-        FindSymbols(*image, *source, SymbolSection::kDynamic, [](auto) { return true; });
-    const uint64_t loop = symbols.at("execute_ex").address;
-    return symbols.at(symbol).address - (loop - *image->OffsetOfAddress(loop));
+    return OpenedLibrary::PlaceOf(AddressOf(symbol), "execute_ex");
   }
-  UniqueFd fd;
-  std::unique_ptr<FdSource> source;
-  std::optional<ElfImage> image;
   std::shared_ptr<const PhpData> data;
 };
 

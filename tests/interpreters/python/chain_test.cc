@@ -26,15 +26,15 @@ class RecordedChain : public testing::TestWithParam<std::string> {
     data_ = DataOf(recorded_);
     ASSERT_NE(data_, nullptr);
   }
-  PythonChain Walk(const MemoryWords& words) const {
+  RuntimeChain Walk(const MemoryWords& words) const {
     RecordedMemory memory(words);
     return WalkPythonChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const PythonChain chain = Walk(words);
-    EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
-    return DescribePython(*data_, chain, memory);
+    const RuntimeChain chain = Walk(words);
+    EXPECT_LE(chain.words.size(), size_t{8 * STAGED_WORDS});
+    return DescribeChain(*data_, chain, 0, memory);
   }
 
   RecordedPython recorded_;

@@ -1,46 +1,24 @@
 #include "interpreters/python/loader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string>
 
 #include "interpreters/python/python_data.h"
 #include "interpreters/symbol_finder.h"
-#include "kernel/unique_fd.h"
-#include "symbolizer/byte_source.h"
+#include "tests/interpreters/recognised_library.h"
 
 namespace stackray::test {
 namespace {
 
-struct OpenFile {
-  explicit OpenFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat info = {};
-    if (fstat(fd.get(), &info) != 0) return;
-    source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
-    absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
-    if (read.ok()) image = *std::move(read);
-  }
-  UniqueFd fd;
-  std::unique_ptr<FdSource> source;
-  std::optional<ElfImage> image;
-};
-
-std::shared_ptr<const PythonData> Recognised(const OpenFile& file) {
-  if (!file.image) return nullptr;
-  return std::static_pointer_cast<const PythonData>(
-      PythonLoader().Recognise(*file.image, *file.source));
-}
-
-std::string FakePath(const std::string& name) {
-  return std::string(FAKE_PYTHONS) + "/" + name + ".so";
+std::shared_ptr<const PythonData> Recognised(const OpenedLibrary& file) {
+  return RecogniseAs<PythonLoader, PythonData>(file);
 }
 
 TEST(SymbolFinder, TheHashTableKnowsWhatTheSymbolTableHas) {
-  const OpenFile file(FakePath("fake_python_3_11"));
+  const OpenedLibrary file("fake_python_3_11");
   ASSERT_TRUE(file.image);
   const SymbolsByName symbols = FindSymbols(*file.image, *file.source, SymbolSection::kDynamic,
                                             [](std::string_view) { return true; });
@@ -54,7 +32,7 @@ TEST(SymbolFinder, TheHashTableKnowsWhatTheSymbolTableHas) {
 
 TEST(PythonLoader, VersionsByTheirSymbols) {
   for (const int minor : {6, 7, 8, 9, 10, 11, 12}) {
-    const OpenFile file(FakePath(fmt::format("fake_python_3_{}", minor)));
+    const OpenedLibrary file(fmt::format("fake_python_3_{}", minor));
     const auto data = Recognised(file);
     ASSERT_NE(data, nullptr) << minor;
     EXPECT_EQ(data->name(), fmt::format("python 3.{}", minor));
@@ -68,7 +46,7 @@ TEST(PythonLoader, VersionsByTheirSymbols) {
 }
 
 TEST(PythonLoader, VariablesAreWhereTheSymbolsAre) {
-  const OpenFile file(FakePath("fake_python_3_11"));
+  const OpenedLibrary file("fake_python_3_11");
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
   const auto symbols =
@@ -84,7 +62,7 @@ TEST(PythonLoader, VariablesAreWhereTheSymbolsAre) {
 }
 
 TEST(PythonLoader, ThreadLocalStateByItsAccessor) {
-  const OpenFile file(FakePath("fake_python_3_12"));
+  const OpenedLibrary file("fake_python_3_12");
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->layout().tls_kind,
@@ -94,25 +72,25 @@ TEST(PythonLoader, ThreadLocalStateByItsAccessor) {
 }
 
 TEST(PythonLoader, UnknownVersionsSaySo) {
-  const auto new_one = Recognised(OpenFile(FakePath("fake_python_3_99")));
+  const auto new_one = Recognised(OpenedLibrary("fake_python_3_99"));
   ASSERT_NE(new_one, nullptr);
   EXPECT_EQ(new_one->name(), "python 3.99");
   EXPECT_FALSE(new_one->supported());
   EXPECT_EQ(new_one->layout().chain, PYTHON_NO_CHAIN);
-  const auto old_one = Recognised(OpenFile(FakePath("fake_python_3_5")));
+  const auto old_one = Recognised(OpenedLibrary("fake_python_3_5"));
   ASSERT_NE(old_one, nullptr);
   EXPECT_EQ(old_one->name(), "python 2");
   EXPECT_FALSE(old_one->supported());
 }
 
 TEST(PythonLoader, UsersOfPythonAreNotPython) {
-  EXPECT_TRUE(OpenFile(FakePath("fake_extension")).image.has_value());
-  EXPECT_EQ(Recognised(OpenFile(FakePath("fake_extension"))), nullptr);
-  EXPECT_EQ(Recognised(OpenFile("/proc/self/exe")), nullptr);
+  EXPECT_TRUE(OpenedLibrary("fake_extension").image.has_value());
+  EXPECT_EQ(Recognised(OpenedLibrary("fake_extension")), nullptr);
+  EXPECT_EQ(Recognised(OpenedLibrary("/proc/self/exe")), nullptr);
 }
 
 TEST(PythonLoader, TheSystemsOwnPython) {
-  const OpenFile file("/usr/bin/python3.11");
+  const OpenedLibrary file("/usr/bin/python3.11");
   if (!file.image) GTEST_SKIP() << "no /usr/bin/python3.11 here";
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "bpf/scratch.h"
@@ -26,14 +25,14 @@ class RecordedRubyChain : public testing::TestWithParam<std::string> {
     data_ = DataOf(recorded_);
     ASSERT_NE(data_, nullptr);
   }
-  RubyChain Walk(ProcessMemory& memory) const {
+  RuntimeChain Walk(ProcessMemory& memory) const {
     return WalkRubyChain(memory, data_->layout(), recorded_.base, recorded_.thread_pointer);
   }
   std::string Frames(const MemoryWords& words) const {
     RecordedMemory memory(words);
-    const RubyChain chain = Walk(memory);
-    EXPECT_LE(chain.words.size(), size_t{4 * STAGED_WORDS});
-    return DescribeRuby(*data_, chain, recorded_.base, memory);
+    const RuntimeChain chain = Walk(memory);
+    EXPECT_LE(chain.words.size(), size_t{8 * STAGED_WORDS});
+    return DescribeChain(*data_, chain, recorded_.base, memory);
   }
 
   RecordedRuby recorded_;
@@ -54,7 +53,7 @@ TEST_P(RecordedRubyChain, AnotherThreadHasNone) {
 // Objects that were freed, and others in their places, between the sample and the question.
 TEST_P(RecordedRubyChain, ChangedObjectsAreStale) {
   RecordedMemory before(recorded_.words);
-  const RubyChain chain = Walk(before);
+  const RuntimeChain chain = Walk(before);
   size_t frames = 0;
   for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
     if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
@@ -74,30 +73,8 @@ TEST_P(RecordedRubyChain, ChangedObjectsAreStale) {
 // What BPF sends of a code is all that its name and line are read from.
 TEST_P(RecordedRubyChain, WhatIsSentNamesEachFrame) {
   RecordedMemory memory(recorded_.words);
-  const RubyChain chain = Walk(memory);
-  size_t frames = 0;
-  for (size_t i = 0; i + 1 < chain.words.size(); i += FrameWordCount(chain.words[i])) {
-    if (FrameWordKind(chain.words[i]) != FRAME_RUNTIME) continue;
-    const RuntimePlace place = data_->PlaceOf(chain.words[i], chain.words[i + 1]);
-    const auto sent =
-        std::find_if(chain.sent.begin(), chain.sent.end(), [&](const code_record& record) {
-          return record.code == place.code && record.check == place.check;
-        });
-    const auto known = data_->ReadCode(memory, recorded_.base, place);
-    ASSERT_TRUE(known.ok()) << "frame " << frames;
-    const SourceLine line = (*known)->LineAt(place.instruction);
-    ASSERT_NE(sent, chain.sent.end()) << line.function;
-    CapturedMemory captured = Capture(*sent, memory);
-    const auto code = data_->ReadCode(captured, recorded_.base, place);
-    ASSERT_TRUE(code.ok()) << line.function;
-    EXPECT_FALSE(captured.TakeMissed()) << line.function;
-    const SourceLine read = (*code)->LineAt(place.instruction);
-    EXPECT_EQ(read.function, line.function);
-    EXPECT_EQ(read.file, line.file);
-    EXPECT_EQ(read.line, line.line) << line.function;
-    ++frames;
-  }
-  EXPECT_GT(frames, 15u);
+  const RuntimeChain chain = Walk(memory);
+  EXPECT_GT(CheckSentNames(*data_, chain, recorded_.base, memory), 15u);
 }
 
 TEST_P(RecordedRubyChain, EachMissingWordCostsFramesAndNoMore) {

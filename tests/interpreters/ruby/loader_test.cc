@@ -1,56 +1,30 @@
 #include "interpreters/ruby/loader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <memory>
 #include <string>
 
 #include "interpreters/ruby/ruby_data.h"
-#include "interpreters/symbol_finder.h"
-#include "kernel/unique_fd.h"
-#include "symbolizer/byte_source.h"
+#include "tests/interpreters/recognised_library.h"
 
 namespace stackray::test {
 namespace {
 
-struct OpenFile {
-  explicit OpenFile(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat info = {};
-    if (fstat(fd.get(), &info) != 0) return;
-    source = std::make_unique<FdSource>(fd.get(), static_cast<uint64_t>(info.st_size));
-    absl::StatusOr<ElfImage> read = ElfImage::Create(*source);
-    if (read.ok()) image = *std::move(read);
-  }
-  uint64_t AddressOf(const std::string& name) const {
-    const auto found = FindSymbols(*image, *source, SymbolSection::kAll,
-                                   [&](std::string_view other) { return other == name; });
-    return found.empty() ? 0 : found.begin()->second.address;
-  }
-  // From where byte 0 of the text would be.
+struct RubyFile : OpenedLibrary {
+  using OpenedLibrary::OpenedLibrary;
   uint64_t PlaceOf(uint64_t address) const {
-    const uint64_t function = AddressOf("rb_thread_current");
-    return address - (function - *image->OffsetOfAddress(function));
+    return OpenedLibrary::PlaceOf(address, "rb_thread_current");
   }
-  UniqueFd fd;
-  std::unique_ptr<FdSource> source;
-  std::optional<ElfImage> image;
 };
 
-std::shared_ptr<const RubyData> Recognised(const OpenFile& file) {
-  if (!file.image) return nullptr;
-  return std::static_pointer_cast<const RubyData>(
-      RubyLoader().Recognise(*file.image, *file.source));
-}
-
-std::string FakePath(const std::string& name) {
-  return std::string(FAKE_RUNTIMES) + "/" + name + ".so";
+std::shared_ptr<const RubyData> Recognised(const OpenedLibrary& file) {
+  return RecogniseAs<RubyLoader, RubyData>(file);
 }
 
 TEST(RubyLoader, TheContextIsAVariableBefore3) {
-  const OpenFile file(FakePath("fake_ruby_2_7"));
+  const RubyFile file("fake_ruby_2_7");
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->name(), "ruby 2.7");
@@ -62,7 +36,7 @@ TEST(RubyLoader, TheContextIsAVariableBefore3) {
 }
 
 TEST(RubyLoader, TheContextIsThreadLocalFrom3On) {
-  const OpenFile file(FakePath("fake_ruby_3_3"));
+  const RubyFile file("fake_ruby_3_3");
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->name(), "ruby 3.3");
@@ -73,7 +47,7 @@ TEST(RubyLoader, TheContextIsThreadLocalFrom3On) {
 
 TEST(RubyLoader, WhatHasNoNameIsFoundInTheCodeThatUsesIt) {
   for (const char* name : {"fake_ruby_2_7", "fake_ruby_3_3"}) {
-    const OpenFile file(FakePath(name));
+    const RubyFile file(name);
     const auto data = Recognised(file);
     ASSERT_NE(data, nullptr);
     EXPECT_EQ(data->layout().vm_at, file.PlaceOf(file.AddressOf("ruby_current_vm_ptr")));
@@ -85,7 +59,7 @@ TEST(RubyLoader, WhatHasNoNameIsFoundInTheCodeThatUsesIt) {
 }
 
 TEST(RubyLoader, TheLoopIsFoundByItsTable) {
-  const OpenFile file(FakePath("fake_ruby_3_3"));
+  const RubyFile file("fake_ruby_3_3");
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
   ASSERT_EQ(data->loop_code().size(), 1u);
@@ -100,7 +74,7 @@ TEST(RubyLoader, TheLoopIsFoundByItsTable) {
 }
 
 TEST(RubyLoader, AVersionThatIsNotKnownSaysSo) {
-  const auto data = Recognised(OpenFile(FakePath("fake_ruby_9_9")));
+  const auto data = Recognised(RubyFile("fake_ruby_9_9"));
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->name(), "ruby 9.9");
   EXPECT_FALSE(data->supported());
@@ -109,13 +83,13 @@ TEST(RubyLoader, AVersionThatIsNotKnownSaysSo) {
 }
 
 TEST(RubyLoader, UsersOfRubyAreNotRuby) {
-  EXPECT_TRUE(OpenFile(FakePath("fake_ruby_extension")).image.has_value());
-  EXPECT_EQ(Recognised(OpenFile(FakePath("fake_ruby_extension"))), nullptr);
-  EXPECT_EQ(Recognised(OpenFile("/proc/self/exe")), nullptr);
+  EXPECT_TRUE(RubyFile("fake_ruby_extension").image.has_value());
+  EXPECT_EQ(Recognised(RubyFile("fake_ruby_extension")), nullptr);
+  EXPECT_EQ(Recognised(RubyFile("/proc/self/exe")), nullptr);
 }
 
 TEST(RubyLoader, TheSystemsOwnRuby) {
-  const OpenFile file("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1");
+  const RubyFile file("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1");
   if (!file.image) GTEST_SKIP() << "no libruby-3.1 here";
   const auto data = Recognised(file);
   ASSERT_NE(data, nullptr);
