@@ -1,17 +1,16 @@
 #include "agent/history/history_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <string_view>
+
+#include "kernel/private_directory.h"
 
 namespace stackray {
 namespace {
@@ -40,25 +39,7 @@ absl::StatusOr<UniqueFd> OpenPrivate(const std::string& state_dir, const std::st
   if (!parent.valid()) return DirectoryError("cannot open", state_dir, errno);
   if (mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
     return DirectoryError("cannot create", path, errno);
-  UniqueFd directory(
-      openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat facts;
-  if (!directory.valid() || fstat(directory.get(), &facts) != 0)
-    return DirectoryError("cannot open", path, errno);
-  if (facts.st_uid != geteuid())
-    return absl::PermissionDeniedError(
-        fmt::format("{} belongs to user {}, not to us", path, facts.st_uid));
-  if ((facts.st_mode & 077) != 0 && fchmod(directory.get(), 0700) != 0)
-    return DirectoryError("cannot make private", path, errno);
-  return directory;
-}
-
-std::string HolderOf(int lock) {
-  char text[32] = {};
-  const ssize_t got = pread(lock, text, sizeof(text) - 1, 0);
-  const std::string_view digits(text, got > 0 ? static_cast<size_t>(got) : 0);
-  const size_t end = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  return end == 0 ? "unknown pid" : fmt::format("pid {}", digits.substr(0, end));
+  return OpenPrivateDirectory(parent.get(), name, path);
 }
 
 absl::StatusOr<UniqueFd> Lock(int directory, const std::string& state_dir) {
@@ -70,28 +51,13 @@ absl::StatusOr<UniqueFd> Lock(int directory, const std::string& state_dir) {
     return absl::FailedPreconditionError(
         fmt::format("another stackray agent ({}) uses {}; stop it, or give this one another "
                     "--state-dir",
-                    HolderOf(lock.get()), state_dir));
+                    LockHolder(lock.get()), state_dir));
   }
   const std::string holder = fmt::format("{}\n", getpid());
   if (ftruncate(lock.get(), 0) != 0 ||
       pwrite(lock.get(), holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size()))
     return lock;  // A full disk: the lock holds, only its holder's number is missing.
   return lock;
-}
-
-std::vector<std::string> NamesIn(int directory) {
-  std::vector<std::string> names;
-  const int own =
-      openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // closedir() closes it.
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(own < 0 ? nullptr : fdopendir(own), &closedir);
-  if (listing == nullptr) return names;
-  while (const dirent* entry = readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name != kLockName && names.size() < kMaxNames)
-      names.emplace_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
 }
 
 }  // namespace
@@ -108,7 +74,9 @@ absl::StatusOr<HistoryDirectory> OpenStateFolder(const std::string& state_dir,
   absl::StatusOr<UniqueFd> lock = Lock(directory->get(), state_dir);
   if (!lock.ok()) return lock.status();
   HistoryDirectory opened{*std::move(directory), *std::move(lock), {}};
-  opened.names = NamesIn(opened.directory.get());
+  opened.names = ListNames(opened.directory.get(), kMaxNames, [](auto found) {
+                   return found == kLockName;
+                 }).names;
   return opened;
 }
 

@@ -1,17 +1,16 @@
 #include "reporter/spool/spool_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <utility>
+
+#include "kernel/private_directory.h"
 
 namespace stackray {
 namespace {
@@ -27,27 +26,6 @@ absl::Status MakeDirectories(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return SpoolError("cannot make", path, errno);
   return absl::OkStatus();
-}
-
-absl::StatusOr<UniqueFd> OpenPrivate(int parent, const std::string& name) {
-  UniqueFd directory(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat facts;
-  if (!directory.valid() || fstat(directory.get(), &facts) != 0)
-    return SpoolError("cannot open", name, errno);
-  if (facts.st_uid != geteuid())
-    return absl::PermissionDeniedError(
-        fmt::format("{} belongs to user {}, not to us", name, facts.st_uid));
-  if ((facts.st_mode & 077) != 0 && fchmod(directory.get(), 0700) != 0)
-    return SpoolError("cannot make private", name, errno);
-  return directory;
-}
-
-std::string HolderOf(int lock) {
-  char text[32] = {};
-  const ssize_t got = pread(lock, text, sizeof(text) - 1, 0);
-  const std::string_view digits(text, got > 0 ? static_cast<size_t>(got) : 0);
-  const size_t end = std::min(digits.find_first_not_of("0123456789"), digits.size());
-  return end == 0 ? "unknown pid" : fmt::format("pid {}", digits.substr(0, end));
 }
 
 // Makes it the file's whole content; a full disk leaves it empty, and nothing depends on it.
@@ -69,7 +47,7 @@ absl::StatusOr<UniqueFd> Lock(int directory, const std::string& name) {
     return absl::FailedPreconditionError(
         fmt::format("another process ({}) uses the spool {}; stop it, or give this one another "
                     "--state-dir",
-                    HolderOf(lock.get()), name));
+                    LockHolder(lock.get()), name));
   }
   Rewrite(directory, kLockName, fmt::format("{}\n", getpid()));
   return lock;
@@ -90,7 +68,7 @@ std::string SpoolFolderName(std::string_view receiver) {
 }
 
 absl::StatusOr<SpoolDirectory> LockSpoolFolder(int root, const std::string& folder) {
-  absl::StatusOr<UniqueFd> directory = OpenPrivate(root, folder);
+  absl::StatusOr<UniqueFd> directory = OpenPrivateDirectory(root, folder, folder);
   if (!directory.ok()) return directory.status();
   absl::StatusOr<UniqueFd> lock = Lock(directory->get(), folder);
   if (!lock.ok()) return lock.status();
@@ -100,7 +78,7 @@ absl::StatusOr<SpoolDirectory> LockSpoolFolder(int root, const std::string& fold
 absl::StatusOr<SpoolDirectory> OpenSpoolDirectory(const std::string& root,
                                                   std::string_view receiver) {
   if (absl::Status made = MakeDirectories(root); !made.ok()) return made;
-  absl::StatusOr<UniqueFd> parent = OpenPrivate(AT_FDCWD, root);
+  absl::StatusOr<UniqueFd> parent = OpenPrivateDirectory(AT_FDCWD, root, root);
   if (!parent.ok()) return parent.status();
   const std::string folder = SpoolFolderName(receiver);
   if (mkdirat(parent->get(), folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -111,20 +89,9 @@ absl::StatusOr<SpoolDirectory> OpenSpoolDirectory(const std::string& root,
 }
 
 ListedNames NamesIn(int directory, size_t max_names) {
-  ListedNames result;
-  const int own =
-      openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // closedir() closes it.
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(own < 0 ? nullptr : fdopendir(own), &closedir);
-  if (listing == nullptr) return result;
-  while (const dirent* entry = readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == ".." || name == kLockName || name == kReceiverName) continue;
-    result.all = result.names.size() < max_names;
-    if (!result.all) break;
-    result.names.emplace_back(name);
-  }
-  std::ranges::sort(result.names);
-  return result;
+  return ListNames(directory, max_names, [](std::string_view name) {
+    return name == kLockName || name == kReceiverName;
+  });
 }
 
 }  // namespace stackray

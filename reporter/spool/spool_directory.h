@@ -4,10 +4,10 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernel/private_directory.h"  // ListedNames
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -30,12 +30,7 @@ absl::StatusOr<SpoolDirectory> OpenSpoolDirectory(const std::string& root,
 // An existing folder in `root`, locked; nothing is made. Errors: as above.
 absl::StatusOr<SpoolDirectory> LockSpoolFolder(int root, const std::string& folder);
 
-// All names in it, sorted, but ".", ".." and our own two files; at most `max_names`, and whether
-// that was all.
-struct ListedNames {
-  std::vector<std::string> names;
-  bool all = true;
-};
+// All names in it, sorted, but ".", ".." and our own two files; at most `max_names`.
 ListedNames NamesIn(int directory, size_t max_names);
 
 // ResourceExhausted where a disk, quota or file size limit is full; else Unavailable.
