@@ -4,7 +4,8 @@
  *
  * bpf/native.h has the steps before and after: enter_native_frame() turns the frame's address into
  * the file offset, leave_native_frame() asks for the code of that offset (env_find_code(), which
- * ends in find_code_inline() here) and applies it.
+ * ends in find_code_inline() here) and applies it. A frame that this CPU or this walk has seen
+ * before is answered by bpf/code_trace.h and bpf/code_cache.h, without this look-up.
  *
  * Compiles for BPF and for the host (bpf/env.h).
  * The writer may take a page away at any moment: it stores 0 into the directory entry and leaves
