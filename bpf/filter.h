@@ -150,7 +150,7 @@ static __always_inline u32 captures_of(struct task_struct *task, struct counters
 {
 	u32 captures = controls.of_host;
 
-	if (!controls.enabled || !asked || (controls.self_pid && pid_of(task) == controls.self_pid))
+	if (!controls.enabled || !asked)
 		return 0;
 	if (LIKELY((captures & asked) == asked))
 		return asked;

@@ -146,7 +146,6 @@ absl::Status Sampler::Impl::SizeMaps() {
 
 void Sampler::Impl::SetControls() {
   control_ = &skeleton_->data_controls->controls;
-  control_->self_pid = settings_.exclude_pid;
   control_->raw_budget_bytes = static_cast<int64_t>(settings_.raw_budget_bytes);
   control_->wakeup_bytes = settings_.sample_ring_bytes / 8;
   control_->off_cpu_rate = settings_.off_cpu_rate;

@@ -30,7 +30,6 @@ struct SamplerSettings {
   uint32_t sample_ring_bytes = 4 << 20;  // A power of two, a multiple of the page size.
   uint64_t raw_budget_bytes = 4 << 20;   // Raw stack slices that may wait in the ring.
   uint32_t target_pids = 0;              // Processes that can be targets by their number.
-  uint32_t exclude_pid = 0;              // 0: none.
   bool cpu_clock = true;                 // False: no ticks, and frequency_hz means nothing.
   bool off_cpu = false;                  // Waits from the start on.
   uint32_t off_cpu_rate = 200;           // Stacks of waiting threads that a CPU takes a second.

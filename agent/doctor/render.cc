@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "agent/doctor/doctor.h"
 #include "agent/doctor/text.h"
 #include "reporter/formats/text.h"
 
@@ -24,15 +22,6 @@ std::string_view Mark(FindingLevel level, bool utf8) {
     case FindingLevel::kBlocking: return utf8 ? "✗" : "X ";
   }
   return "?";
-}
-
-std::string_view LevelName(FindingLevel level) {
-  switch (level) {
-    case FindingLevel::kGood: return "good";
-    case FindingLevel::kWarning: return "warning";
-    case FindingLevel::kBlocking: return "blocking";
-  }
-  return "unknown";
 }
 
 // Control bytes could drive the terminal; what a terminal cannot show becomes ASCII.
@@ -84,22 +73,6 @@ std::string RenderText(const Findings& findings, const RenderOptions& options) {
     text += DetailLines(finding.detail, options.utf8);
   }
   return text + "\n" + Verdict(findings);
-}
-
-std::string RenderJson(const Findings& findings) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
-    list.push_back({{"id", finding.id},
-                    {"level", LevelName(finding.level)},
-                    {"what", finding.what},
-                    {"cost", finding.cost},
-                    {"fix", finding.fix},
-                    {"detail", finding.detail}});
-  }
-  nlohmann::ordered_json document;
-  document["sampling_possible"] = SamplingPossible(findings);
-  document["findings"] = std::move(list);
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 bool LocaleIsUtf8(const char* lc_all, const char* lc_ctype, const char* lang) {

@@ -17,10 +17,6 @@ struct RenderOptions {
 // break. Bytes that are no printable text (from the kernel, say) come out as '?'.
 std::string RenderText(const Findings& findings, const RenderOptions& options = {});
 
-// {"sampling_possible": bool, "findings": [{"id","level","what","cost","fix","detail"}]}, levels
-// "good", "warning", "blocking". Any bytes are accepted. Ends in a line break.
-std::string RenderJson(const Findings& findings);
-
 // Does a locale of these variables' values show UTF-8? As in setlocale(3): the first that is not
 // empty of LC_ALL, LC_CTYPE, LANG decides. Null pointers are fine.
 bool LocaleIsUtf8(const char* lc_all, const char* lc_ctype, const char* lang);

@@ -79,7 +79,6 @@ struct counters {
 #define EVENT_SLOTS 16
 struct control {
 	u32 enabled;         /* 0: ticks return at once */
-	u32 self_pid;        /* excluded when not 0 */
 	/* Captures that have targets of a kind. */
 	u32 of_host;         /* the whole host */
 	u32 of_pids;         /* processes in the hash "target_pids" */

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace stackray {
 namespace {
@@ -59,22 +58,6 @@ TEST(DoctorText, ShowsTheEndOfALongLog) {
   const std::string text = RenderText({finding});
   EXPECT_THAT(text, HasSubstr("| line 999\n"));
   EXPECT_THAT(text, Not(HasSubstr("| line 900\n")));
-}
-
-TEST(DoctorJson, HoldsEverything) {
-  const auto document = nlohmann::json::parse(RenderJson(ThreeLevels()));
-  EXPECT_FALSE(document["sampling_possible"].get<bool>());
-  ASSERT_EQ(document["findings"].size(), 3u);
-  EXPECT_EQ(document["findings"][0]["level"], "good");
-  EXPECT_EQ(document["findings"][1]["level"], "warning");
-  EXPECT_EQ(document["findings"][1]["cost"], "no probes");
-  EXPECT_EQ(document["findings"][2]["level"], "blocking");
-  EXPECT_EQ(document["findings"][2]["id"], "cpu_clock");
-}
-
-TEST(DoctorJson, TakesBytesThatAreNoText) {
-  const auto document = nlohmann::json::parse(RenderJson({Good("kernel", "\xff\xfe")}));
-  EXPECT_TRUE(document["sampling_possible"].get<bool>());
 }
 
 TEST(DoctorText, KnowsALocaleByItsFirstVariable) {
