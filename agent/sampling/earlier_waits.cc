@@ -1,11 +1,10 @@
 #include "agent/sampling/earlier_waits.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <variant>
 
 #include "absl/time/clock.h"
+#include "agent/sampling/stack_slice.h"
 #include "kernel/process_files.h"
 #include "kernel/raw_sample.h"
 
@@ -13,23 +12,6 @@ namespace stackray {
 namespace {
 
 constexpr size_t kMostProcesses = 64;  // Whose mappings are kept.
-constexpr uint64_t kPageBytes = 4096;
-
-// What can be read of `bytes` bytes from `address` on, page by page, up to the first that cannot.
-std::vector<uint8_t> ReadMemory(uint32_t pid, uint64_t address, size_t bytes) {
-  std::vector<uint8_t> memory(bytes);
-  std::vector<iovec> remote;
-  for (uint64_t at = address, end = address + bytes; at < end;) {
-    const uint64_t next = std::min(end, (at | (kPageBytes - 1)) + 1);
-    remote.push_back({reinterpret_cast<void*>(at), next - at});
-    at = next;
-  }
-  const iovec local = {memory.data(), memory.size()};
-  const ssize_t got =
-      process_vm_readv(static_cast<pid_t>(pid), &local, 1, remote.data(), remote.size(), 0);
-  memory.resize(got < 0 ? 0 : static_cast<size_t>(got) & ~size_t{7});
-  return memory;
-}
 
 }  // namespace
 
@@ -51,14 +33,14 @@ const std::vector<code_range>& EarlierWaits::RangesOf(const ProcessId& process) 
 WalkResult EarlierWaits::Walk(const RawSample& listed) {
   const uint32_t pid = listed.record->process.pid;
   const uint64_t begin = listed.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES;
-  slice_ = ReadMemory(pid, begin, RAW_STACK_MAX_BYTES);
+  slice_ = ReadStackSlice(pid, begin, RAW_STACK_MAX_BYTES);
   RawSample sample = listed;
   sample.ranges = RangesOf(ProcessIdOf(listed.record->process));
   sample.raw_stack = slice_;
   WalkResult result = walk_.Finish(sample, {});
   if (result.end != END_READ_FAULT || slice_.size() < RAW_STACK_MAX_BYTES) return result;
   StackAbove above{.address = begin + RAW_STACK_MAX_BYTES};
-  above.bytes = ReadMemory(pid, above.address, STACK_MAX_BYTES - RAW_STACK_MAX_BYTES);
+  above.bytes = ReadStackSlice(pid, above.address, STACK_MAX_BYTES - RAW_STACK_MAX_BYTES);
   return walk_.Finish(sample, above);
 }
 

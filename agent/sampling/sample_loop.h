@@ -27,6 +27,9 @@
 
 namespace stackray {
 
+// The number of the batch that a dump of threads goes into: no record names it.
+inline constexpr int kDumpCapture = MAX_CAPTURES;
+
 struct SampleLoopSettings {
   BatchSettings batch;
   size_t max_batch_bytes = 3'670'016;  // 3.5 MiB: receivers take 4 MiB.
@@ -84,7 +87,7 @@ class SampleLoop {
   }
 
   // A capture beside capture 0: records that name it go into its batches from now on.
-  // `capture`: 1 to MAX_CAPTURES - 1.
+  // `capture`: 1 to MAX_CAPTURES - 1, or kDumpCapture.
   void AddCapture(int capture, CaptureBatchSettings settings, OnSealed on_sealed);
   // Its open batch is dropped: seal it before.
   void RemoveCapture(int capture) {
@@ -111,8 +114,8 @@ class SampleLoop {
   FrameResolver& resolver_;
   ProcessTable processes_;
   OffCpuWaits waits_;
-  std::array<std::unique_ptr<CaptureBatch>, MAX_CAPTURES> captures_;  // nullptr: not in use.
-  std::vector<OpenBatch*> all_open_;                                  // Scratch.
+  std::array<std::unique_ptr<CaptureBatch>, MAX_CAPTURES + 1> captures_;  // nullptr: not in use.
+  std::vector<OpenBatch*> all_open_;                                      // Scratch.
   SampleLoopCounts counts_;
 };
 

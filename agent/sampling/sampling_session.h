@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "agent/sampling/process_dump.h"
 #include "agent/sampling/ring_reader.h"
 #include "agent/sampling/sample_loop.h"
 #include "agent/sampling/session_captures.h"
@@ -25,6 +26,7 @@
 #include "kernel/cpu_list.h"
 #include "kernel/process_iterator.h"
 #include "kernel/sampler.h"
+#include "kernel/thread_list.h"
 #include "symbolizer/unwind/row_store.h"
 #include "symbolizer/unwind/table_loader.h"
 
@@ -127,6 +129,10 @@ class SamplingSession {
   absl::StatusOr<int> StartCapture(const CaptureOptions& options, SampleLoop::OnSealed on_sealed);
   // Takes what the ring has of it, seals, and says what became of its samples: none is in flight.
   CaptureCounts EndCapture(int capture);
+  // The stacks of all threads of a process, which goes on meanwhile (process_dump.h). Takes some 50
+  // µs a thread, and up to options.ticks where threads run. Errors: NotFound (no such process),
+  // FailedPrecondition (the kernel refuses the list), Internal.
+  absl::StatusOr<ProcessDump> Dump(uint32_t pid, const DumpOptions& options);
   // Call it from the thread that runs Turn().
   SessionCounts Counts();
 
@@ -163,6 +169,7 @@ class SamplingSession {
   std::unique_ptr<SessionCaptures> captures_;
   std::unique_ptr<RingReader> reader_;
   std::unique_ptr<ProcessIterator> iterator_;  // nullptr: /proc is read instead.
+  std::unique_ptr<ThreadList> thread_list_;    // nullptr: nobody has asked for a dump yet.
   absl::Mutex waits_mutex_;
   TableWaits after_exec_ ABSL_GUARDED_BY(waits_mutex_), after_miss_ ABSL_GUARDED_BY(waits_mutex_);
   std::thread table_thread_;

@@ -37,6 +37,14 @@ int env_leave_probe(scratch* s, int end);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
+#ifndef STACKRAY_ARM64
+#include "bpf/hotspot.h"
+
+static int env_step_hotspot(struct scratch* s, u32 step) {
+  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
+  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
+}
+#endif
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
@@ -73,7 +81,12 @@ int env_leave_made_code(scratch* s) {
   if (s->made_code.is_known == 0) {
     s->made_code.is_known = 1;
     s->made_code.is_there = EnvironmentOf(s).FindMadeCode(&s->made_code) ? 1 : 0;
+    s->stack.method_names[0] = 0;
+    s->stack.method_names[1] = 0;
+    s->made_code.has_stack_runtime = EnvironmentOf(s).FindStackRuntime(&s->stack.process) ? 1 : 0;
   }
+  if (s->made_code.has_stack_runtime != 0 && s->stack.process.kind == RUNTIME_HOTSPOT)
+    return step_hotspot(s);
   return s->made_code.is_there != 0 ? leave_made_frame(s) : int{END_UNSUPPORTED_RULE};
 }
 #endif

@@ -30,6 +30,8 @@ class WalkEnvironment {
   // Where code that a runtime of the process has made is called from; false: it makes none, or it
   // is not known.
   virtual bool FindMadeCode(made_code* /*found*/) { return false; }
+  // The runtime of kind STACK that the process has; false: none that is known.
+  virtual bool FindStackRuntime(stack_process* /*found*/) { return false; }
   // The return addresses that probes have replaced on this stack, innermost first.
   virtual std::span<const probed_return> ProbedReturns() { return {}; }
   // Of the thread; 0: not known, and Go's stacks are not followed from one to the other.

@@ -38,16 +38,19 @@ struct Stretch {
 class RecordEnvironment : public WalkEnvironment {
  public:
   RecordEnvironment(const RawSample& sample, const StackAbove& above, TableLoader& loader,
-                    RowMemory& memory, const MadeCodeCallersOf& made_code_callers)
+                    RowMemory& memory, const MadeCodeCallersOf& made_code_callers,
+                    const LiveThread* live)
       : sample_(sample),
         stretches_{Stretch{sample.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES, sample.raw_stack},
                    Stretch{above.address, above.bytes}},
         loader_(loader),
         memory_(memory),
-        made_code_callers_(made_code_callers) {}
+        made_code_callers_(made_code_callers),
+        live_(live) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    return ReadStack(address, to) || ReadCode(address, to);
+    return ReadStack(address, to) || (live_ != nullptr && live_->read(address, to)) ||
+           ReadCode(address, to);
   }
 
   // The record holds the executable mappings that its process had, but for writable code that is
@@ -92,6 +95,14 @@ class RecordEnvironment : public WalkEnvironment {
     }
     return false;
   }
+
+  bool FindStackRuntime(stack_process* found) override {
+    if (live_ == nullptr || live_->stack_runtime == nullptr) return false;
+    *found = *live_->stack_runtime;
+    return true;
+  }
+
+  uint64_t ThreadPointer() override { return live_ == nullptr ? 0 : live_->thread_pointer; }
 
   std::span<const probed_return> ProbedReturns() override { return sample_.probed_returns; }
 
@@ -149,6 +160,7 @@ class RecordEnvironment : public WalkEnvironment {
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf& made_code_callers_;
+  const LiveThread* const live_;      // nullptr: the record alone is to be believed.
   std::optional<Ranges> mapped_now_;  // Where the kernel cannot say one.
   bool is_gone_ = false;              // The process.
 };
@@ -178,10 +190,19 @@ void SampleWalk::TakeMovedTexts(RawSample* sample) {
 }
 
 WalkResult SampleWalk::Finish(const RawSample& raw, const StackAbove& above) {
+  return Finish(raw, above, nullptr);
+}
+
+WalkResult SampleWalk::WalkLive(const RawSample& sample, const LiveThread& live) {
+  return Finish(sample, {}, &live);
+}
+
+WalkResult SampleWalk::Finish(const RawSample& raw, const StackAbove& above,
+                              const LiveThread* live) {
   absl::MutexLock lock(&loader_.mutex());
   RawSample sample = raw;
   TakeMovedTexts(&sample);
-  RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_);
+  RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_, live);
   WalkResult result = walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
   if (result.end == END_NO_MAPPING && environment.LacksRanges()) result.end = END_TOO_MANY_RANGES;
   return result;

@@ -4,6 +4,8 @@
 #define STACKRAY_SYMBOLIZER_UNWIND_SAMPLE_WALK_H_
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,14 @@
 
 namespace stackray {
 
+// What is there of a process whose thread waits: its memory may be read while its stack is walked.
+struct LiveThread {
+  // All of `to`, or false.
+  std::function<bool(uint64_t address, std::span<uint8_t> to)> read;
+  const stack_process* stack_runtime = nullptr;  // Of kind STACK; nullptr: none that is known.
+  uint64_t thread_pointer = 0;
+};
+
 // Threads: one at a time; takes the loader's lock for the length of one walk.
 class SampleWalk {
  public:
@@ -27,8 +37,11 @@ class SampleWalk {
   // result is whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both
   // were too short.
   WalkResult Finish(const RawSample& sample, const StackAbove& above);
+  // Walks a thread that is on no CPU, from the sample's leaf on; its slice is read first.
+  WalkResult WalkLive(const RawSample& sample, const LiveThread& live);
 
  private:
+  WalkResult Finish(const RawSample& raw, const StackAbove& above, const LiveThread* live);
   void TakeMovedTexts(RawSample* sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loader_.mutex());
 
   TableLoader& loader_;
