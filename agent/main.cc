@@ -16,16 +16,19 @@
 #include "agent/doctor/doctor.h"
 #include "agent/doctor/live_host_probe.h"
 #include "agent/doctor/render.h"
+#include "agent/dump/dump_command.h"
 #include "agent/explain/explain_command.h"
 #include "agent/file_commands.h"
 #include "agent/host_facts.h"
 #include "agent/log.h"
 #include "agent/record/record_command.h"
+#include "agent/reports/report_command.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/small_heap.h"
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
+#include "agent/view_command.h"
 #include "kernel/sampler.h"
 #include "reporter/export/probe.h"
 #include "reporter/export/transport.h"
@@ -128,6 +131,18 @@ struct RunVerb {
   int operator()(const CaptureSettings& settings) const {
     WatchStopSignals(HangUp::kStops);
     return RunCapture(settings);
+  }
+  int operator()(const ViewSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunView(settings);
+  }
+  int operator()(const ReportVerbSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunReport(settings);
+  }
+  int operator()(const DumpSettings& settings) const {
+    WatchStopSignals(HangUp::kStops);
+    return RunDump(settings);
   }
   int operator()(const DoctorSettings& settings) const { return RunDoctor(settings); }
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
@@ -117,6 +118,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
   loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
   if (absl::Status status = session_->Start(); !status.ok()) return status;
   captures_.BeginSession(*session_);
+  reports_.BeginSession(*session_);
   envelope_.Configure(settings_, *session_, history_);
   LogInfo(fmt::format("sampling {} at {} Hz", DescribeTarget(settings_.target),
                       settings_.sampling.frequency_hz));
@@ -125,6 +127,7 @@ absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
 
 void Agent::EndSession() {
   captures_.EndSession();
+  reports_.EndSession();
   session_->Stop();
   ended_sessions_.AddEnded(session_->Counts(), session_->sampler().ProgramCosts());
   mailbox_.SetWaker({});
@@ -149,6 +152,7 @@ absl::Status Agent::Start() {
   receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
   SweepSpools();
   captures_.Configure(settings_);
+  reports_.Configure(settings_);
   session_ = *std::move(session);
   TakeSnapshot();
   SayWhereThePageIs();
@@ -208,6 +212,7 @@ absl::Status Agent::Reload(AgentSettings next) {
     state_ = std::move(state);
   }
   captures_.Configure(settings_);
+  reports_.Configure(settings_);
   const bool page_moved = servers.local != nullptr;
   if (page_moved) servers_.local = std::move(servers.local);
   const std::string token = PageToken(settings_, *state_);
@@ -232,7 +237,8 @@ void Agent::TakeLetters() {
     if (letter.request.name == kReloadRequest) {
       reloads_.push_back(std::move(letter));
     } else {
-      letter.reply(captures_.Answer(letter.request));
+      const bool is_report = letter.request.name.starts_with("report-");
+      letter.reply(is_report ? reports_.Answer(letter.request) : captures_.Answer(letter.request));
     }
   }
 }
@@ -246,6 +252,7 @@ void Agent::AnswerReloads(const absl::Status& status) {
 void Agent::OnSealed(const SealedBatchPtr& batch) {
   receivers_.Add(batch);
   history_.Append(batch);
+  reports_.OnSealed(batch);
 }
 
 void Agent::SendCapture(const SealedBatchPtr& batch) {
@@ -317,6 +324,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   AddOwners(snapshot.get());
   snapshot->envelope = envelope_.status();
   snapshot->captures = captures_.Status();
+  snapshot->reports = reports_.Status();
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
@@ -343,6 +351,9 @@ void Agent::Run() {
     envelope_.SetCapturesRun(!captures_.empty());
     envelope_.Look(now, page_source_.answers_cpu_ns(), *session_, history_);
     captures_.GiveWay(envelope_.captures_level());
+    reports_.Look(
+        {.boot_ns = now,
+         .is_own_budget_short = std::ranges::any_of(envelope_.status().levels, std::identity())});
     const bool seal = seals.Due(now);
     if (seal) SealBatch();
     if (!seal && now < next_snapshot) continue;
@@ -356,6 +367,8 @@ void Agent::Run() {
 
 void Agent::Finish() {
   captures_.EndSession();
+  reports_.Finish();
+  reports_.EndSession();
   session_->Stop();
   SendLosses(true);
   TakeSnapshot();

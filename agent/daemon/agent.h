@@ -29,6 +29,7 @@
 #include "agent/daemon/session_totals.h"
 #include "agent/daemon/state_keeper.h"
 #include "agent/host_facts.h"
+#include "agent/reports/report_keeper.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/settings/settings.h"
 #include "agent/web_server/web_server.h"
@@ -95,6 +96,7 @@ class Agent {
   ReceiverSet receivers_;
   uint64_t sent_capture_samples_ = 0;  // Of captures, to the receivers; markers count nowhere.
   CaptureKeeper captures_{host_.name, [this](const SealedBatchPtr& batch) { SendCapture(batch); }};
+  ReportKeeper reports_{host_.name, [this] { return history_.shared(); }};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
   LossLog loss_log_;

@@ -9,6 +9,7 @@
 
 #include "agent/captures/capture_keeper.h"
 #include "agent/daemon/status_json.h"
+#include "agent/reports/report_requests.h"
 
 namespace stackray {
 namespace {
@@ -18,9 +19,10 @@ struct KnownRequest {
   bool changes;  // Something of the agent: not for everybody, and done by its loop.
 };
 constexpr std::array kKnown = {
-    KnownRequest{kStatusRequest, false}, KnownRequest{kReloadRequest, true},
+    KnownRequest{kStatusRequest, false},      KnownRequest{kReloadRequest, true},
     KnownRequest{kCaptureStartRequest, true}, KnownRequest{kCaptureListRequest, true},
-    KnownRequest{kCaptureStopRequest, true}};
+    KnownRequest{kCaptureStopRequest, true},  KnownRequest{kReportStartRequest, true},
+    KnownRequest{kReportListRequest, true},   KnownRequest{kReportDeleteRequest, true}};
 
 absl::Status Unknown(std::string_view name) {
   std::string known;

@@ -4,6 +4,8 @@
 //   reload   reads the settings again, as SIGHUP does; the answer says whether they hold
 //   capture-start, capture-list, capture-stop   as agent/captures/capture_keeper.h has them
 //
+//   report-start, report-list, report-delete    as agent/reports/report_requests.h has them
+//
 // What changes something, and what captures there are, is for root and for the user whom the agent
 // runs as.
 #ifndef STACKRAY_AGENT_DAEMON_AGENT_REQUESTS_H_

@@ -17,6 +17,7 @@
 #include "agent/daemon/heartbeat.h"
 #include "agent/daemon/session_totals.h"
 #include "agent/history/history.h"
+#include "agent/reports/reports_status.h"
 #include "agent/settings/settings.h"
 #include "reporter/export/delivery_counts.h"
 
@@ -64,6 +65,7 @@ struct AgentSnapshot {
   OwnedBytes disk;
   EnvelopeStatus envelope;
   CapturesStatus captures;
+  ReportsStatus reports;
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.

@@ -34,6 +34,8 @@ class LocalHistory {
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns);
   std::string failing_with() const;  // Of the disk; empty: it takes what it gets.
 
+  // For readers on other threads; nullptr: there is none.
+  std::shared_ptr<History> shared() const { return history_; }
   bool open() const { return history_ != nullptr; }
   // What a history in memory may hold by its settings; 0: it is on disk, or there is none.
   uint64_t memory_bytes() const;

@@ -277,6 +277,23 @@ void AddCaptures(const AgentSnapshot& s, Families* out) {
                      .Take());
 }
 
+void AddReports(const AgentSnapshot& s, Families* out) {
+  const ReportsStatus& reports = s.reports;
+  const auto add = [out](auto make, const char* name, const char* help, auto number) {
+    out->push_back(make(name, help).Row(Number(number)).Take());
+  };
+  add(Counter, "stackray_reports_made_total", "Reports that were completed.", reports.made);
+  add(Counter, "stackray_reports_failed_total", "Reports that were begun and given up.",
+      reports.failed);
+  add(Counter, "stackray_reports_suppressed_total",
+      "Triggers and requests that made no report: another one, a limit, no room.",
+      reports.suppressed);
+  add(Gauge, "stackray_reports_running", "Reports that are being made.",
+      uint64_t{reports.running.empty() ? 0u : 1u});
+  add(Gauge, "stackray_reports_stored", "Reports in the state directory.", reports.stored);
+  add(Gauge, "stackray_report_file_bytes", "Bytes of these reports.", reports.stored_bytes);
+}
+
 }  // namespace
 
 std::string MetricsText(const AgentSnapshot& snapshot) {
@@ -289,6 +306,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddCosts(snapshot, &families);
   AddEnvelope(snapshot, &families);
   AddCaptures(snapshot, &families);
+  AddReports(snapshot, &families);
   // A name without a row is no metric.
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
   std::ostringstream text;

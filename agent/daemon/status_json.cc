@@ -143,6 +143,17 @@ Json CapturesJson(const CapturesStatus& captures) {
           {"flag_problems", problems}};
 }
 
+Json ReportsJson(const ReportsStatus& reports) {
+  return {{"made_total", reports.made},
+          {"failed_total", reports.failed},
+          {"suppressed_total", reports.suppressed},
+          {"stored", reports.stored},
+          {"file_bytes", reports.stored_bytes},
+          {"running", reports.running},
+          {"last", reports.last},
+          {"last_failure", reports.last_failure}};
+}
+
 // Of the thread that answers; every other has the same.
 Json PrivilegesJson() {
   const std::optional<TaskPrivileges> own = OwnPrivileges();
@@ -188,6 +199,7 @@ Json StatusJson(const AgentSnapshot& s) {
             {"memory_bytes", Bytes(s.memory)},
             {"disk_bytes", Bytes(s.disk)}}},
           {"captures", CapturesJson(s.captures)},
+          {"reports", ReportsJson(s.reports)},
           {"budgets", EnvelopeJson(s.envelope)},
           {"privileges", PrivilegesJson()},
           {"log_lines_held_back", s.log_lines_held_back},

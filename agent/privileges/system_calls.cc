@@ -143,6 +143,8 @@ constexpr const char* kAllowed[] = {
     "sched_get_priority_max",
     "getpriority",
     "setpriority",
+    // A report's thread takes the idle class of I/O.
+    "ioprio_set",
     "getcpu",
     // Signals.
     "rt_sigaction",

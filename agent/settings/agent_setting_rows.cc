@@ -51,8 +51,8 @@ constexpr SettingRow kReceiverRows[] = {
 };
 
 constexpr SettingRow kLocalRows[] = {
-    {"state-dir", 0, kAgentVerb | kCaptureVerb, ValueKind::kText, HelpSection::kLocal, "DIRECTORY",
-     "where history, spool, captures and the control socket of the agent live",
+    {"state-dir", 0, kAgentVerb | kCaptureVerb | kReportVerb, ValueKind::kText, HelpSection::kLocal,
+     "DIRECTORY", "where history, spool, captures and the control socket of the agent live",
      "$STATE_DIRECTORY, else /var/lib/stackray", "an absolute path",
      [](V& v, Texts t) { return t[0].starts_with('/') && StoreText(t[0], v.agent.state_dir); }},
     {"history-size", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "SIZE",
@@ -147,7 +147,7 @@ constexpr SettingRow kLogRows[] = {
      "debug, info, warning or error", "info", "debug, info, warning or error", &StoreLogLevel},
     {"log-format", 0, kAllVerbs, ValueKind::kText, HelpSection::kLog, "FORMAT", "text or json",
      "text", "text or json", &StoreLogFormat},
-    {"sandbox", 0, kSamplingVerbs | kExplainVerb, ValueKind::kText, HelpSection::kLog, "MODE",
+    {"sandbox", 0, kLookingVerbs, ValueKind::kText, HelpSection::kLog, "MODE",
      "on: drop privileges and limit system calls; strict: end at a call outside the list; off",
      "on", "on, strict or off", &StoreSandbox},
 };

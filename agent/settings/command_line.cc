@@ -188,6 +188,7 @@ absl::StatusOr<CommandLine> ParseVerb(Verb verb, const ParsedFlags& flags,
   line.effective = Effective(verb, *strongest, *receivers);
   values.agent.receivers = std::move(receivers->receivers);
   values.agent.captures = std::move(given->file.captures);
+  values.agent.reports = std::move(given->file.reports);
   if (absl::Status status = BuildVerb(verb, std::move(values), flags, environment, line);
       !status.ok())
     return status;

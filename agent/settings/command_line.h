@@ -32,7 +32,8 @@ struct VersionRequest {};
 
 struct CommandLine {
   std::variant<HelpRequest, VersionRequest, RecordSettings, AgentSettings, CheckSettings,
-               ConvertSettings, DoctorSettings, ExplainSettings, CaptureSettings>
+               ConvertSettings, DoctorSettings, ExplainSettings, CaptureSettings, ViewSettings,
+               DumpSettings, ReportVerbSettings>
       verb;
   LogSettings log;
   std::vector<std::string> warnings;        // What was given and is not used, and why.

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "agent/settings/capture_list.h"
+#include "agent/settings/report_list.h"
 #include "agent/settings/suggestion.h"
 #include "agent/settings/value_parsers.h"
 #include "agent/settings/yaml_document.h"
@@ -26,7 +27,7 @@ enum class Level { kFile, kReceiver };
 
 absl::Status UnknownKey(const std::string& name, const YAML::Node& key, Level level) {
   std::vector<std::string_view> keys = {level == Level::kFile ? "receivers" : "name"};
-  if (level == Level::kFile) keys.emplace_back("captures");
+  if (level == Level::kFile) keys.insert(keys.end(), {"captures", "reports"});
   for (const SettingRow& row : SettingTable())
     if (level == Level::kFile || row.receiver_field != nullptr) keys.push_back(row.key);
   return WrongYaml(
@@ -136,6 +137,12 @@ absl::StatusOr<ConfigFile> ParseDocument(const YAML::Node& root, const std::stri
       absl::StatusOr<std::vector<CaptureEntry>> captures = ReadCaptureList(entry.second, name);
       if (!captures.ok()) return captures.status();
       file.captures = *std::move(captures);
+      continue;
+    }
+    if (entry.first.IsScalar() && entry.first.Scalar() == "reports") {
+      absl::StatusOr<ReportSettings> reports = ReadReportSettings(entry.second, name);
+      if (!reports.ok()) return reports.status();
+      file.reports = *std::move(reports);
       continue;
     }
     absl::StatusOr<GivenSetting> given = ParseEntry(entry.first, entry.second, name, Level::kFile);

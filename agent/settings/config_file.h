@@ -8,7 +8,7 @@
 //       endpoint: https://backup:4318
 //       protocol: http/protobuf
 //
-// So do captures (capture_list.h).
+// So do captures (capture_list.h), and reports (report_list.h).
 // Input: written by the operator, yet bounded (1 MiB) and refused rather than guessed at.
 #ifndef STACKRAY_AGENT_SETTINGS_CONFIG_FILE_H_
 #define STACKRAY_AGENT_SETTINGS_CONFIG_FILE_H_
@@ -32,6 +32,7 @@ struct ConfigFile {
   std::vector<GivenSetting> settings;  // In the file's order.
   std::vector<GivenReceiver> receivers;
   std::vector<CaptureEntry> captures;
+  ReportSettings reports;
 };
 
 inline constexpr size_t kMaxReceivers = 16;

@@ -14,8 +14,12 @@ constexpr VerbName kVerbs[] = {
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
     {"convert", kConvertVerb, "IN [OUT]", "turn an .otlp file into another format"},
+    {"view", kViewVerb, "FILE", "show a file of stackray's on a page of its own, on this host"},
     {"capture", kCaptureVerb, "[NAME] | list | stop NAME | get NAME",
      "have the running agent look closer at some processes for a while"},
+    {"report", kReportVerb, "[PID] | list | get NAME | delete NAME",
+     "have the running agent put a report of this host together"},
+    {"dump", kDumpVerb, "PID", "print the stacks of all threads of a process, once"},
     {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
     {"doctor", kDoctorVerb, "", "say what this host allows, what is missing and how to fix it"},
 };
@@ -105,6 +109,23 @@ std::string_view Examples(Verb verb) {
              "  stackray capture list\n"
              "  stackray capture get slow -o slow.html -o slow.otlp\n";
     case kExplainVerb: return "\nExample:\n  stackray explain 1234 -d 10\n";
+    case kViewVerb:
+      return "\nFILE - is standard input. The address carries a token; Ctrl-C ends it.\n\n"
+             "Examples:\n"
+             "  stackray view out.otlp\n"
+             "  stackray view stackray-20260131-174502.html\n";
+    case kDumpVerb:
+      return "\nThe process goes on meanwhile. Exit code 1: some thread has no stack.\n\n"
+             "Examples:\n"
+             "  stackray dump 1234\n"
+             "  stackray dump 1234 --json | jq '.threads[].name'\n";
+    case kReportVerb:
+      return "\nWithout list, get or delete a report begins, of PID or of the ten heaviest\n"
+             "processes (docs/reports.md).\n\nExamples:\n"
+             "  stackray report                                 prints the report's path\n"
+             "  stackray report 1234 --trigger-name slow-login\n"
+             "  stackray report list\n"
+             "  stackray view $(stackray report get NAME)\n";
     case kDoctorVerb: return "";
   }
   return "";

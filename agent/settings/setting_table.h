@@ -23,10 +23,16 @@ enum Verb : unsigned {
   kDoctorVerb = 16,
   kExplainVerb = 32,
   kCaptureVerb = 64,
+  kViewVerb = 128,
+  kDumpVerb = 256,
+  kReportVerb = 512,
 };
 inline constexpr unsigned kSamplingVerbs = kRecordVerb | kAgentVerb;
-inline constexpr unsigned kAllVerbs =
-    kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb | kExplainVerb | kCaptureVerb;
+inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb | kDoctorVerb |
+                                      kExplainVerb | kCaptureVerb | kViewVerb | kDumpVerb |
+                                      kReportVerb;
+// Those that load programs into the kernel and name what they see.
+inline constexpr unsigned kLookingVerbs = kSamplingVerbs | kExplainVerb | kDumpVerb;
 // Those that take the targets of a running process: one, or several with capture.
 inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb;
 
@@ -52,6 +58,9 @@ struct SettingValues {
   AgentSettings agent;
   bool send_capture = false;
   bool wait_for_capture = true;
+  bool json = false;
+  std::string report_trigger = "request";
+  std::string report_output;
   LogSettings log;
   SandboxMode sandbox = SandboxMode::kOn;
 };

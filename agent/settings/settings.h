@@ -130,6 +130,40 @@ struct CaptureEntry {
   friend bool operator==(const CaptureEntry&, const CaptureEntry&) = default;
 };
 
+// What makes a report without being asked: an element of `reports: triggers:` of the configuration.
+// Which fields mean something says the row of its kind (agent/reports/triggers/trigger_table.cc).
+struct ReportTriggerEntry {
+  std::string origin;  // "stackray.yaml:3", for messages.
+  std::string name;    // In the reports' file names, as a capture's; default: the kind.
+  std::string kind;
+  std::string cgroup;         // The directory of one; empty: the host.
+  double above_percent = 10;  // Pressure: of the time of the window, in which some task waited.
+  int64_t window_ms = 10'000;
+  int64_t every_ms = 0, jitter_ms = 0;
+  std::string path;     // A file that appears.
+  std::string command;  // Of the process that a signal ends; empty: any.
+
+  friend bool operator==(const ReportTriggerEntry&, const ReportTriggerEntry&) = default;
+};
+
+struct ReportSettings {
+  bool automatic = false;  // The configuration has `reports:`. Without it only requests make some.
+  std::vector<ReportTriggerEntry> triggers;
+  uint64_t max_bytes = 256 * kMiB;
+  int64_t age_ms = 7LL * 24 * 3600 * 1000;
+  uint64_t free_space_bytes = 1024 * kMiB;  // That other programs keep on the file system.
+  int64_t distance_ms = 10 * 60 * 1000;     // Between two reports of a trigger.
+  uint32_t most_a_day = 20;
+  int64_t profile_ms = 15'000;
+  double pressure_percent = 60;  // Above it steps that cost something are left out.
+  bool command_lines = false;
+  bool kernel_log = false;
+  std::string upload;              // "s3://BUCKET/PREFIX" or an https URL; empty: nowhere.
+  std::string upload_credentials;  // A file; empty: the variables AWS_….
+
+  friend bool operator==(const ReportSettings&, const ReportSettings&) = default;
+};
+
 // One receiver as the user wrote it, for the exporter to check: an empty string means "not said",
 // so that the default holds. A value that an OTEL_EXPORTER_OTLP_… variable gave stands here in that
 // variable's syntax.
@@ -203,6 +237,7 @@ struct AgentSettings {
   int64_t capture_max_duration_ms = 3600 * 1000;
   uint64_t capture_bytes = 256 * kMiB;  // Of their files.
   int64_t capture_age_ms = 24LL * 3600 * 1000;
+  ReportSettings reports;
   LogSettings log;
   bool check_config = false;  // Only say whether the configuration is right, then end.
   bool show_status = false;   // Only ask the running agent for its numbers.
@@ -220,6 +255,10 @@ struct ConvertSettings {
   // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or
   // the first one of an input without it.
   std::optional<std::string> type;
+};
+
+struct ViewSettings {
+  std::string path;  // "-": standard input.
 };
 
 enum class CaptureAction { kStart, kList, kStop, kGet };
@@ -242,10 +281,30 @@ struct CaptureSettings {
   std::optional<SudoUser> sudo_user;
 };
 
+enum class ReportAction { kStart, kList, kGet, kDelete };
+
+struct ReportVerbSettings {
+  ReportAction action = ReportAction::kStart;
+  std::string name;                 // With kGet and kDelete: of the report.
+  uint32_t pid = 0;                 // With kStart; 0: the ten heaviest processes.
+  std::string trigger = "request";  // With kStart.
+  std::string output;               // With kGet; empty: the report's own name, here.
+  bool wait = true;
+  std::string state_dir = "/var/lib/stackray";
+  std::optional<SudoUser> sudo_user;
+};
+
 struct ExplainSettings {
   uint32_t pid = 0;
   SamplingSettings sampling;
   int64_t duration_ms = 5000;
+  SandboxMode sandbox = SandboxMode::kOn;
+};
+
+struct DumpSettings {
+  uint32_t pid = 0;
+  bool json = false;
+  SamplingSettings sampling;
   SandboxMode sandbox = SandboxMode::kOn;
 };
 

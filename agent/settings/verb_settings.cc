@@ -193,6 +193,62 @@ absl::Status BuildExplain(const SettingValues& values, const ParsedFlags& flags,
   return absl::OkStatus();
 }
 
+absl::Status BuildDump(const SettingValues& values, const ParsedFlags& flags,
+                       const Environment& environment, CommandLine& line) {
+  const std::optional<std::vector<uint32_t>> pids = ParsePids(flags.files[0]);
+  if (!pids || pids->size() != 1)
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no process; expected its number, like 1234", flags.files[0]));
+  DumpSettings dump{.pid = pids->front(), .json = values.json, .sampling = values.sampling};
+  dump.sampling.lines_deadline_ms = 2000;
+  ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), dump.sampling, line.warnings);
+  dump.sandbox = values.sandbox;
+  line.verb = std::move(dump);
+  return absl::OkStatus();
+}
+
+struct ReportWord {
+  std::string_view word;
+  ReportAction action;
+  size_t names;
+};
+constexpr ReportWord kReportWords[] = {{"list", ReportAction::kList, 0},
+                                       {"get", ReportAction::kGet, 1},
+                                       {"delete", ReportAction::kDelete, 1}};
+
+absl::Status BuildReport(const SettingValues& values, const ParsedFlags& flags,
+                         const Environment& environment, CommandLine& line) {
+  ReportVerbSettings report{.trigger = values.report_trigger,
+                            .output = values.report_output,
+                            .wait = values.wait_for_capture,
+                            .state_dir = values.agent.state_dir};
+  const std::string word = flags.files.empty() ? "" : flags.files[0];
+  const auto row = std::ranges::find(kReportWords, word, &ReportWord::word);
+  const bool is_start = row == std::end(kReportWords);
+  const size_t most = is_start ? 1 : row->names + 1;
+  if (flags.files.size() > most)
+    return absl::InvalidArgumentError(
+        fmt::format("report: unexpected argument {}", flags.files[most]));
+  if (!is_start) {
+    report.action = row->action;
+    if (flags.files.size() < most)
+      return absl::InvalidArgumentError(fmt::format("report {} needs the NAME of a report", word));
+    if (row->names == 1) report.name = flags.files[1];
+  } else if (!word.empty()) {
+    const std::optional<std::vector<uint32_t>> pids = ParsePids(word);
+    if (!pids || pids->size() != 1)
+      return absl::InvalidArgumentError(
+          fmt::format("{} is no process; expected its number, or list, get or delete", word));
+    report.pid = pids->front();
+  }
+  for (EffectiveSetting& setting : line.effective)
+    if (setting.key == "state-dir" && setting.origin == "default")
+      report.state_dir = setting.value = DefaultStateDirectory(environment);
+  report.sudo_user = FindSudoUser(environment);
+  line.verb = std::move(report);
+  return absl::OkStatus();
+}
+
 // What stands behind a verb and its flags.
 struct Files {
   size_t least = 0, most = 0;
@@ -202,9 +258,12 @@ struct Files {
 Files FilesOf(Verb verb) {
   switch (verb) {
     case kCheckVerb: return {1, 1, "FILE"};
-    case kExplainVerb: return {1, 1, "PID"};
+    case kViewVerb: return {1, 1, "FILE"};
+    case kExplainVerb:
+    case kDumpVerb: return {1, 1, "PID"};
     case kConvertVerb: return {1, 2, "IN and OUT"};
-    case kCaptureVerb: return {0, 2, "NAME"};
+    case kCaptureVerb:
+    case kReportVerb: return {0, 2, "NAME"};
     default: return {};
   }
 }
@@ -235,6 +294,9 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kConvertVerb: return BuildConvert(values, flags, line);
     case kExplainVerb: return BuildExplain(values, flags, environment, line);
     case kCaptureVerb: return BuildCapture(values, flags, environment, line);
+    case kReportVerb: return BuildReport(values, flags, environment, line);
+    case kDumpVerb: return BuildDump(values, flags, environment, line);
+    case kViewVerb: line.verb = ViewSettings{flags.files[0]}; break;
     case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }

@@ -118,8 +118,8 @@ class BadValue : public testing::TestWithParam<std::string_view> {
  protected:
   Words Arguments(Verb verb) const {
     Words arguments = {std::string(NameOf(verb))};
-    if (verb == kCheckVerb) arguments.push_back("a.otlp");
-    if (verb == kExplainVerb) arguments.push_back("12");
+    if (verb == kCheckVerb || verb == kViewVerb) arguments.push_back("a.otlp");
+    if (verb == kExplainVerb || verb == kDumpVerb) arguments.push_back("12");
     if (verb == kConvertVerb) arguments.insert(arguments.end(), {"a.otlp", "b.html"});
     if (row_.key == "inherit") arguments.push_back("--pid=1");
     if (verb == kCaptureVerb) arguments.push_back("--all");

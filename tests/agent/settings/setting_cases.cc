@@ -24,7 +24,12 @@ const TargetSettings& Target(const CommandLine& line) {
 const ExplainSettings* Explain(const CommandLine& line) {
   return std::get_if<ExplainSettings>(&line.verb);
 }
+const DumpSettings* Dump(const CommandLine& line) { return std::get_if<DumpSettings>(&line.verb); }
+const ReportVerbSettings* Report(const CommandLine& line) {
+  return std::get_if<ReportVerbSettings>(&line.verb);
+}
 const SamplingSettings& Sampling(const CommandLine& line) {
+  if (Dump(line)) return Dump(line)->sampling;
   if (Explain(line)) return Explain(line)->sampling;
   return Record(line) ? Record(line)->sampling : Agent(line).sampling;
 }
@@ -35,6 +40,7 @@ std::string Attributes(const CommandLine& line) {
   return text;
 }
 SandboxMode Sandbox(const CommandLine& line) {
+  if (Dump(line)) return Dump(line)->sandbox;
   if (Explain(line)) return Explain(line)->sandbox;
   return Record(line) ? Record(line)->sandbox : Agent(line).sandbox;
 }
@@ -272,13 +278,15 @@ std::map<std::string_view, Case> Cases() {
       {"client-certificate", ReceiverText({"/a", "/a"}, {"/b", "/b"}, {"/c", "/c"}, "\x01",
                                           &ReceiverStrings::client_certificate)},
       {"state-dir",
-       {"",
+       {"/var/lib/stackray",
         "/var/lib/stackray",
         {"/a", "/a"},
         {"/b", "/b"},
         {"/c", "/c"},
         "relative",
-        READ(Capture(l) ? Capture(l)->state_dir : Agent(l).state_dir),
+        READ(Capture(l)  ? Capture(l)->state_dir
+             : Report(l) ? Report(l)->state_dir
+                         : Agent(l).state_dir),
         "/var/lib/stackray"}},
       {"captures-dir",
        {"",
@@ -322,7 +330,18 @@ std::map<std::string_view, Case> Cases() {
         "59s",
         READ(Agent(l).capture_age_ms)}},
       {"send", SwitchCase("false", "", READ(Capture(l)->send))},
-      {"wait", SwitchCase("true", "", READ(Capture(l)->wait))},
+      {"wait", SwitchCase("true", "", READ(Capture(l) ? Capture(l)->wait : Report(l)->wait))},
+      {"json", SwitchCase("false", "", READ(Dump(l)->json))},
+      {"trigger-name",
+       {"request",
+        "",
+        {"slow", "slow"},
+        {"a.b-c", "a.b-c"},
+        {"x", "x"},
+        "a/b",
+        READ(Report(l)->trigger)}},
+      {"report-output",
+       {"", "", {"/a", "/a"}, {"b", "b"}, {"/c d", "/c d"}, "a\nb", READ(Report(l)->output)}},
       {"user",
        {"", "", {"root", "0"}, {"33", "33"}, {"root", "0"}, "no such user", READ(Target(l).uid)}},
       {"service",

@@ -21,8 +21,8 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
   // What must stand beside a flag for it to be allowed.
   std::vector<std::string> Arguments(Verb verb) const {
     std::vector<std::string> arguments = {std::string(NameOf(verb))};
-    if (verb == kCheckVerb) arguments.push_back("a.otlp");
-    if (verb == kExplainVerb) arguments.push_back("12");
+    if (verb == kCheckVerb || verb == kViewVerb) arguments.push_back("a.otlp");
+    if (verb == kExplainVerb || verb == kDumpVerb) arguments.push_back("12");
     if (verb == kConvertVerb) arguments.push_back("a.otlp");
     if (verb == kConvertVerb && row_.key != "output") arguments.push_back("b.html");
     if (row_.key == "inherit") arguments.push_back("--pid=1");

@@ -1,0 +1,152 @@
+#include "agent/view_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "agent/daemon/page_token.h"
+#include "agent/input_file.h"
+#include "agent/reports/archive_writer.h"
+#include "agent/say.h"
+#include "agent/stop_signal.h"
+#include "agent/web_server/web_server.h"
+#include "kernel/unique_fd.h"
+#include "reporter/formats/batch_walk.h"
+#include "reporter/formats/html.h"
+#include "reporter/formats/page_data.h"
+#include "reporter/formats/profile_summary.h"
+#include "reporter/formats/profile_view.h"
+#include "web/web_page.h"
+
+namespace stackray {
+namespace {
+
+// The element that holds a page's data (reporter/formats/html.cc).
+constexpr std::string_view kDataElement = "id=\"stackray-data\"";
+constexpr size_t kHeadBytes = 512;
+constexpr unsigned kStopLookUs = 200'000;
+
+// All that the page asks is in the page.
+class NoData : public PageDataSource {
+ public:
+  absl::StatusOr<std::string> ProfileGzip(int64_t, int64_t, std::stop_token) override {
+    return Nothing();
+  }
+  absl::StatusOr<std::string> ViewGzip(std::string_view, std::stop_token) override {
+    return Nothing();
+  }
+  std::string StatusJson() override { return "{}\n"; }
+  std::string MetricsText() override { return ""; }
+  absl::Status Health() override { return absl::OkStatus(); }
+
+ private:
+  static absl::Status Nothing() {
+    return absl::InvalidArgumentError("the page of a file holds all its data");
+  }
+};
+
+// Up to `most` bytes. What is no plain file is not looked at ahead: a pipe is read once.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
+  std::string bytes;
+  char part[1 << 16];
+  while (bytes.size() < most) {
+    const ssize_t got = read(fd.get(), part, std::min(sizeof(part), most - bytes.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::ErrnoToStatus(errno, path);
+    if (got == 0) break;
+    bytes.append(part, static_cast<size_t>(got));
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::string> PageOfBatches(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<InputFile>> input = InputFile::Open(path);
+  if (!input.ok()) return input.status();
+  ProfileView view;
+  SummaryCounter summary;
+  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (!batch.ok()) return batch.status();
+    view.Add(*batch);
+    summary.Add(*batch);
+    return absl::OkStatus();
+  });
+  if ((*input)->batches() == 0) return read;
+  // What is there of a file that breaks off is shown, and the page says so.
+  const std::string note =
+      read.ok() ? "" : fmt::format("the file breaks off: {}", std::string(read.message()));
+  if (!read.ok()) SayWarning(fmt::format("{}: {}", path, note));
+  const std::string title = (*input)->name();
+  const std::string data =
+      PageData(view, {.title = title, .summary = summary.summary(), .note = note});
+  return HtmlPage(WebPage(), data, title);
+}
+
+absl::StatusOr<std::string> PageAsItIs(const std::string& path) {
+  absl::StatusOr<std::string> page = ReadFile(path, kMostPageBytes + 1);
+  if (!page.ok()) return page;
+  if (page->size() > kMostPageBytes)
+    return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
+  if (page->find(kDataElement) == std::string::npos)
+    return absl::InvalidArgumentError(fmt::format("{} is no page of stackray", path));
+  return page;
+}
+
+// The page of now, or of the minutes before where that is missing.
+absl::StatusOr<std::string> PageOfReport(const std::string& path) {
+  std::string page;
+  const absl::Status read =
+      ReadArchive(path, kMostPageBytes, [&](std::string_view name, std::string&& bytes) {
+        if (name.ends_with(".html") && (page.empty() || name == "profile-now.html"))
+          page = std::move(bytes);
+        return true;
+      });
+  if (!read.ok()) return read;
+  if (page.find(kDataElement) == std::string::npos)
+    return absl::NotFoundError(
+        fmt::format("{} has no page inside; its manifest.json says why", path));
+  return page;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PageOfFile(const std::string& path) {
+  const absl::StatusOr<std::string> head = path == "-" ? std::string() : ReadFile(path, kHeadBytes);
+  const std::string_view looks = head.ok() ? LooksLike(*head) : std::string_view();
+  if (looks == "HTML") return PageAsItIs(path);
+  if (looks == "a zstd file") return PageOfReport(path);
+  if (looks == "a gzip file, as pprof's .pb.gz is one")
+    return absl::InvalidArgumentError(
+        fmt::format("{} looks like {}: `go tool pprof -http=: FILE` shows it", path, looks));
+  return PageOfBatches(path);
+}
+
+int RunView(const ViewSettings& settings) {
+  const auto fail = [](const absl::Status& status) {
+    SayError(std::string(status.message()));
+    return 1;
+  };
+  const absl::StatusOr<std::string> page = PageOfFile(settings.path);
+  if (!page.ok()) return fail(page.status());
+  NoData source;
+  const absl::StatusOr<std::unique_ptr<WebServer>> server =
+      WebServer::Start({.port = 0, .page_token = MakePageToken(), .now_ms = {}}, *page, source);
+  if (!server.ok()) return fail(server.status());
+  fmt::print("{}\n", (*server)->page_url());
+  std::fflush(stdout);
+  while (!StopRequested()) usleep(kStopLookUs);
+  (*server)->Stop();
+  return 0;
+}
+
+}  // namespace stackray

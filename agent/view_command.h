@@ -1,0 +1,24 @@
+// `stackray view FILE`: the file's page, served to this host alone until Ctrl-C.
+#ifndef STACKRAY_AGENT_VIEW_COMMAND_H_
+#define STACKRAY_AGENT_VIEW_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/settings/settings.h"
+
+namespace stackray {
+
+// The page of a file that stackray wrote: of batches (.otlp) one is made, a page (.html) is shown
+// as it is, and a report's archive (.tar.zst) has one inside.
+// Errors: as InputFile; InvalidArgument (what the file looks like, and what to do with that);
+// ResourceExhausted (a page above kMostPageBytes).
+inline constexpr size_t kMostPageBytes = size_t{256} << 20;
+absl::StatusOr<std::string> PageOfFile(const std::string& path);
+
+// Prints the page's address on standard output. Exit code 0: until it was asked to end; 1: not.
+int RunView(const ViewSettings& settings);
+
+}  // namespace stackray
+
+#endif  // STACKRAY_AGENT_VIEW_COMMAND_H_
