@@ -105,8 +105,8 @@ absl::Status StatusOf(CURL* easy, CURLcode code, const std::string& body) {
 using Headers = std::unique_ptr<curl_slist, FreeList>;
 
 Headers HeadersOf(const UploadRequest& request) {
+  // None without a value: libcurl would sign it and not send it.
   curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/zstd");
-  list = curl_slist_append(list, "Expect:");
   if (!request.signature.empty()) {
     list = curl_slist_append(list, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
     if (!request.token.empty())
