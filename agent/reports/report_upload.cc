@@ -50,6 +50,11 @@ size_t GiveFile(char* to, size_t size, size_t count, void* file) {
   return std::fread(to, size, count, static_cast<std::FILE*>(file));
 }
 
+int AskWhetherToGiveUp(void* gives_up, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const auto& ask = *static_cast<const std::function<bool()>*>(gives_up);
+  return ask && ask() ? 1 : 0;
+}
+
 std::string ValueOf(const UploadVariables& variables, const char* name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
@@ -146,7 +151,8 @@ absl::StatusOr<UploadRequest> MakeUploadRequest(const std::string& target, const
                            fmt::format("{}{}{}", target, target.ends_with('/') ? "" : "/", file)};
 }
 
-absl::Status PutFile(const UploadRequest& request, const std::string& path) {
+absl::Status PutFile(const UploadRequest& request, const std::string& path,
+                     const std::function<bool()>& gives_up) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
   struct stat facts = {};
   if (file == nullptr || fstat(fileno(file.get()), &facts) != 0)
@@ -169,6 +175,9 @@ absl::Status PutFile(const UploadRequest& request, const std::string& path) {
   curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
   curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, kSlowBytes);
+  curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, &AskWhetherToGiveUp);
+  curl_easy_setopt(c, CURLOPT_XFERINFODATA, &gives_up);
   if (!request.signature.empty()) {
     curl_easy_setopt(c, CURLOPT_AWS_SIGV4, request.signature.c_str());
     curl_easy_setopt(c, CURLOPT_USERPWD, request.user.c_str());
@@ -188,6 +197,11 @@ ReportUploader::~ReportUploader() {
     ends_ = true;
   }
   thread_.join();
+}
+
+bool ReportUploader::IsEnding() const {
+  absl::MutexLock lock(&mutex_);
+  return ends_;
 }
 
 void ReportUploader::Add(const std::string& name) {
@@ -218,8 +232,9 @@ absl::Status ReportUploader::Upload(const std::string& name) {
   const absl::StatusOr<UploadRequest> request =
       MakeUploadRequest(settings_.target, file, ReadVariables(settings_.credentials_file));
   if (!request.ok()) return request.status();
-  if (absl::Status status = PutFile(*request, fmt::format("{}/{}", directory_, file)); !status.ok())
-    return status;
+  const absl::Status sent =
+      PutFile(*request, fmt::format("{}/{}", directory_, file), [this] { return IsEnding(); });
+  if (!sent.ok()) return sent;
   std::error_code ignored;
   fs::remove(fmt::format("{}/{}{}", directory_, name, kUploadMark), ignored);
   return absl::OkStatus();

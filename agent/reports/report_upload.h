@@ -12,6 +12,7 @@
 #define STACKRAY_AGENT_REPORTS_REPORT_UPLOAD_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,8 +53,10 @@ absl::StatusOr<UploadRequest> MakeUploadRequest(const std::string& target, const
                                                 const UploadVariables& variables);
 
 // Sends the file's bytes by one PUT. Errors: Unauthenticated (401, 403), NotFound (404),
-// Unavailable (everything else), with what the server says.
-absl::Status PutFile(const UploadRequest& request, const std::string& path);
+// Unavailable (everything else), with what the server says. `gives_up`: asked a few times a second,
+// true ends the transfer.
+absl::Status PutFile(const UploadRequest& request, const std::string& path,
+                     const std::function<bool()>& gives_up = {});
 
 class ReportUploader {
  public:
@@ -74,6 +77,7 @@ class ReportUploader {
   void Run();
   absl::Status Upload(const std::string& name);
   std::string NextName() const;
+  bool IsEnding() const;
 
   const std::string directory_;
   const UploadSettings settings_;

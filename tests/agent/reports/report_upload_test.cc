@@ -5,6 +5,7 @@
 #include <httplib.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "tests/temporary_directory.h"
@@ -26,6 +27,7 @@ class Storage {
       path = request.path;
       body = request.body;
       ++requests;
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
       response.status = status;
     });
     port_ = server_.bind_to_any_port("127.0.0.1");
@@ -37,7 +39,7 @@ class Storage {
   }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  std::atomic<int> status{200}, requests{0};
+  std::atomic<int> status{200}, requests{0}, wait_ms{0};
   std::string authorization, token, path, body;
 
  private:
@@ -118,6 +120,18 @@ TEST_F(UploaderTest, WhatFailsIsTriedAgainAlsoByTheNextAgent) {
   storage_.status = 200;
   const ReportUploader next(directory_.path(), {"s3://bucket", credentials_});
   EXPECT_TRUE(Until([&] { return next.counts().uploaded == 1; }));
+}
+
+TEST_F(UploaderTest, ATransferIsGivenUpWhenTheAgentEnds) {
+  storage_.wait_ms = 3000;
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    ReportUploader uploader(directory_.path(), {"s3://bucket", credentials_});
+    uploader.Add(kName);
+    ASSERT_TRUE(Until([&] { return storage_.requests == 1; }));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2900));
+  EXPECT_TRUE(std::filesystem::exists(directory_.File(std::string(kName) + kUploadMark)));
 }
 
 TEST_F(UploaderTest, AMarkWithoutItsReportGoes) {
