@@ -54,8 +54,9 @@ void Backlog::Lose(OutgoingPayload item, LossReason reason, Aftermath& aftermath
   counts_.lost[static_cast<size_t>(reason)] += item.count;
   counts_.queued_batches -= 1;
   aftermath.losses.emplace_back(reason, item.count);
-  if (item.entry) aftermath.files.push_back(*std::move(item.entry));
-  aftermath.garbage.push_back(std::move(item.payload));
+  if (item.entry) aftermath.files.push_back(*item.entry);
+  aftermath.garbage.push_back(std::exchange(item.payload, {}));
+  aftermath.ended.push_back({std::move(item), reason});
 }
 
 void Backlog::Deliver(OutgoingPayload item, Aftermath& aftermath) {
@@ -64,7 +65,8 @@ void Backlog::Deliver(OutgoingPayload item, Aftermath& aftermath) {
   counts_.delivered += item.count;
   counts_.batches_delivered += 1;
   counts_.queued_batches -= 1;
-  aftermath.garbage.push_back(std::move(item.payload));
+  aftermath.garbage.push_back(std::exchange(item.payload, {}));
+  aftermath.ended.push_back({std::move(item), std::nullopt});
 }
 
 void Backlog::Push(OutgoingPayload item, Aftermath& aftermath) {
@@ -143,6 +145,7 @@ void Backlog::PutParts(OutgoingPayload whole, std::vector<OutgoingPayload> parts
     part->attempted = true;
     part->first_attempt = whole.first_attempt;
     part->expires = whole.expires;
+    part->recovered = whole.recovered;
     if (part->entry && std::next(part) != parts.rend())
       aftermath.garbage.push_back(std::exchange(part->payload, {}));  // It is not next.
     Charge(*part);

@@ -18,11 +18,18 @@
 
 namespace stackray {
 
+// A batch that is on its way no longer.
+struct EndedBatch {
+  OutgoingPayload item;            // Without its bytes.
+  std::optional<LossReason> lost;  // Nothing: delivered.
+};
+
 struct Aftermath {
   std::vector<std::pair<LossReason, ItemCount>> losses;  // To be told.
   std::vector<SpoolEntry> files;                         // To be removed.
   std::vector<Payload> garbage;                          // To be freed.
   std::vector<std::string> notes;                        // For the log.
+  std::vector<EndedBatch> ended;  // With the losses and the deliveries, one each.
 
   bool empty() const { return losses.empty() && files.empty() && garbage.empty() && notes.empty(); }
 };

@@ -39,7 +39,8 @@ void ExportQueue::Settle(OutgoingPayload item, const Outcome& outcome, Aftermath
   }
 }
 
-void ExportQueue::CountPartlyRejected(const OutgoingPayload& item, uint64_t units) {
+void ExportQueue::CountPartlyRejected(OutgoingPayload& item, uint64_t units) {
+  item.taken_in_part = true;
   DeliveryCounts& counts = backlog_.counts();
   counts.partly_rejected += item.count;
   counts.partly_rejected_batches += 1;

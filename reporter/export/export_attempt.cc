@@ -34,6 +34,7 @@ void ExportQueue::SendFront(Lock& lock) {
     Outcome outcome = Try(item, plan);
     lock.lock();
     if (outcome.sent) backlog_.counts().attempts += 1;
+    if (outcome.sent) item.attempts += 1;
     if (!outcome.removed.ok()) NoteSpool(outcome.removed, aftermath);
     if (!outcome.result.note.empty()) aftermath.notes.push_back(outcome.result.note);
     if (outcome.sent) Learn(item, outcome.result);
@@ -56,6 +57,9 @@ bool ExportQueue::Load(OutgoingPayload& item, Lock& lock, Aftermath& aftermath) 
     batch = absl::DataLossError(fmt::format("{}: of another signal", item.entry->FileName()));
   lock.lock();
   if (batch.ok()) {
+    if (item.trace.span.valid()) batch->trace = item.trace;
+    spans_.Recover(*batch);
+    item.trace = batch->trace;
     backlog_.SetCopy(item, *std::move(batch));
     return true;
   }
@@ -92,6 +96,16 @@ size_t ExportQueue::CountUnits(const OutgoingPayload& item) const {
   return count_units ? count_units(item.payload) : 0;
 }
 
+// Without the lock.
+SendResult ExportQueue::Send(const OutgoingPayload& item) const {
+  Payload request = item.payload;
+  request.request = spans_.BeginAttempt(item.trace);
+  const int64_t began_unix_ns = spans_.NowUnixNs();
+  SendResult result = transport_->Send(request, settings_.attempt_timeout);
+  spans_.EndAttempt(item, request.request, began_unix_ns, result);
+  return result;
+}
+
 // Splits the batch or sends it. Without the lock.
 ExportQueue::Outcome ExportQueue::Try(const OutgoingPayload& item, const Plan& plan) const {
   const SignalTraits& traits = *settings_.traits;
@@ -102,7 +116,7 @@ ExportQueue::Outcome ExportQueue::Try(const OutgoingPayload& item, const Plan& p
     outcome.parts = Replace(item, traits.split_by_unit(item.payload, plan.units_each), item.synced);
   if (!outcome.parts.batches.empty()) return outcome;
   outcome.sent = true;
-  outcome.result = transport_->Send(item.payload, settings_.attempt_timeout);
+  outcome.result = Send(item);
   const Kind kind = outcome.result.kind;
   if (kind == Kind::kOverLimit) outcome.units = CountUnits(item);
   // First of all: from here on a kill does not make it come twice.
@@ -114,10 +128,11 @@ ExportQueue::Outcome ExportQueue::Try(const OutgoingPayload& item, const Plan& p
 }
 
 // No parts when they do not add up to the whole: then nothing may be sent twice or be lost unseen.
-ExportQueue::Parts ExportQueue::Replace(const OutgoingPayload& item,
-                                        const std::vector<Payload>& batches, bool sync) const {
+ExportQueue::Parts ExportQueue::Replace(const OutgoingPayload& item, std::vector<Payload> batches,
+                                        bool sync) const {
   Parts parts;
   ItemCount sum;
+  spans_.Split(item, batches);
   for (const Payload& batch : batches) {
     if (!batch.in_memory() || batch.bytes.size() >= item.bytes) return {};
     parts.batches.push_back(OutgoingPayload::Of(batch));
@@ -140,6 +155,7 @@ ExportQueue::Parts ExportQueue::Replace(const OutgoingPayload& item,
 
 // The parts take the whole one's place.
 void ExportQueue::PutParts(OutgoingPayload item, Parts parts, Aftermath& aftermath) {
+  spans_.EndSplit(item, parts.batches.size());
   if (!parts.spool_status.ok()) {
     NoteSpool(parts.spool_status, aftermath);
     backlog_.counts().spool_write_failures += 1;

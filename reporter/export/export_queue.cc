@@ -24,6 +24,7 @@ ExportQueue::ExportQueue(std::unique_ptr<Transport> transport, ExportQueueSettin
     : transport_(std::move(transport)),
       settings_(std::move(settings)),
       hooks_(std::move(hooks)),
+      spans_(settings_.tracer, settings_.span_attributes, settings_.attempt_attributes),
       spool_(std::move(spool)),
       clock_(settings_.clock != nullptr ? settings_.clock : &real_clock_),
       backlog_(settings_.max_bytes, spool_ != nullptr ? spool_->settings().max_bytes : 0),
@@ -50,6 +51,7 @@ Aftermath ExportQueue::Recover() {
     const std::chrono::milliseconds age(std::max<int64_t>(now_ms - entry.added_unix_ms, 0));
     item.expires = now + (spool_->settings().max_age - std::min(age, spool_->settings().max_age));
     item.synced = true;
+    item.recovered = true;
     backlog_.Enter(item, true);
     backlog_.Push(std::move(item), aftermath);
   }
@@ -66,6 +68,7 @@ Aftermath ExportQueue::Recover() {
 
 void ExportQueue::Add(Payload payload) {
   if (!payload.in_memory()) return;
+  spans_.Enter(payload);
   Aftermath aftermath;
   OutgoingPayload item = OutgoingPayload::Of(std::move(payload));
   std::unique_lock adding(add_mutex_, std::defer_lock);
@@ -77,8 +80,11 @@ void ExportQueue::Add(Payload payload) {
     std::vector<SpoolEntry> files = std::exchange(aftermath.files, {});
     lock.unlock();
     absl::Status status;
+    FindTraces(aftermath);
     for (const SpoolEntry& file : files) status.Update(spool_->Remove(file));
+    const int64_t began_unix_ns = spans_.NowUnixNs();
     absl::StatusOr<SpoolEntry> entry = spool_->Write(item.payload);
+    spans_.Spooled(item.trace, began_unix_ns, entry.ok());
     status.Update(entry.status());
     lock.lock();
     NoteSpool(status, aftermath);
@@ -114,10 +120,21 @@ void ExportQueue::NoteSpool(const absl::Status& status, Aftermath& aftermath) {
                         failing));
 }
 
+// Of what an earlier process left and nobody has read, the ids lie in the file alone, which is
+// still there.
+void ExportQueue::FindTraces(Aftermath& aftermath) const {
+  if (settings_.tracer == nullptr) return;
+  for (EndedBatch& ended : aftermath.ended)
+    if (ended.item.entry && !ended.item.trace.span.valid())
+      ended.item.trace = spool_->ReadTrace(*ended.item.entry);
+}
+
 // By value: what is in it is freed here, without the lock.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 void ExportQueue::CleanUp(Aftermath aftermath) {
   absl::Status status;
+  FindTraces(aftermath);
+  for (const EndedBatch& ended : aftermath.ended) spans_.End(ended);
   for (const SpoolEntry& file : aftermath.files) status.Update(spool_->Remove(file));
   {
     const Lock lock(mutex_);

@@ -27,6 +27,7 @@
 
 #include "reporter/export/backlog.h"
 #include "reporter/export/delivery_counts.h"
+#include "reporter/export/delivery_spans.h"
 #include "reporter/export/export_clock.h"
 #include "reporter/export/rate_limit.h"
 #include "reporter/export/retry_schedule.h"
@@ -50,6 +51,9 @@ struct ExportQueueSettings {
   uint64_t jitter_seed = 0;
   ExportClock* clock = nullptr;  // Outlives the queue; nullptr: the real one.
   const SignalTraits* traits = &TraitsOf(Signal::kProfiles);  // Outlives the queue.
+  // Of the batches' spans: DeliverySpans. nullptr: there are none; else it outlives the queue.
+  Tracer* tracer = nullptr;
+  std::vector<SpanAttribute> span_attributes, attempt_attributes;
 };
 
 // All are optional, and called without a lock held, from the producer's thread (on_lost) or the
@@ -127,6 +131,7 @@ class ExportQueue {
   bool EndThread();
   void KeepOrLoseRest();
   void NoteSpool(const absl::Status& status, Aftermath& aftermath);
+  void FindTraces(Aftermath& aftermath) const;
   // Removes files and calls hooks. Without the lock.
   void CleanUp(Aftermath aftermath);
 
@@ -135,9 +140,10 @@ class ExportQueue {
   bool Load(OutgoingPayload& item, Lock& lock, Aftermath& aftermath);
   Plan MakePlan(const OutgoingPayload& item);
   Outcome Try(const OutgoingPayload& item, const Plan& plan) const;
+  SendResult Send(const OutgoingPayload& item) const;
   size_t CountUnits(const OutgoingPayload& item) const;
   bool MayHalve(const OutgoingPayload& item) const;
-  Parts Replace(const OutgoingPayload& item, const std::vector<Payload>& batches, bool sync) const;
+  Parts Replace(const OutgoingPayload& item, std::vector<Payload> batches, bool sync) const;
   void PutParts(OutgoingPayload item, Parts parts, Aftermath& aftermath);
 
   // export_answer.cc: what follows from the answer. With the lock.
@@ -147,13 +153,14 @@ class ExportQueue {
              Aftermath& aftermath);
   void PutBackOrGiveUp(OutgoingPayload item, Aftermath& aftermath);
   void Delivered(OutgoingPayload item, const SendResult& result, Aftermath& aftermath);
-  void CountPartlyRejected(const OutgoingPayload& item, uint64_t units);
+  void CountPartlyRejected(OutgoingPayload& item, uint64_t units);
   void OverLimit(OutgoingPayload item, const Outcome& outcome, Aftermath& aftermath);
   void NoteFailure(const std::string& message, Aftermath& aftermath);
 
   const std::unique_ptr<Transport> transport_;
   const ExportQueueSettings settings_;
   const ExportHooks hooks_;
+  const DeliverySpans spans_;
   std::unique_ptr<Spool> spool_;  // Null: none, or taken away when all else has ended.
   ExportClock real_clock_;
   ExportClock* const clock_;

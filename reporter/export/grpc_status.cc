@@ -70,6 +70,7 @@ GrpcOutcome JudgeGrpcStatus(const grpc::Status& status) {
   GrpcOutcome outcome;
   SendResult& result = outcome.result;
   const std::string& text = status.error_message();
+  result.grpc_status = CodeName(status.error_code());
   result.message = fmt::format("gRPC {}: {}", CodeName(status.error_code()), SafeMessage(text));
   const std::optional<RpcStatus> details = ParseRpcStatus(status.error_details());
   const bool has_retry_info = details && details->retry_delay;

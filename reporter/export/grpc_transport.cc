@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "reporter/export/grpc_status.h"
+#include "reporter/export/receiver_headers.h"
 #include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/signal_traits.h"
@@ -98,14 +99,16 @@ absl::Status GrpcTransport::EnsureChannel() {
   return absl::OkStatus();
 }
 
-void GrpcTransport::Prepare(grpc::ClientContext& context, const SignalTraits& traits,
+void GrpcTransport::Prepare(grpc::ClientContext& context, const Payload& payload,
                             std::chrono::milliseconds timeout) const {
+  const SignalTraits& traits = TraitsOf(payload.signal);
   // On the monotonic clock: a step of the wall clock must not end a call.
   context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                                     gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
   context.set_compression_algorithm(compress_ ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_NONE);
   if (!traits.version_header.empty())
     context.AddMetadata(absl::AsciiStrToLower(std::string(traits.version_header)), "1");
+  if (payload.request.valid()) context.AddMetadata("traceparent", TraceparentOf(payload.request));
   for (const auto& [name, value] : settings_.headers) context.AddMetadata(name, value);
 }
 
@@ -113,7 +116,7 @@ grpc::Status GrpcTransport::Call(const Payload& payload, std::chrono::millisecon
                                  std::string& response) {
   const SignalTraits& traits = TraitsOf(payload.signal);
   grpc::ClientContext context;
-  Prepare(context, traits, timeout);
+  Prepare(context, payload, timeout);
   grpc::CompletionQueue queue;
   grpc::GenericStub stub(channel_);
   grpc::ByteBuffer answer;
@@ -156,7 +159,7 @@ SendResult GrpcTransport::Attempt(const Payload& payload, std::chrono::milliseco
       message = fmt::format("{}: {}", settings_.endpoint.Authority(), message);
     return outcome.result;
   }
-  SendResult result{.kind = SendResult::Kind::kDelivered, .answered = true};
+  SendResult result{.kind = SendResult::Kind::kDelivered, .answered = true, .grpc_status = "OK"};
   if (const std::optional<PartialSuccess> partial =
           ParsePartialSuccess(response, TraitsOf(payload.signal).rejected_field)) {
     if (partial->rejected_units > 0) result.kind = SendResult::Kind::kPartlyRejected;
@@ -171,9 +174,12 @@ SendResult GrpcTransport::Send(const Payload& payload, std::chrono::milliseconds
     return {.kind = SendResult::Kind::kRetry, .message = std::string(status.message())};
   bool encoding_refused = false;
   SendResult result = Attempt(payload, timeout, encoding_refused);
-  if (!encoding_refused || !compress_) return result;
-  compress_ = false;  // gzip is all that gRPC's C core can do, so plain bytes are what is left.
-  return Attempt(payload, timeout, encoding_refused);
+  if (encoding_refused && compress_) {
+    compress_ = false;  // gzip is all that gRPC's C core can do, so plain bytes are what is left.
+    result = Attempt(payload, timeout, encoding_refused);
+  }
+  HideHeaderValues(settings_.headers, result.message);
+  return result;
 }
 
 void GrpcTransport::Cancel() {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 
-#include "reporter/export/signal_traits.h"
 #include "reporter/export/transport.h"
 
 namespace grpc {
@@ -35,7 +34,7 @@ class GrpcTransport : public Transport {
                      bool& encoding_refused);
   grpc::Status Call(const Payload& payload, std::chrono::milliseconds timeout,
                     std::string& response);
-  void Prepare(grpc::ClientContext& context, const SignalTraits& traits,
+  void Prepare(grpc::ClientContext& context, const Payload& payload,
                std::chrono::milliseconds timeout) const;
 
   const ReceiverSettings settings_;

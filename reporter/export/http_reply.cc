@@ -9,6 +9,7 @@
 #include "reporter/export/receiver_hints.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/size_errors.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
 namespace {
@@ -73,7 +74,7 @@ Kind JudgeError(long status, const std::string& text) {
 std::string Hint(const HttpReply& reply, const SignalTraits& traits) {
   if (reply.status / 100 == 3)
     return fmt::format(" (redirects are not followed; the receiver points to {})",
-                       SafeMessage(reply.location));
+                       SafeMessage(ShownUrl(reply.location)));
   if (reply.status == 404 || reply.status == 405) return std::string(traits.no_service_hint);
   if (reply.status == 400 && reply.body.find("HTTPS") != std::string::npos)
     return " (the receiver wants TLS: write the endpoint with https://)";
@@ -98,13 +99,16 @@ std::optional<std::chrono::milliseconds> ParseRetryAfter(std::string_view value,
 
 HttpOutcome JudgeHttpReply(const HttpReply& reply, std::time_t now, const SignalTraits& traits) {
   HttpOutcome outcome{.result = {}, .status = reply.status};
+  const int status = static_cast<int>(reply.status);
   if (reply.status / 100 == 2) {
     outcome.result = JudgeSuccess(reply, traits);
+    outcome.result.http_status = status;
     outcome.result.answered = true;
     return outcome;
   }
   SendResult& result = outcome.result;
   result.answered = true;
+  result.http_status = status;
   std::optional<RpcStatus> details;
   const std::string text = ErrorText(reply, details);
   result.kind = JudgeError(reply.status, text);

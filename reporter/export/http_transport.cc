@@ -5,10 +5,12 @@
 
 #include <utility>
 
+#include "reporter/export/receiver_headers.h"
 #include "reporter/export/receiver_hints.h"
 #include "reporter/export/request_compression.h"
 #include "reporter/export/response_parser.h"
 #include "reporter/export/signal_traits.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
 namespace {
@@ -91,7 +93,8 @@ SendResult JudgeLink(CURLcode code, const char* details, const ReceiverSettings&
       code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
   result.kind = other_protocol ? SendResult::Kind::kWrongProtocol : SendResult::Kind::kRetry;
   const std::string text = *details != '\0' ? details : curl_easy_strerror(code);
-  result.message = fmt::format("{}: {}{}", url, SafeMessage(text), HintFor(code, settings, text));
+  result.message =
+      fmt::format("{}: {}{}", ShownUrl(url), SafeMessage(text), HintFor(code, settings, text));
   return result;
 }
 
@@ -185,9 +188,9 @@ HttpOutcome HttpTransport::Attempt(const Payload& payload, std::chrono::millisec
   const SignalTraits& traits = TraitsOf(payload.signal);
   const std::string url = settings_.endpoint.Url(traits);
   if (url.empty())
-    return {.result = {
-                .kind = SendResult::Kind::kRejected,
-                .message = fmt::format("{} takes no {}", settings_.endpoint.Url(), traits.units)}};
+    return {.result = {.kind = SendResult::Kind::kRejected,
+                       .message = fmt::format("{} takes no {}", ShownUrl(settings_.endpoint.Url()),
+                                              traits.units)}};
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   HeaderSlist headers;
   Append(headers, "Content-Type: application/x-protobuf");
@@ -202,6 +205,8 @@ HttpOutcome HttpTransport::Attempt(const Payload& payload, std::chrono::millisec
     body = compressed_;
     Append(headers, fmt::format("Content-Encoding: {}", EncodingName(compression_)));
   }
+  if (payload.request.valid())
+    Append(headers, fmt::format("traceparent: {}", TraceparentOf(payload.request)));
   for (const auto& [name, value] : settings_.headers)
     Append(headers, value.empty() ? name + ";" : fmt::format("{}: {}", name, value));
   Answer answer;
@@ -224,7 +229,7 @@ HttpOutcome HttpTransport::Attempt(const Payload& payload, std::chrono::millisec
   reply.content_type = HeaderOf(easy, "Content-Type");
   HttpOutcome outcome = JudgeHttpReply(reply, std::time(nullptr), traits);
   if (outcome.result.kind == SendResult::Kind::kWrongProtocol)
-    outcome.result.message = fmt::format("{}: {}", url, outcome.result.message);
+    outcome.result.message = fmt::format("{}: {}", ShownUrl(url), outcome.result.message);
   return outcome;
 }
 
@@ -259,6 +264,8 @@ SendResult HttpTransport::Send(const Payload& payload, std::chrono::milliseconds
     compressed_ = std::string();
     compressed_owner_.reset();
   }
+  HideHeaderValues(settings_.headers, outcome.result.message);
+  HideHeaderValues(settings_.headers, outcome.result.note);
   return outcome.result;
 }
 

@@ -25,11 +25,16 @@ struct OutgoingPayload {
   int refusals = 0;  // By a limit of rate, while it held one unit.
   bool attempted = false;
   ExportClock::Time first_attempt{};
+  BatchTrace trace;  // Also while the payload is on disk alone; not valid: not known, or none.
+  int attempts = 0;  // By this queue.
+  bool recovered = false;  // An earlier queue left it on disk.
+  bool taken_in_part = false;
 
   static OutgoingPayload Of(Payload payload) {
     OutgoingPayload result;
     result.count = {.items = payload.items, .markers = std::min(payload.markers, payload.items)};
     result.bytes = payload.bytes.size();
+    result.trace = payload.trace;
     result.payload = std::move(payload);
     return result;
   }

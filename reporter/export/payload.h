@@ -11,13 +11,14 @@
 #include <utility>
 
 #include "reporter/batch.h"
+#include "reporter/traces/batch_trace.h"
 
 namespace stackray {
 
 // The numbers stand in spool files.
 enum class Signal : uint8_t {
   kProfiles = 0,
-  kTraces = 1,  // Nothing makes any yet.
+  kTraces = 1,  // The agent's own (docs/tracing.md).
 };
 inline constexpr uint32_t kSignals = 2;
 
@@ -30,6 +31,8 @@ struct Payload {
   int64_t start_unix_ns = 0;  // Of the time that the items are from.
   int64_t duration_ns = 0;
   std::shared_ptr<const void> owner;  // Keeps the bytes; nullptr: there are none here.
+  BatchTrace trace;
+  SpanIds request;  // What the request's `traceparent` says; not valid: it has none.
 
   bool in_memory() const { return owner != nullptr; }
 

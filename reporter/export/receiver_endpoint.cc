@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reporter/export/signal_traits.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
 namespace {
@@ -32,7 +33,7 @@ std::string UrlPart(CURLU* url, CURLUPart part) {
 }
 
 absl::Status Invalid(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("endpoint \"{}\": {}", text, why));
+  return absl::InvalidArgumentError(fmt::format("endpoint \"{}\": {}", ShownUrl(text), why));
 }
 
 absl::Status CheckScheme(std::string_view text, std::string_view scheme) {
@@ -64,11 +65,11 @@ absl::Status SetHttpPath(CURLU* url, std::string_view text, const EndpointRules&
     return absl::OkStatus();
   }
   if (!query.empty())
-    return Invalid(text,
-                   "a base URL cannot have a query; give the whole URL in "
-                   "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT");
+    return Invalid(text, fmt::format("a base URL cannot have a query; give the whole URL in "
+                                     "OTEL_EXPORTER_OTLP_{}_ENDPOINT",
+                                     TraitsOf(rules.signal).variable));
   while (!path.empty() && path.back() == '/') path.pop_back();
-  endpoint.http_path = path + std::string(kProfilesPath);
+  endpoint.http_path = path + std::string(TraitsOf(rules.signal).http_path);
   endpoint.http_base = std::move(path);
   return absl::OkStatus();
 }
@@ -82,7 +83,7 @@ std::string ReceiverEndpoint::Url() const {
 }
 
 std::string ReceiverEndpoint::Url(const SignalTraits& traits) const {
-  if (traits.signal == Signal::kProfiles) return Url();
+  if (traits.signal == signal) return Url();
   if (!http_base) return {};
   return fmt::format("{}://{}{}{}", tls ? "https" : "http", Authority(), *http_base,
                      traits.http_path);
@@ -115,6 +116,7 @@ absl::StatusOr<ReceiverEndpoint> ParseEndpoint(std::string_view text, const Endp
   if (!UrlPart(url.get(), CURLUPART_FRAGMENT).empty())
     return Invalid(text, "a '#' part has no meaning here; leave it out");
   ReceiverEndpoint endpoint;
+  endpoint.signal = rules.signal;
   endpoint.tls = UrlPart(url.get(), CURLUPART_SCHEME) == "https";
   endpoint.host = UrlPart(url.get(), CURLUPART_HOST);
   if (endpoint.host.empty()) return Invalid(text, kNoHost);

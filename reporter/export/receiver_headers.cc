@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -97,6 +98,21 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseOne(std::string_view en
 }
 
 }  // namespace
+
+void HideHeaderValues(const HeaderList& headers, std::string& text) {
+  constexpr size_t kLeastBytes = 4;  // A shorter word may stand anywhere.
+  for (const auto& [name, value] : headers) {
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find(' '), rest.size());
+      const std::string_view word = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (word.size() < kLeastBytes) continue;
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 3))
+        text.replace(at, word.size(), "***");
+    }
+  }
+}
 
 absl::StatusOr<HeaderList> ParseHeaders(std::string_view text) {
   HeaderList headers;

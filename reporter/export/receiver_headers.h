@@ -14,6 +14,10 @@ namespace stackray {
 // by its position and never repeats a value, for values are secrets.
 absl::StatusOr<HeaderList> ParseHeaders(std::string_view text);
 
+// Replaces each word of four bytes and more of a header's value by "***": a receiver's answer may
+// repeat what it was sent, and answers are logged.
+void HideHeaderValues(const HeaderList& headers, std::string& text);
+
 }  // namespace stackray
 
 #endif  // STACKRAY_REPORTER_EXPORT_RECEIVER_HEADERS_H_

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "reporter/export/receiver_headers.h"
+#include "reporter/export/signal_traits.h"
 #include "reporter/export/tls_files.h"
 
 namespace stackray {
@@ -30,8 +31,10 @@ absl::Status Bad(const Value& value, const std::string& expected) {
 
 class Lookup {
  public:
-  Lookup(const EnvironmentLookup& getenv, const std::map<std::string, std::string>& names)
-      : getenv_(getenv), names_(names) {}
+  Lookup(const EnvironmentLookup& getenv, const std::map<std::string, std::string>& names,
+         Signal signal)
+      : getenv_(getenv), names_(names), signal_(signal) {}
+  Signal signal() const { return signal_; }
 
   // `suffix` as in OTEL_EXPORTER_OTLP_<suffix>; `flag` names the command line's in messages.
   Value Get(const std::string& suffix, const std::optional<std::string>& override_text,
@@ -41,9 +44,9 @@ class Lookup {
       return {*override_text, Source::kCommandLine, name == names_.end() ? flag : name->second};
     }
     for (const Source source : {Source::kSignalVariable, Source::kGenericVariable}) {
-      const std::string name = (source == Source::kSignalVariable ? "OTEL_EXPORTER_OTLP_PROFILES_"
-                                                                  : "OTEL_EXPORTER_OTLP_") +
-                               suffix;
+      const std::string own = fmt::format("{}_", TraitsOf(signal_).variable);
+      const std::string name = fmt::format("OTEL_EXPORTER_OTLP_{}{}",
+                                           source == Source::kSignalVariable ? own : "", suffix);
       const char* text = getenv_(name.c_str());
       if (text != nullptr && *text != '\0') return {text, source, name};
     }
@@ -53,6 +56,7 @@ class Lookup {
  private:
   const EnvironmentLookup& getenv_;
   const std::map<std::string, std::string>& names_;
+  const Signal signal_;
 };
 
 absl::StatusOr<ExportProtocol> ParseProtocol(const Value& value) {
@@ -101,11 +105,12 @@ absl::Status ReadEndpoint(const Lookup& lookup, const ReceiverOverrides& overrid
   EndpointRules rules;
   rules.http = settings.protocol == ExportProtocol::kHttpProtobuf;
   rules.insecure = *insecure;
+  rules.signal = lookup.signal();
   const Value value = lookup.Get("ENDPOINT", overrides.endpoint, "--endpoint",
                                  rules.http ? "http://localhost:4318" : "http://localhost:4317");
-  rules.used_as_it_is =
-      value.source == Source::kSignalVariable ||
-      (value.source == Source::kCommandLine && EndsWith(value.text, kProfilesPath));
+  rules.used_as_it_is = value.source == Source::kSignalVariable ||
+                        (value.source == Source::kCommandLine &&
+                         EndsWith(value.text, TraitsOf(lookup.signal()).http_path));
   absl::StatusOr<ReceiverEndpoint> endpoint = ParseEndpoint(value.text, rules);
   if (!endpoint.ok()) return Prefixed(value, endpoint.status());
   settings.endpoint = *std::move(endpoint);
@@ -146,9 +151,10 @@ absl::Status ReadTls(const Lookup& lookup, const ReceiverOverrides& overrides,
 
 }  // namespace
 
-absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(
-    const EnvironmentLookup& getenv, const ReceiverOverrides& overrides) {
-  const Lookup lookup(getenv, overrides.names);
+absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(const EnvironmentLookup& getenv,
+                                                                 const ReceiverOverrides& overrides,
+                                                                 Signal signal) {
+  const Lookup lookup(getenv, overrides.names, signal);
   ReceiverSettings settings;
   const absl::StatusOr<ExportProtocol> protocol =
       ParseProtocol(lookup.Get("PROTOCOL", overrides.protocol, "--protocol", "grpc"));

@@ -1,8 +1,9 @@
 // Where a receiver is and how to talk to it, from the command line and OTEL_EXPORTER_OTLP_*.
 //
 // Which setting wins: command line > OTEL_EXPORTER_OTLP_PROFILES_* > OTEL_EXPORTER_OTLP_* >
-// default. An empty variable counts as unset. A generic HTTP endpoint is a base URL, to which
-// /v1development/profiles is added; the signal's own one is used as it is.
+// default; of traces OTEL_EXPORTER_OTLP_TRACES_*. An empty variable counts as unset. A generic HTTP
+// endpoint is a base URL, to which /v1development/profiles or /v1/traces is added; the signal's own
+// one is used as it is.
 #ifndef STACKRAY_REPORTER_EXPORT_RECEIVER_SETTINGS_H_
 #define STACKRAY_REPORTER_EXPORT_RECEIVER_SETTINGS_H_
 
@@ -57,8 +58,9 @@ using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 // Errors: InvalidArgument, naming the flag or variable, what is wrong and what to write instead.
 // Opens the certificate and key files to see that they can be read, and keeps only their paths.
-absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(
-    const EnvironmentLookup& getenv, const ReceiverOverrides& overrides);
+absl::StatusOr<ReceiverSettings> ReceiverSettingsFromEnvironment(const EnvironmentLookup& getenv,
+                                                                 const ReceiverOverrides& overrides,
+                                                                 Signal signal = Signal::kProfiles);
 
 }  // namespace stackray
 

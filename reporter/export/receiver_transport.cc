@@ -21,7 +21,7 @@ constexpr uint16_t kHttpPort = 4318;
 std::vector<ReceiverSettings> HttpAlternatives(const ReceiverSettings& settings) {
   ReceiverSettings http = settings;
   http.protocol = ExportProtocol::kHttpProtobuf;
-  http.endpoint.http_path = std::string(kProfilesPath);
+  http.endpoint.http_path = std::string(TraitsOf(settings.endpoint.signal).http_path);
   http.endpoint.http_base = "";
   std::vector<ReceiverSettings> result = {http};
   if (settings.endpoint.port == kGrpcPort) {

@@ -18,6 +18,7 @@ Rows MakeRows() {
       {.signal = Signal::kProfiles,
        .items = "samples",
        .units = "profiles",
+       .variable = "PROFILES",
        .http_path = "/v1development/profiles",
        .grpc_method =
            "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
@@ -35,6 +36,7 @@ Rows MakeRows() {
       {.signal = Signal::kTraces,
        .items = "spans",
        .units = "spans",
+       .variable = "TRACES",
        .http_path = "/v1/traces",
        .grpc_method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
        .version_header = "",

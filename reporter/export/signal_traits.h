@@ -15,6 +15,7 @@ namespace stackray {
 struct SignalTraits {
   Signal signal = Signal::kProfiles;
   std::string_view items, units;  // What both are called.
+  std::string_view variable;      // Between OTEL_EXPORTER_OTLP_ and _ENDPOINT.
   std::string_view http_path;     // Behind a base URL.
   std::string_view grpc_method;
   std::string_view version_header;  // Sent with the value 1; empty: none.

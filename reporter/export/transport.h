@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "reporter/export/payload.h"
 #include "reporter/export/receiver_settings.h"
@@ -32,6 +33,10 @@ struct SendResult {
   bool answered = false;  // The other side itself said this, not the link to it.
   size_t size_limit = 0;  // Bytes of an uncompressed request; 0: not told.
   std::string note;       // What the transport does otherwise from now on; for the log.
+  // As the other side answered, for a span: HTTP's status (0: it did not), or gRPC's code by name,
+  // a word of this program (empty: it did not).
+  int http_status = 0;
+  std::string_view grpc_status{};
 };
 
 // Threads: Send() from one thread at a time; Cancel() from any other.

@@ -112,8 +112,8 @@ absl::Status Spool::WriteFile(const SpoolEntry& entry, const Payload& payload) {
   const UniqueFd file(openat(directory_.get(), name.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return SpoolError("cannot write", name, errno);
-  const SpoolHeader header = EncodeSpoolHeader(payload);
-  const int error = WriteBoth(file.get(), {header.data(), header.size()}, payload.bytes);
+  const std::string header = EncodeSpoolHeader(payload);
+  const int error = WriteBoth(file.get(), header, payload.bytes);
   if (error == 0) return absl::OkStatus();
   unlinkat(directory_.get(), name.c_str(), 0);
   return SpoolError("cannot write", name, error);
@@ -184,6 +184,16 @@ absl::StatusOr<Payload> Spool::Read(const SpoolEntry& entry) const {
       payload->bytes.size() != entry.payload_bytes)
     return absl::DataLossError(name + ": is another batch");
   return payload;
+}
+
+BatchTrace Spool::ReadTrace(const SpoolEntry& entry) const {
+  const UniqueFd file(openat(directory_.get(), entry.FileName().c_str(),
+                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.valid()) return {};
+  std::string head(SpoolEntry::kMaxHeaderBytes, '\0');
+  const ssize_t got = pread(file.get(), head.data(), head.size(), 0);
+  if (got <= 0) return {};
+  return DecodeSpoolTrace(std::string_view(head).substr(0, static_cast<size_t>(got)));
 }
 
 absl::Status Spool::Remove(const SpoolEntry& entry) {

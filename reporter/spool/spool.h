@@ -65,6 +65,8 @@ class Spool {
                                                      bool sync = true);
   // Errors: also DataLoss where the content disagrees with the entry.
   absl::StatusOr<Payload> Read(const SpoolEntry& entry) const;
+  // Its span, of the header alone; not valid: it has none, or cannot be read.
+  BatchTrace ReadTrace(const SpoolEntry& entry) const;
   // One that is gone already is no error.
   absl::Status Remove(const SpoolEntry& entry);
   // Waits until these files, and their names, would survive a power cut. Files gone meanwhile are

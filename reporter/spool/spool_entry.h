@@ -20,7 +20,8 @@
 namespace stackray {
 
 struct SpoolEntry {
-  static constexpr size_t kHeaderBytes = 64;  // Of the file; later formats may have more.
+  static constexpr size_t kHeaderBytes = 64;  // Of the file, at least; later formats have more.
+  static constexpr size_t kTracedHeaderBytes = 136;  // Of a batch that has a span.
   static constexpr size_t kMaxHeaderBytes = 4096;
   static constexpr size_t kMaxParts = 36;       // Of one split.
   static constexpr size_t kMaxPartDigits = 40;  // Splits of splits.
@@ -40,7 +41,9 @@ struct SpoolEntry {
   }
   // As it counts against the spool's bound: whole blocks, so that the bound holds for many small
   // batches too and bounds their number.
-  static uint64_t DiskBytes(uint64_t payload) { return (kHeaderBytes + payload + 4095) & ~4095ull; }
+  static uint64_t DiskBytes(uint64_t payload) {
+    return (kTracedHeaderBytes + payload + 4095) & ~4095ull;
+  }
   uint64_t disk_bytes() const { return DiskBytes(payload_bytes); }
   // Is this a piece, of any depth, of `whole`?
   bool IsPartOf(const SpoolEntry& whole) const {

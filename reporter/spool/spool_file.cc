@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -16,7 +17,10 @@ constexpr uint64_t kVersion = 2;  // What this reader knows.
 constexpr size_t kPayloadBytesAt = 8, kItemsAt = 16, kMarkersAt = 24, kStartAt = 32,
                  kDurationAt = 40, kPayloadSumAt = 48, kHeaderBytesAt = 52, kVersionAt = 54,
                  kSignalAt = 56, kReservedAt = 58, kHeaderSumAt = 60;
+constexpr size_t kTraceAt = 64, kSpanAt = 80, kParentAt = 88, kSpanStartAt = 96, kSampledAt = 104,
+                 kLinkedTraceAt = 112, kLinkedSpanAt = 128;
 constexpr size_t kHeaderBytes = SpoolEntry::kHeaderBytes;  // The least.
+constexpr size_t kTracedHeaderBytes = SpoolEntry::kTracedHeaderBytes;
 
 uint32_t Checksum(std::string_view bytes, uint32_t before = 0) {
   return static_cast<uint32_t>(
@@ -28,7 +32,7 @@ uint32_t HeaderSum(std::string_view header) {
   return Checksum(header.substr(kHeaderBytes), Checksum(header.substr(0, kHeaderSumAt)));
 }
 
-void Put(SpoolHeader& header, size_t at, uint64_t value, size_t bytes) {
+void Put(std::string& header, size_t at, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) header[at + i] = static_cast<char>(value >> (8 * i));
 }
 
@@ -36,6 +40,16 @@ uint64_t Get(std::string_view header, size_t at, size_t bytes) {
   uint64_t value = 0;
   for (size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<uint8_t>(header[at + i]);
   return value;
+}
+
+template <size_t kSize>
+void PutId(std::string& header, size_t at, const std::array<uint8_t, kSize>& id) {
+  std::memcpy(header.data() + at, id.data(), id.size());
+}
+
+template <size_t kSize>
+void GetId(std::string_view header, size_t at, std::array<uint8_t, kSize>& id) {
+  std::memcpy(id.data(), header.data() + at, id.size());
 }
 
 absl::Status Wrong(std::string_view what) { return absl::DataLossError(std::string(what)); }
@@ -73,10 +87,38 @@ absl::StatusOr<Signal> SignalOf(std::string_view header) {
   return static_cast<Signal>(signal);
 }
 
+void PutTrace(std::string& header, const BatchTrace& trace) {
+  PutId(header, kTraceAt, trace.span.trace);
+  PutId(header, kSpanAt, trace.span.span);
+  PutId(header, kParentAt, trace.parent);
+  Put(header, kSpanStartAt, static_cast<uint64_t>(trace.start_unix_ns), 8);
+  Put(header, kSampledAt, trace.span.sampled ? 1 : 0, 1);
+  PutId(header, kLinkedTraceAt, trace.link.trace);
+  PutId(header, kLinkedSpanAt, trace.link.span);
+}
+
+// Of a header whose checksum is right. Not valid: it has none.
+BatchTrace TraceOf(std::string_view header) {
+  BatchTrace trace;
+  if (header.size() < kTracedHeaderBytes || header.starts_with(kOldMagic)) return trace;
+  GetId(header, kTraceAt, trace.span.trace);
+  GetId(header, kSpanAt, trace.span.span);
+  if (!trace.span.valid()) return {};
+  GetId(header, kParentAt, trace.parent);
+  trace.start_unix_ns = static_cast<int64_t>(Get(header, kSpanStartAt, 8));
+  trace.span.sampled = Get(header, kSampledAt, 1) == 1;
+  GetId(header, kLinkedTraceAt, trace.link.trace);
+  GetId(header, kLinkedSpanAt, trace.link.span);
+  trace.link.sampled = trace.link.valid();
+  if (!trace.link.valid()) trace.link = {};
+  return trace;
+}
+
 }  // namespace
 
-SpoolHeader EncodeSpoolHeader(const Payload& payload) {
-  SpoolHeader header{};
+std::string EncodeSpoolHeader(const Payload& payload) {
+  const bool traced = payload.trace.span.valid();
+  std::string header(traced ? kTracedHeaderBytes : kHeaderBytes, '\0');
   std::memcpy(header.data(), kMagic.data(), kMagic.size());
   Put(header, kPayloadBytesAt, payload.bytes.size(), 8);
   Put(header, kItemsAt, payload.items, 8);
@@ -84,11 +126,17 @@ SpoolHeader EncodeSpoolHeader(const Payload& payload) {
   Put(header, kStartAt, static_cast<uint64_t>(payload.start_unix_ns), 8);
   Put(header, kDurationAt, static_cast<uint64_t>(payload.duration_ns), 8);
   Put(header, kPayloadSumAt, Checksum(payload.bytes), 4);
-  Put(header, kHeaderBytesAt, kHeaderBytes, 2);
+  Put(header, kHeaderBytesAt, header.size(), 2);
   Put(header, kVersionAt, kVersion, 2);
   Put(header, kSignalAt, static_cast<uint64_t>(payload.signal), 2);
-  Put(header, kHeaderSumAt, HeaderSum({header.data(), header.size()}), 4);
+  if (traced) PutTrace(header, payload.trace);
+  Put(header, kHeaderSumAt, HeaderSum(header), 4);
   return header;
+}
+
+BatchTrace DecodeSpoolTrace(std::string_view file) {
+  const absl::StatusOr<std::string_view> header = TakeHeader(file);
+  return header.ok() && SignalOf(*header).ok() ? TraceOf(*header) : BatchTrace();
 }
 
 absl::StatusOr<Payload> DecodeSpoolFile(std::string bytes) {
@@ -104,7 +152,8 @@ absl::StatusOr<Payload> DecodeSpoolFile(std::string bytes) {
                   .markers = Get(*header, kMarkersAt, 8),
                   .start_unix_ns = static_cast<int64_t>(Get(*header, kStartAt, 8)),
                   .duration_ns = static_cast<int64_t>(Get(*header, kDurationAt, 8)),
-                  .owner = std::move(owner)};
+                  .owner = std::move(owner),
+                  .trace = TraceOf(*header)};
   const uint64_t wanted = Get(*header, kPayloadBytesAt, 8);
   if (wanted != payload.bytes.size())
     return absl::DataLossError(fmt::format("torn: {} of {} bytes", payload.bytes.size(), wanted));

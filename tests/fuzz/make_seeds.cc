@@ -170,10 +170,10 @@ Bytes BatchFile(const std::string& batch) {
                 batch);
 }
 
-Bytes SpoolFile(const std::string& batch) {
-  const stackray::SpoolHeader header = stackray::EncodeSpoolHeader(
-      {.bytes = batch, .items = 2, .start_unix_ns = 1000, .duration_ns = 500});
-  return OfText(std::string(1, '\0') + std::string(header.data(), header.size()) + batch);
+Bytes SpoolFile(const std::string& batch, const stackray::BatchTrace& trace = {}) {
+  const std::string header = stackray::EncodeSpoolHeader(
+      {.bytes = batch, .items = 2, .start_unix_ns = 1000, .duration_ns = 500, .trace = trace});
+  return OfText(std::string(1, '\0') + header + batch);
 }
 
 void Write(const std::filesystem::path& folder, const std::string& name, const Bytes& bytes) {

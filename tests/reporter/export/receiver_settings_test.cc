@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "reporter/export/receiver_headers.h"
+#include "reporter/shown_url.h"
 #include "tests/temporary_directory.h"
 
 namespace stackray {
@@ -185,6 +187,42 @@ TEST_F(TlsSettings, CertificateAndKeyBelongTogether) {
               HasSubstr("set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
   EXPECT_EQ(Read({}, {.client_certificate_file = pem, .client_key_file = pem})->client_key_file,
             pem);
+}
+
+TEST(ShownUrl, HasNeitherPasswordNorQuery) {
+  EXPECT_EQ(ShownUrl("https://collector:4317/path"), "https://collector:4317/path");
+  EXPECT_EQ(ShownUrl("https://user:pass@collector:4317"), "https://***@collector:4317");
+  EXPECT_EQ(ShownUrl("user:pass@collector"), "***@collector");
+  EXPECT_EQ(ShownUrl("https://a:p@b/c@d:1?key=k"), "https://***@d:1?***");
+  EXPECT_EQ(ShownUrl("http://c/p?key=k&x=u@v"), "http://***");
+  EXPECT_EQ(ShownUrl("http://u:p?q@c"), "http://***");
+  for (const char* text : {"", "://", "@", "?", "a?", "://@?"}) (void)ShownUrl(text);
+}
+
+TEST(HideHeaderValues, TakesOutWhatAReceiverRepeats) {
+  const HeaderList headers = {{"authorization", "Bearer t0k3n-t0k3n"}, {"x-id", "abc"}};
+  std::string text = "HTTP 403: t0k3n-t0k3n is no token (Bearer t0k3n-t0k3n), abc";
+  HideHeaderValues(headers, text);
+  EXPECT_EQ(text, "HTTP 403: *** is no token (*** ***), abc");  // Three letters may be a word.
+}
+
+TEST(TracesSettings, HaveVariablesOfTheirOwn) {
+  const std::map<std::string, std::string> variables = {
+      {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
+      {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/base"},
+      {"OTEL_EXPORTER_OTLP_PROFILES_HEADERS", "only=profiles"},
+      {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none"}};
+  const auto settings = ReceiverSettingsFromEnvironment(
+      [&](const char* name) {
+        const auto found = variables.find(name);
+        return found == variables.end() ? nullptr : found->second.c_str();
+      },
+      {}, Signal::kTraces);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->endpoint.Url(), "http://c:1/base/v1/traces");
+  EXPECT_EQ(settings->endpoint.signal, Signal::kTraces);
+  EXPECT_TRUE(settings->headers.empty());
+  EXPECT_EQ(settings->compression, ExportCompression::kNone);
 }
 
 }  // namespace

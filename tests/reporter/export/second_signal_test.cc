@@ -30,7 +30,14 @@ Payload Spans(const std::string& bytes, uint64_t spans) {
 struct Arrived {
   std::string where, bytes;  // HTTP's path or gRPC's method.
   bool says_profiles = false;
+  std::string traceparent{};
 };
+
+template <typename Headers>
+std::string TraceparentIn(const Headers& headers) {
+  const auto found = headers.find("traceparent");
+  return found == headers.end() ? "" : found->second;
+}
 
 // Of both protocols; takes everything, and two spans less of what is "odd".
 class TraceReceiver {
@@ -56,11 +63,13 @@ class TraceReceiver {
     if (grpc_)
       for (const GrpcRequest& request : grpc_->requests())
         result.push_back({request.method, request.bytes,
-                          request.metadata.contains("otlp-profiles-development-version")});
+                          request.metadata.contains("otlp-profiles-development-version"),
+                          TraceparentIn(request.metadata)});
     if (http_)
       for (const HttpRequest& request : http_->requests())
         result.push_back({request.path, request.bytes,
-                          request.headers.contains("OTLP-Profiles-Development-Version")});
+                          request.headers.contains("OTLP-Profiles-Development-Version"),
+                          TraceparentIn(request.headers)});
     return result;
   }
 
@@ -143,6 +152,22 @@ TEST_P(SecondSignal, IsAskedForWithItsOwnEmptyRequest) {
   EXPECT_EQ(receiver.arrived()[0].bytes, "");
 }
 
+// Whose request it is goes along with each one that has a span, and with no other.
+TEST_P(SecondSignal, RequestsCarryTheirTraceparent) {
+  const TraceReceiver receiver(GetParam(), port_.port());
+  const auto transport = MakeTransport(LocalSettings(GetParam(), port_.port()));
+  Payload payload = Spans("spans", 1);
+  transport->Send(payload, kLong);
+  payload.request = {.trace = {0xab}, .span = {0xcd}, .sampled = true};
+  transport->Send(payload, kLong);
+  payload.request.sampled = false;
+  transport->Send(payload, kLong);
+  std::vector<std::string> headers;
+  for (const Arrived& request : receiver.arrived()) headers.push_back(request.traceparent);
+  EXPECT_THAT(headers, ElementsAre("", "00-ab000000000000000000000000000000-cd00000000000000-01",
+                                   "00-ab000000000000000000000000000000-cd00000000000000-00"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, SecondSignal,
                          testing::Values(ExportProtocol::kGrpc, ExportProtocol::kHttpProtobuf),
                          [](const auto& parameter) {
@@ -159,6 +184,12 @@ TEST(SecondSignalAddress, IsBesideTheProfilesOrNotKnown) {
   ASSERT_TRUE(alone.ok());
   EXPECT_EQ(alone->Url(TraitsOf(Signal::kProfiles)), "http://r:1/profiles");
   EXPECT_EQ(alone->Url(TraitsOf(Signal::kTraces)), "");
+  // An address of traces alone.
+  const auto traces = ParseEndpoint(
+      "http://r:1/spans?key=k", {.http = true, .used_as_it_is = true, .signal = Signal::kTraces});
+  ASSERT_TRUE(traces.ok());
+  EXPECT_EQ(traces->Url(TraitsOf(Signal::kTraces)), "http://r:1/spans?key=k");
+  EXPECT_EQ(traces->Url(TraitsOf(Signal::kProfiles)), "");
   ReceiverSettings settings{.protocol = ExportProtocol::kHttpProtobuf, .endpoint = *alone};
   const SendResult result = MakeTransport(settings)->Send(Spans("spans", 1), kLong);
   EXPECT_EQ(result.kind, SendResult::Kind::kRejected);

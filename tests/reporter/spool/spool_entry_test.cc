@@ -48,8 +48,8 @@ TEST(SpoolEntry, PartsSortInThePlaceOfTheWhole) {
 
 TEST(SpoolEntry, ManySmallFilesCountAsBlocks) {
   EXPECT_EQ(SpoolEntry::DiskBytes(0), 4096u);
-  EXPECT_EQ(SpoolEntry::DiskBytes(4096 - 64), 4096u);
-  EXPECT_EQ(SpoolEntry::DiskBytes(4096 - 63), 8192u);
+  EXPECT_EQ(SpoolEntry::DiskBytes(4096 - 136), 4096u);
+  EXPECT_EQ(SpoolEntry::DiskBytes(4096 - 135), 8192u);
 }
 
 }  // namespace

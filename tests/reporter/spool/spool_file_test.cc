@@ -13,8 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string FileOf(const Payload& payload) {
-  const SpoolHeader header = EncodeSpoolHeader(payload);
-  return std::string(header.data(), header.size()) + std::string(payload.bytes);
+  return EncodeSpoolHeader(payload) + std::string(payload.bytes);
 }
 
 Payload Example(Signal signal = Signal::kProfiles) {
@@ -56,6 +55,61 @@ void ExpectExample(const absl::StatusOr<Payload>& back, Signal signal) {
 TEST(SpoolFile, ComesBackAsItWas) {
   for (const Signal signal : {Signal::kProfiles, Signal::kTraces})
     ExpectExample(DecodeSpoolFile(FileOf(Example(signal))), signal);
+}
+
+Payload TracedExample() {
+  Payload payload = Example();
+  payload.trace.span = {.trace = {1, 2, 3}, .span = {4, 5}, .sampled = true};
+  payload.trace.parent = {6, 7};
+  payload.trace.link = {.trace = {8}, .span = {9}, .sampled = true};
+  payload.trace.start_unix_ns = 1'790'000'000'000'000'000;
+  return payload;
+}
+
+TEST(SpoolFile, ItsSpanComesBackWithIt) {
+  Payload traced = TracedExample();
+  traced.trace.seal_began_ns = 5;  // Not kept.
+  const std::string file = FileOf(traced);
+  EXPECT_EQ(file.size(), 136 + traced.bytes.size());
+  ExpectExample(DecodeSpoolFile(file), Signal::kProfiles);
+  EXPECT_EQ(DecodeSpoolFile(file)->trace, TracedExample().trace);
+  EXPECT_EQ(DecodeSpoolTrace(file), TracedExample().trace);
+  EXPECT_EQ(DecodeSpoolTrace(file.substr(0, 136)), TracedExample().trace);  // Of the header alone.
+
+  traced.trace.span.sampled = false;
+  traced.trace.link = {};
+  traced.trace.parent = {};
+  const BatchTrace back = DecodeSpoolFile(FileOf(traced))->trace;
+  EXPECT_TRUE(back.span.valid());
+  EXPECT_FALSE(back.span.sampled || back.link.valid());
+  EXPECT_EQ(back.parent, SpanId{});
+}
+
+// A writer that knew no spans, and ids that are none: the batch counts, and has no span.
+TEST(SpoolFile, ADoubtfulSpanIsNone) {
+  EXPECT_EQ(DecodeSpoolFile(FileOf(Example()))->trace, BatchTrace());
+  for (const auto& [at, bytes] : {std::pair<size_t, size_t>{64, 16}, {80, 8}}) {
+    std::string file = FileOf(TracedExample());
+    file.replace(at, bytes, bytes, '\0');
+    file = Signed(file, 136);
+    ExpectExample(DecodeSpoolFile(file), Signal::kProfiles);
+    EXPECT_EQ(DecodeSpoolFile(file)->trace, BatchTrace());
+  }
+  std::string file = FileOf(TracedExample());
+  file.replace(128, 8, 8, '\0');  // Half of a link.
+  EXPECT_EQ(DecodeSpoolFile(Signed(file, 136))->trace.link, SpanIds());
+  for (size_t size = 0; size < 136; ++size)
+    EXPECT_EQ(DecodeSpoolTrace(file.substr(0, size)), BatchTrace()) << size;
+}
+
+TEST(SpoolFile, EveryFlippedBitOfASpanIsFound) {
+  const std::string whole = FileOf(TracedExample());
+  for (size_t bit = 0; bit < 136 * 8; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    EXPECT_TRUE(absl::IsDataLoss(DecodeSpoolFile(damaged).status())) << bit;
+    EXPECT_EQ(DecodeSpoolTrace(damaged), BatchTrace()) << bit;
+  }
 }
 
 TEST(SpoolFile, EveryCutIsFound) {
