@@ -13,6 +13,7 @@
 #include "agent/captures/capture_command.h"
 #include "agent/daemon/agent_command.h"
 #include "agent/daemon/receiver_plan.h"
+#include "agent/daemon/traces_plan.h"
 #include "agent/doctor/doctor.h"
 #include "agent/doctor/live_host_probe.h"
 #include "agent/doctor/render.h"
@@ -32,6 +33,7 @@
 #include "kernel/sampler.h"
 #include "reporter/export/probe.h"
 #include "reporter/export/transport.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
 namespace {
@@ -67,11 +69,14 @@ DoctorOptions OptionsOfAgent(const DoctorSettings& settings) {
   options.settings.budgets = BudgetsOf(line->effective);
   const absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(agent);
   if (!plans.ok()) options.settings.error = std::string(plans.status().message());
+  if (const absl::Status traces = PlanTraces(agent).status(); plans.ok() && !traces.ok())
+    options.settings.error = std::string(traces.message());
   constexpr std::chrono::seconds kLongest{3};
   for (size_t i = 0; plans.ok() && i < plans->size(); ++i) {
     const ReceiverStrings& strings = agent.receivers[i];
     options.settings.receivers.push_back(
-        {.address = fmt::format("{} ({})", strings.endpoint, strings.origins.at("endpoint")),
+        {.address =
+             fmt::format("{} ({})", ShownUrl(strings.endpoint), strings.origins.at("endpoint")),
          .problem =
              Probe(*MakeTransport((*plans)[i].settings), TraitsOf(Signal::kProfiles), kLongest)
                  .message});

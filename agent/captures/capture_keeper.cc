@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "agent/captures/capture_spans.h"
 #include "agent/log.h"
 #include "kernel/cpu_list.h"
 #include "kernel/wall_clock.h"
@@ -95,6 +96,7 @@ void CaptureKeeper::Resume() {
     const int64_t left_ns = record.ends_unix_ns - WallNs();
     if (left_ns <= 0 || !allowed_) {
       Warn(store_->Finish(record.spec.name, kReasonAgentEnded));
+      EndSpan(tracer_, record, record.updated_unix_ns, kReasonAgentEnded);
       continue;
     }
     const absl::StatusOr<CaptureGap> gap = store_->Resume(record.spec.name);
@@ -107,7 +109,8 @@ void CaptureKeeper::Resume() {
     running_.push_back({.spec = record.spec,
                         .ends_ns = BootTimeNs() + static_cast<uint64_t>(std::min(left_ns, most_ns)),
                         .ends_unix_ns = record.ends_unix_ns,
-                        .frequency_hz = static_cast<double>(record.spec.frequency_hz)});
+                        .frequency_hz = static_cast<double>(record.spec.frequency_hz),
+                        .span = record.span});
     LogInfo(fmt::format("capture {} goes on, {:.0f} s after the agent ended", record.spec.name,
                         static_cast<double>(gap->to_unix_ns - gap->from_unix_ns) / 1e9),
             "captures");
@@ -165,7 +168,7 @@ void CaptureKeeper::OnSealed(Running& running, const SealedBatchPtr& batch) {
     if (!status.ok() && running.end_reason.empty())
       running.end_reason = std::string(status.message());
   }
-  if (running.spec.send) send_(batch);
+  if (running.spec.send) send_(batch, running.span);
 }
 
 absl::Status CaptureKeeper::Refused() const {
@@ -220,12 +223,14 @@ absl::StatusOr<CaptureKeeper::Running*> CaptureKeeper::TryToStart(CaptureSpec sp
   if (absl::Status status = CheckCapture(spec, max_duration_ms_); !status.ok()) return status;
   const int64_t now = WallNs();
   const int64_t ends = now + spec.duration_ms * static_cast<int64_t>(kNsPerMs);
-  if (absl::Status status = store_->Begin(spec, now, ends); !status.ok()) return status;
+  const SpanIds span = tracer_ == nullptr ? SpanIds() : tracer_->NewTrace();
+  if (absl::Status status = store_->Begin(spec, now, ends, span); !status.ok()) return status;
   running_.push_back({.spec = spec,
                       .flag = std::move(flag),
                       .ends_ns = BootTimeNs() + static_cast<uint64_t>(spec.duration_ms) * kNsPerMs,
                       .ends_unix_ns = ends,
-                      .frequency_hz = RateOf(spec)});
+                      .frequency_hz = RateOf(spec),
+                      .span = span});
   Running& running = running_.back();
   if (absl::Status status = StartInSession(running); !status.ok()) {
     // Nothing was sampled: its name is free again.
@@ -251,6 +256,8 @@ void CaptureKeeper::End(RunningList::iterator running, std::string_view reason) 
   // A batch at the very end may have met the limit.
   const std::string why = running->end_reason.empty() ? std::string(reason) : running->end_reason;
   if (store_ != nullptr) Warn(store_->Finish(running->spec.name, why, ProgressOf(counts)));
+  if (const CaptureRecord* record = store_ == nullptr ? nullptr : store_->Find(running->spec.name))
+    EndSpan(tracer_, *record, WallNs(), why);
   ended_.Add(counts);
   LogInfo(
       fmt::format("capture {} ended ({}): {} samples produced, {} kept, {} lost; asked for by {}",

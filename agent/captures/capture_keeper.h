@@ -34,15 +34,17 @@
 #include "agent/control/control_message.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/settings/settings.h"
+#include "reporter/traces/tracer.h"
 
 namespace stackray {
 
 class CaptureKeeper {
  public:
-  // `send`: to the receivers.
-  using Send = std::function<void(const SealedBatchPtr&)>;
-  explicit CaptureKeeper(std::string host_name, Send send)
-      : host_name_(std::move(host_name)), send_(std::move(send)) {}
+  // `send`: to the receivers, with the capture's span. `tracer`: of these spans; outlives this, or
+  // is nullptr.
+  using Send = std::function<void(const SealedBatchPtr&, const SpanIds& capture)>;
+  CaptureKeeper(std::string host_name, Send send, Tracer* tracer = nullptr)
+      : host_name_(std::move(host_name)), send_(std::move(send)), tracer_(tracer) {}
 
   // At the start and at each reload. Says in the log what does not work.
   void Configure(const AgentSettings& settings);
@@ -72,6 +74,7 @@ class CaptureKeeper {
     uint64_t paused_ns = 0;
     std::string end_reason;  // Set: it is to end.
     double frequency_hz = 0;
+    SpanIds span;  // Not valid: none.
   };
   using RunningList = std::list<Running>;
 
@@ -98,6 +101,7 @@ class CaptureKeeper {
 
   const std::string host_name_;
   const Send send_;
+  Tracer* const tracer_;
   std::string state_dir_;
   bool allowed_ = true;
   int64_t max_duration_ms_ = 0;

@@ -50,18 +50,20 @@ OrderedJson ToJson(const CaptureRecord& record) {
   for (const CaptureGap& gap : record.gaps)
     gaps.push_back({{"from", gap.from_unix_ns}, {"to", gap.to_unix_ns}});
   for (const auto& [reason, samples] : record.lost) lost[reason] = samples;
-  return {{"capture", ToJson(record.spec)},
-          {"state", record.is_running() ? "running" : "finished"},
-          {"reason", record.reason},
-          {"started_unix_ns", record.started_unix_ns},
-          {"ends_unix_ns", record.ends_unix_ns},
-          {"updated_unix_ns", record.updated_unix_ns},
-          {"ended_unix_ns", record.ended_unix_ns},
-          {"gaps", gaps},
-          {"samples", record.samples},
-          {"lost", lost},
-          {"batches", record.batches},
-          {"bytes", record.bytes}};
+  OrderedJson json = {{"capture", ToJson(record.spec)},
+                      {"state", record.is_running() ? "running" : "finished"},
+                      {"reason", record.reason},
+                      {"started_unix_ns", record.started_unix_ns},
+                      {"ends_unix_ns", record.ends_unix_ns},
+                      {"updated_unix_ns", record.updated_unix_ns},
+                      {"ended_unix_ns", record.ended_unix_ns},
+                      {"gaps", gaps},
+                      {"samples", record.samples},
+                      {"lost", lost},
+                      {"batches", record.batches},
+                      {"bytes", record.bytes}};
+  if (record.span.valid()) json["traceparent"] = TraceparentOf(record.span);
+  return json;
 }
 
 absl::StatusOr<CaptureRecord> CaptureRecordFromJson(const Json& json) {
@@ -88,6 +90,9 @@ absl::StatusOr<CaptureRecord> CaptureRecordFromJson(const Json& json) {
   if (const Json* lost = fields.Find("lost")) ReadLost(*lost, fields, &record.lost);
   ReadCount(fields, "batches", &record.batches);
   ReadCount(fields, "bytes", &record.bytes);
+  std::string traceparent;  // One that is none costs the capture no more than its span.
+  fields.Read("traceparent", &traceparent);
+  record.span = ParseTraceparent(traceparent).value_or(SpanIds());
   if (absl::Status status = fields.Finish(); !status.ok()) return status;
   return record;
 }

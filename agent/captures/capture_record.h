@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/captures/capture_spec.h"
+#include "reporter/traces/span_ids.h"
 
 namespace stackray {
 
@@ -42,6 +43,7 @@ struct CaptureRecord {
   uint64_t samples = 0;                  // In its file.
   std::map<std::string, uint64_t> lost;  // Samples that are not, by reason.
   uint64_t batches = 0, bytes = 0;       // Of its file.
+  SpanIds span;                          // Of the agent's own traces; not valid: it has none.
 
   bool is_running() const { return reason.empty(); }
   friend bool operator==(const CaptureRecord&, const CaptureRecord&) = default;

@@ -67,7 +67,7 @@ void CaptureStore::Count(Kept& kept, const CaptureProgress& progress) const {
 }
 
 absl::Status CaptureStore::Begin(const CaptureSpec& spec, int64_t started_unix_ns,
-                                 int64_t ends_unix_ns) {
+                                 int64_t ends_unix_ns, const SpanIds& span) {
   if (absl::Status status = CheckCaptureName(spec.name); !status.ok()) return status;
   Trim();
   while (captures_.size() >= kMostKeptCaptures && DropOldest()) continue;
@@ -80,6 +80,7 @@ absl::Status CaptureStore::Begin(const CaptureSpec& spec, int64_t started_unix_n
   kept.record.spec = spec;
   kept.record.started_unix_ns = kept.record.updated_unix_ns = started_unix_ns;
   kept.record.ends_unix_ns = ends_unix_ns;
+  kept.record.span = span;
   // The record is first: batches without one belong to nobody.
   if (absl::Status status = WriteRecord(kept); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<SegmentFile>> file =

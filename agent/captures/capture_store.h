@@ -71,7 +71,8 @@ class CaptureStore {
 
   // Errors: AlreadyExists (a capture of that name is kept, with what to do), InvalidArgument (no
   // name of a capture), Unavailable (the disk is full or fails; nothing is left of it).
-  absl::Status Begin(const CaptureSpec& spec, int64_t started_unix_ns, int64_t ends_unix_ns);
+  absl::Status Begin(const CaptureSpec& spec, int64_t started_unix_ns, int64_t ends_unix_ns,
+                     const SpanIds& span = {});
   // `bytes` is one sealed batch. Errors: ResourceExhausted (the limit is reached though all
   // finished captures are gone, or the batch is larger than 64 MiB), Unavailable (the disk is full
   // or fails), NotFound (no such capture runs). The file is then as it was.

@@ -46,6 +46,10 @@ SealSchedule::Random MakeRandom() {
   };
 }
 
+BatchSettings OwnBatchSettings(const AgentSettings& settings) {
+  return MakeSessionSettings(settings.sampling, settings.target).loop.batch;
+}
+
 int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
 
 }  // namespace
@@ -54,6 +58,7 @@ Agent::Agent(AgentSettings settings) : settings_(std::move(settings)), began_ns_
 Agent::~Agent() { mailbox_.SetWaker({}); }  // The session goes before the socket.
 
 absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentSettings& settings) {
+  const int64_t began = NowUnixNs();
   SessionSettings wanted = MakeSessionSettings(settings.sampling, settings.target);
   wanted.sampler.sample_ring_bytes =
       RingBytesWithin(wanted.sampler.sample_ring_bytes, settings.bpf_memory_budget_bytes);
@@ -65,6 +70,7 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentS
   if (absl::Status status = ApplyTarget(settings.target, (*session)->sampler()); !status.ok())
     return status;
   for (const std::string& warning : (*session)->warnings()) LogWarning(warning);
+  steps_.push_back({"load", began, NowUnixNs()});
   return session;
 }
 
@@ -115,8 +121,10 @@ void Agent::SayWhereThePageIs() const {
 absl::Status Agent::StartSession(std::unique_ptr<SamplingSession> session) {
   session_ = std::move(session);
   mailbox_.SetWaker([this] { session_->WakeTurn(); });
-  loss_batches_ = MakeSessionSettings(settings_.sampling, settings_.target).loop.batch;
+  loss_batches_ = OwnBatchSettings(settings_);
+  const int64_t began = NowUnixNs();
   if (absl::Status status = session_->Start(); !status.ok()) return status;
+  steps_.push_back({"list", began, NowUnixNs()});
   captures_.BeginSession(*session_);
   reports_.BeginSession(*session_);
   envelope_.Configure(settings_, *session_, history_);
@@ -135,8 +143,11 @@ void Agent::EndSession() {
 }
 
 absl::Status Agent::Start() {
+  start_began_unix_ns_ = NowUnixNs();
   absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(settings_);
   if (!plans.ok()) return plans.status();
+  absl::StatusOr<std::optional<TracesPlan>> traces = PlanTraces(settings_);
+  if (!traces.ok()) return traces.status();
   absl::StatusOr<std::unique_ptr<StateKeeper>> state =
       StateKeeper::Start(settings_.state_dir, board_, mailbox_);
   if (!state.ok()) return state.status();
@@ -149,6 +160,7 @@ absl::Status Agent::Start() {
   absl::StatusOr<std::unique_ptr<WebServer>> local = MakeLocalServer(settings_, *state_);
   if (!local.ok()) return local.status();
   servers_ = {*std::move(local), *std::move(metrics)};
+  traces_.Apply(*std::move(traces), OwnBatchSettings(settings_));
   receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
   SweepSpools();
   captures_.Configure(settings_);
@@ -192,8 +204,12 @@ absl::Status Agent::Prepare(const AgentSettings& next, std::unique_ptr<SamplingS
 }
 
 absl::Status Agent::Reload(AgentSettings next) {
+  EndStart();
+  steps_.clear();
   absl::StatusOr<std::vector<ReceiverPlan>> plans = PlanReceivers(next);
   if (!plans.ok()) return plans.status();
+  absl::StatusOr<std::optional<TracesPlan>> traces = PlanTraces(next);
+  if (!traces.ok()) return traces.status();
   std::unique_ptr<SamplingSession> session;
   std::unique_ptr<StateKeeper> state;
   Servers servers;
@@ -206,6 +222,7 @@ absl::Status Agent::Reload(AgentSettings next) {
     (void)history_.Apply(settings_, MarkOf(Totals().counts));
     return status;
   }
+  traces_.Apply(*std::move(traces), OwnBatchSettings(settings_));
   receivers_.Apply(*std::move(plans), MarkOf(Totals().counts), FlushLimit(settings_));
   if (state != nullptr) {
     state_->End();
@@ -249,16 +266,46 @@ void Agent::AnswerReloads(const absl::Status& status) {
   reloads_.clear();
 }
 
+// A batch that is sealed for its size alone has no wait for source lines before its seal.
 void Agent::OnSealed(const SealedBatchPtr& batch) {
-  receivers_.Add(batch);
+  const int64_t full = batch->start_unix_ns + batch->duration_ns;
+  receivers_.Add(batch, {.span = {},
+                         .start_unix_ns = batch->start_unix_ns,
+                         .seal_began_ns = seal_began_unix_ns_ != 0 ? seal_began_unix_ns_ : full});
   history_.Append(batch);
   reports_.OnSealed(batch);
 }
 
-void Agent::SendCapture(const SealedBatchPtr& batch) {
+void Agent::SendCapture(const SealedBatchPtr& batch, const SpanIds& capture) {
   if (receivers_.empty()) return;
   sent_capture_samples_ += batch->samples - batch->lost_samples;
-  receivers_.Add(batch);
+  receivers_.Add(batch, {.span = {},
+                         .link = capture.sampled ? capture : SpanIds(),
+                         .start_unix_ns = batch->start_unix_ns,
+                         .seal_began_ns = batch->start_unix_ns + batch->duration_ns});
+}
+
+// The start is over when there is something to show for it.
+void Agent::LookForFirstSample() {
+  if (start_began_unix_ns_ == 0 || session_->loop().counts().samples == 0) return;
+  EndStart();
+}
+
+void Agent::EndStart() {
+  const int64_t now = NowUnixNs();
+  if (start_began_unix_ns_ == 0) return;
+  if (session_->loop().counts().samples != 0 && !steps_.empty())
+    steps_.push_back({"first sample", steps_.back().end_unix_ns, now});
+  traces_.EndWork({"start", std::exchange(start_began_unix_ns_, 0), now}, steps_);
+  steps_.clear();
+}
+
+void Agent::TraceReload(int64_t began_unix_ns, bool done) {
+  OwnTraces::Step reload{"reload", began_unix_ns, NowUnixNs()};
+  if (!done) reload.problem = "the settings stay as they were";
+  // Steps of a start that goes on are the start's.
+  const bool starts = start_began_unix_ns_ != 0;
+  traces_.EndWork(reload, starts ? std::vector<OwnTraces::Step>() : std::exchange(steps_, {}));
 }
 
 // Markers have the period that is in force.
@@ -269,7 +316,9 @@ void Agent::SendLosses(bool at_the_end) {
 }
 
 void Agent::SealBatch() {
+  seal_began_unix_ns_ = NowUnixNs();
   session_->Seal();
+  seal_began_unix_ns_ = 0;
   SendLosses(false);
   session_->loop().LimitBatchBytes(receivers_.SizeLimit());
 }
@@ -320,6 +369,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
     snapshot->takers.push_back(taker);
     snapshot->receivers.push_back({receiver->plan().name, EndpointOf(receiver->plan()), counts});
   }
+  snapshot->traces = traces_.Snapshot();
   ReadOwnCosts(snapshot.get());
   AddOwners(snapshot.get());
   snapshot->envelope = envelope_.status();
@@ -345,6 +395,7 @@ void Agent::Run() {
   uint64_t next_snapshot = BootTimeNs();
   while (!StopRequested() && !ReloadPending() && reloads_.empty()) {
     session_->Turn(turn_ms);
+    LookForFirstSample();
     TakeLetters();
     const uint64_t now = BootTimeNs();
     captures_.Look(now);
@@ -354,6 +405,7 @@ void Agent::Run() {
     reports_.Look(
         {.boot_ns = now,
          .is_own_budget_short = std::ranges::any_of(envelope_.status().levels, std::identity())});
+    traces_.Look(now);
     const bool seal = seals.Due(now);
     if (seal) SealBatch();
     if (!seal && now < next_snapshot) continue;
@@ -366,6 +418,7 @@ void Agent::Run() {
 }
 
 void Agent::Finish() {
+  EndStart();
   captures_.EndSession();
   reports_.Finish();
   reports_.EndSession();
@@ -373,6 +426,7 @@ void Agent::Finish() {
   SendLosses(true);
   TakeSnapshot();
   receivers_.Finish(FlushLimit(settings_));
+  traces_.Finish(FlushLimit(settings_));
   TakeSnapshot(true);
   LogTotals();
   LogAllHeldBack();

@@ -24,6 +24,7 @@
 #include "agent/daemon/envelope_keeper.h"
 #include "agent/daemon/local_history.h"
 #include "agent/daemon/loss_log.h"
+#include "agent/daemon/own_traces.h"
 #include "agent/daemon/page_source.h"
 #include "agent/daemon/receiver_set.h"
 #include "agent/daemon/session_totals.h"
@@ -51,6 +52,9 @@ class Agent {
   // the old one samples until the new one can; a receiver whose settings changed hands its batches
   // over. Counts go on. On an error all is as before. Errors: as Start().
   absl::Status Reload(AgentSettings next);
+  // Of a reload that has begun then: its span.
+  void TraceReload(int64_t began_unix_ns, bool done);
+  int64_t NowUnixNs() const { return traces_.NowUnixNs(); }
   // Tells those who asked for it how the reload went.
   void AnswerReloads(const absl::Status& status);
   // Ends sampling, then waits for the receivers to take what is queued, at most flush_timeout_ms.
@@ -72,7 +76,9 @@ class Agent {
   absl::Status Prepare(const AgentSettings& next, std::unique_ptr<SamplingSession>* session,
                        std::unique_ptr<StateKeeper>* state, Servers* servers);
   void OnSealed(const SealedBatchPtr& batch);
-  void SendCapture(const SealedBatchPtr& batch);
+  void SendCapture(const SealedBatchPtr& batch, const SpanIds& capture);
+  void LookForFirstSample();
+  void EndStart();
   void TakeLetters();
   void SealBatch();
   void SendLosses(bool at_the_end);
@@ -90,12 +96,19 @@ class Agent {
   std::vector<Mailbox::Letter> reloads_;  // Asked for and not answered.
   HistoryPageSource page_source_{board_};
   // Goes in the opposite order of its making.
+  OwnTraces traces_;
+  std::vector<OwnTraces::Step> steps_;  // Of the start or reload that goes on.
+  int64_t start_began_unix_ns_ = 0;     // Of a start whose first sample is still to come; else 0.
+  int64_t seal_began_unix_ns_ = 0;      // Of a seal by the clock that goes on; else 0.
   std::unique_ptr<StateKeeper> state_;
   LocalHistory history_{page_source_};
   Servers servers_;
-  ReceiverSet receivers_;
+  ReceiverSet receivers_{&traces_.tracer()};
   uint64_t sent_capture_samples_ = 0;  // Of captures, to the receivers; markers count nowhere.
-  CaptureKeeper captures_{host_.name, [this](const SealedBatchPtr& batch) { SendCapture(batch); }};
+  CaptureKeeper captures_{
+      host_.name,
+      [this](const SealedBatchPtr& batch, const SpanIds& capture) { SendCapture(batch, capture); },
+      &traces_.tracer()};
   ReportKeeper reports_{host_.name, [this] { return history_.shared(); }};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;

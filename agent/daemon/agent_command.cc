@@ -10,6 +10,7 @@
 #include "agent/daemon/agent_requests.h"
 #include "agent/daemon/receiver_plan.h"
 #include "agent/daemon/status_json.h"
+#include "agent/daemon/traces_plan.h"
 #include "agent/log.h"
 #include "agent/privileges/sandbox.h"
 #include "agent/say.h"
@@ -28,9 +29,11 @@ int Fail(const absl::Status& status) {
 }
 
 absl::Status Reload(Agent& agent, const ReadSettings& read_settings) {
+  const int64_t began_unix_ns = agent.NowUnixNs();
   absl::StatusOr<AgentSettings> read = read_settings();
   const LogSettings log = read.ok() ? read->log : LogSettings();
   const absl::Status status = read.ok() ? agent.Reload(*std::move(read)) : read.status();
+  agent.TraceReload(began_unix_ns, status.ok());
   if (status.ok()) {
     ChangeLog(log);
     LogInfo("settings reloaded");
@@ -43,7 +46,8 @@ absl::Status Reload(Agent& agent, const ReadSettings& read_settings) {
 }  // namespace
 
 int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
-  const absl::Status checked = PlanReceivers(settings).status();
+  absl::Status checked = PlanReceivers(settings).status();
+  checked.Update(PlanTraces(settings).status());
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
   // Before there is a thread; a spool or a history whose folder is not root's is then a warning.

@@ -73,6 +73,10 @@ void AddOwners(AgentSnapshot* snapshot) {
     queues += receiver.counts.queued_bytes;
     spools += receiver.counts.spooled_bytes;
   }
+  if (snapshot->traces) {
+    queues += snapshot->traces->counts.queued_bytes;
+    spools += snapshot->traces->counts.spooled_bytes;
+  }
   snapshot->memory.emplace_back("bpf maps", session.map_bytes);
   snapshot->memory.emplace_back("unwind tables", session.tables.page_bytes);
   snapshot->memory.emplace_back("symbol caches", session.cache_bytes);

@@ -20,6 +20,7 @@
 #include "agent/reports/reports_status.h"
 #include "agent/settings/settings.h"
 #include "reporter/export/delivery_counts.h"
+#include "reporter/traces/tracer.h"
 
 namespace stackray {
 
@@ -48,6 +49,13 @@ struct ReceiverSnapshot {
   DeliveryCounts counts;
 };
 
+// Of the agent's own traces. made = dropped + waiting + what the receiver's queue has produced.
+struct TracesSnapshot {
+  std::string endpoint;
+  DeliveryCounts counts;  // In spans.
+  TracerCounts spans;
+};
+
 using OwnedBytes = std::vector<std::pair<std::string_view, uint64_t>>;
 
 struct AgentSnapshot {
@@ -66,6 +74,7 @@ struct AgentSnapshot {
   EnvelopeStatus envelope;
   CapturesStatus captures;
   ReportsStatus reports;
+  std::optional<TracesSnapshot> traces;  // Nothing: they are off.
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.

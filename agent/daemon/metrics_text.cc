@@ -179,6 +179,33 @@ void AddReceivers(const AgentSnapshot& s, Families* out) {
        [](Counts c) { return c.spool_write_failures; });
 }
 
+// The agent's own traces; absent where they are off.
+void AddTraces(const AgentSnapshot& s, Families* out) {
+  if (!s.traces) return;
+  const TracesSnapshot& traces = *s.traces;
+  Family lost =
+      Counter("stackray_traces_spans_lost_total", "Spans that were never delivered, by reason.")
+          .Row(Number(traces.spans.dropped), {{"reason", "buffer full"}});
+  for (size_t i = 0; i < kLossReasons; ++i)
+    lost.Row(Number(traces.counts.lost[i].items),
+             {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
+  out->push_back(Counter("stackray_traces_spans_total",
+                         "Spans of the agent's own work, and those that an earlier agent left on "
+                         "disk. Equals delivered + lost + in flight.")
+                     .Row(Number(traces.spans.made + traces.counts.recovered.items))
+                     .Take());
+  out->push_back(Counter("stackray_traces_spans_delivered_total", "Spans that were taken.")
+                     .Row(Number(traces.counts.delivered.items))
+                     .Take());
+  out->push_back(lost.Take());
+  out->push_back(Gauge("stackray_traces_spans_in_flight", "Spans that wait.")
+                     .Row(Number(traces.spans.waiting + traces.counts.in_flight.items))
+                     .Take());
+  out->push_back(Gauge("stackray_traces_failing", "1 while the receiver of traces takes none.")
+                     .Row(traces.counts.failing_with.empty() ? 0 : 1)
+                     .Take());
+}
+
 void AddCosts(const AgentSnapshot& s, Families* out) {
   Family programs =
       Counter("stackray_bpf_run_seconds_total",
@@ -303,6 +330,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddSourceLines(snapshot, &families);
   AddTakers(snapshot, &families);
   AddReceivers(snapshot, &families);
+  AddTraces(snapshot, &families);
   AddCosts(snapshot, &families);
   AddEnvelope(snapshot, &families);
   AddCaptures(snapshot, &families);

@@ -29,6 +29,10 @@ void AddBefore(const DeliveryCounts& before, DeliveryCounts* counts) {
   counts->spool_write_failures += before.spool_write_failures;
 }
 
+std::vector<SpanAttribute> AddressOf(const ReceiverEndpoint& endpoint) {
+  return {{"server.address", endpoint.host}, {"server.port", int64_t{endpoint.port}}};
+}
+
 // nullptr: none is wanted, or it cannot be used.
 std::unique_ptr<Spool> OpenSpool(const ReceiverPlan& plan) {
   if (plan.spool_directory.empty()) return nullptr;
@@ -64,7 +68,8 @@ void MoveSpool(const Receiver::Legacy& legacy, const ReceiverPlan& plan) {
 
 }  // namespace
 
-Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span) : plan_(std::move(plan)), span_(span) {
+Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span, Tracer* tracer)
+    : plan_(std::move(plan)), span_(span) {
   ExportHooks hooks;
   hooks.on_lost = [this](LossReason reason, ItemCount count) { OnLost(reason, count); };
   hooks.on_note = [this](std::string_view text) { OnNote(text); };
@@ -74,12 +79,17 @@ Receiver::Receiver(ReceiverPlan plan, const TakerSpan& span) : plan_(std::move(p
   queue_ = ExportQueue::Start(MakeTransport(plan_.settings),
                               {.max_bytes = plan_.queue_bytes,
                                .attempt_timeout = plan_.settings.timeout,
-                               .probe = plan_.probe},
+                               .probe = plan_.probe,
+                               .traits = &TraitsOf(plan_.signal),
+                               .tracer = tracer,
+                               .span_attributes = {{"stackray.receiver.name", plan_.name}},
+                               .attempt_attributes = AddressOf(plan_.settings.endpoint)},
                               std::move(hooks), OpenSpool(plan_));
 }
 
-std::unique_ptr<Receiver> Receiver::Start(ReceiverPlan plan, const TakerSpan& span) {
-  return std::unique_ptr<Receiver>(new Receiver(std::move(plan), span));
+std::unique_ptr<Receiver> Receiver::Start(ReceiverPlan plan, const TakerSpan& span,
+                                          Tracer* tracer) {
+  return std::unique_ptr<Receiver>(new Receiver(std::move(plan), span, tracer));
 }
 
 Receiver::Legacy Receiver::Retire(std::unique_ptr<Receiver> receiver) {
@@ -95,9 +105,9 @@ Receiver::Legacy Receiver::Retire(std::unique_ptr<Receiver> receiver) {
   return legacy;
 }
 
-std::unique_ptr<Receiver> Receiver::Succeed(ReceiverPlan plan, Legacy legacy) {
+std::unique_ptr<Receiver> Receiver::Succeed(ReceiverPlan plan, Legacy legacy, Tracer* tracer) {
   MoveSpool(legacy, plan);
-  std::unique_ptr<Receiver> receiver = Start(std::move(plan), legacy.span);
+  std::unique_ptr<Receiver> receiver = Start(std::move(plan), legacy.span, tracer);
   receiver->before_ = std::move(legacy.counts);
   for (const auto& [frequency_hz, lost] : legacy.losses)
     for (size_t i = 0; i < kLossReasons; ++i) receiver->losses_at_[frequency_hz][i] += lost[i];
@@ -132,7 +142,7 @@ void Receiver::SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bo
   BatchSettings of_that_time = settings;
   for (const auto& [frequency_hz, lost] : std::exchange(losses_at_, {})) {
     of_that_time.frequency_hz = frequency_hz != 0 ? frequency_hz : settings.frequency_hz;
-    Add(MakeLossBatch(of_that_time, lost, now_unix_ns));
+    Add(Payload::Of(MakeLossBatch(of_that_time, lost, now_unix_ns)));
   }
 }
 

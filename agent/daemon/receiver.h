@@ -32,12 +32,15 @@ class Receiver {
 
   // Never waits for the other side. `span`: what the session had done by now. Where its spool
   // cannot be used it works in memory alone, and logs why.
-  static std::unique_ptr<Receiver> Start(ReceiverPlan plan, const TakerSpan& span);
-  static std::unique_ptr<Receiver> Succeed(ReceiverPlan plan, Legacy legacy);
+  // `tracer`: of the spans of its batches; outlives this, or is nullptr.
+  static std::unique_ptr<Receiver> Start(ReceiverPlan plan, const TakerSpan& span,
+                                         Tracer* tracer = nullptr);
+  static std::unique_ptr<Receiver> Succeed(ReceiverPlan plan, Legacy legacy,
+                                           Tracer* tracer = nullptr);
   // Ends it, the attempt that runs included, and its spool is free for another.
   static Legacy Retire(std::unique_ptr<Receiver> receiver);
 
-  void Add(SealedBatchPtr batch) { queue_->Add(Payload::Of(std::move(batch))); }
+  void Add(Payload payload) { queue_->Add(std::move(payload)); }
   // Sends markers for what was lost since the last time. While the receiver takes nothing they
   // wait as numbers, not in a queue that may be full, by the frequency that held when they were
   // lost.
@@ -57,7 +60,7 @@ class Receiver {
   TakerSpan& span() { return span_; }
 
  private:
-  Receiver(ReceiverPlan plan, const TakerSpan& span);
+  Receiver(ReceiverPlan plan, const TakerSpan& span, Tracer* tracer);
   void OnLost(LossReason reason, ItemCount count);
   void OnNote(std::string_view text) const;
   void KeepLossesOf(double frequency_hz);

@@ -39,8 +39,10 @@ std::string OriginOf(const ReceiverStrings& strings, std::string_view key) {
   return origin == strings.origins.end() ? fmt::format("--{}", key) : origin->second;
 }
 
+}  // namespace
+
 // What an OpenTelemetry variable said goes to the exporter as that variable: it knows its meaning.
-absl::StatusOr<ReceiverSettings> Check(const ReceiverStrings& strings) {
+absl::StatusOr<ReceiverSettings> CheckReceiver(const ReceiverStrings& strings, Signal signal) {
   ReceiverOverrides overrides;
   std::map<std::string, std::string> variables;
   const auto take = [&](std::string_view key, const std::string& text, auto store) {
@@ -63,10 +65,10 @@ absl::StatusOr<ReceiverSettings> Check(const ReceiverStrings& strings) {
         const auto variable = variables.find(name);
         return variable == variables.end() ? nullptr : variable->second.c_str();
       },
-      overrides);
+      overrides, signal);
 }
 
-std::string FilesOf(const ReceiverSettings& settings) {
+std::string CertificateFilesOf(const ReceiverSettings& settings) {
   std::string files;
   for (const std::string& path :
        {settings.ca_certificate_file, settings.client_certificate_file, settings.client_key_file}) {
@@ -77,8 +79,6 @@ std::string FilesOf(const ReceiverSettings& settings) {
   }
   return files;
 }
-
-}  // namespace
 
 std::string EndpointOf(const ReceiverPlan& plan) { return ReceiverIdentity(plan.settings); }
 
@@ -103,7 +103,7 @@ std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms) {
 absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& settings) {
   std::vector<ReceiverPlan> plans;
   for (const ReceiverStrings& strings : settings.receivers) {
-    absl::StatusOr<ReceiverSettings> checked = Check(strings);
+    absl::StatusOr<ReceiverSettings> checked = CheckReceiver(strings, Signal::kProfiles);
     if (!checked.ok()) return checked.status();
     ReceiverPlan plan{.name = strings.name,
                       .settings = *std::move(checked),
@@ -112,7 +112,7 @@ absl::StatusOr<std::vector<ReceiverPlan>> PlanReceivers(const AgentSettings& set
                       .spool_directory = {},
                       .spool_bytes = settings.spool_bytes,
                       .spool_age_ms = settings.spool_age_ms};
-    plan.files = FilesOf(plan.settings);
+    plan.files = CertificateFilesOf(plan.settings);
     plan.probe = true;
     if (plan.spool_bytes > 0) plan.spool_directory = settings.state_dir + "/spool";
     for (const ReceiverPlan& other : plans) {

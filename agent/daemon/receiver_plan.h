@@ -22,6 +22,7 @@ struct ReceiverPlan {
   uint64_t spool_bytes = 0;
   int64_t spool_age_ms = 0;
   bool probe = false;  // An empty request tells at the start whether it answers.
+  Signal signal = Signal::kProfiles;
 
   friend bool operator==(const ReceiverPlan&, const ReceiverPlan&) = default;
 };
@@ -32,6 +33,11 @@ std::string EndpointOf(const ReceiverPlan& plan);
 
 // "receiver otlp: a batch about every 15 s by gRPC to http://…", and what waits while it is away.
 std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms);
+
+// What one receiver's texts say. Opens nothing but certificate files. Errors: as PlanReceivers().
+absl::StatusOr<ReceiverSettings> CheckReceiver(const ReceiverStrings& strings, Signal signal);
+// Which files of certificates and keys these are, as of now.
+std::string CertificateFilesOf(const ReceiverSettings& settings);
 
 // Opens nothing but certificate files. Errors: InvalidArgument, naming where it was said (flag,
 // variable, FILE:LINE: key), what is wrong, and what to write instead.

@@ -59,9 +59,9 @@ void ReceiverSet::Apply(std::vector<ReceiverPlan> plans, const SessionMark& now,
     if (olds[i] != nullptr) {
       next.push_back(std::move(olds[i]));
     } else if (legacies[i]) {
-      next.push_back(Receiver::Succeed(std::move(plans[i]), *std::move(legacies[i])));
+      next.push_back(Receiver::Succeed(std::move(plans[i]), *std::move(legacies[i]), tracer_));
     } else {
-      next.push_back(Receiver::Start(std::move(plans[i]), {.since = now, .until = {}}));
+      next.push_back(Receiver::Start(std::move(plans[i]), {.since = now, .until = {}}, tracer_));
     }
   }
   for (std::unique_ptr<Receiver>& gone : receivers_) {
@@ -78,8 +78,12 @@ void ReceiverSet::SayWhereTo(int64_t seal_interval_ms) const {
     LogInfo(DescribePlan(receiver->plan(), seal_interval_ms), receiver->plan().name);
 }
 
-void ReceiverSet::Add(const SealedBatchPtr& batch) {
-  for (const std::unique_ptr<Receiver>& receiver : receivers_) receiver->Add(batch);
+void ReceiverSet::Add(const SealedBatchPtr& batch, const BatchTrace& trace) {
+  for (const std::unique_ptr<Receiver>& receiver : receivers_) {
+    Payload payload = Payload::Of(batch);
+    payload.trace = trace;
+    receiver->Add(std::move(payload));
+  }
 }
 
 void ReceiverSet::SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end) {

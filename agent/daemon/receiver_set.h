@@ -18,6 +18,9 @@ namespace stackray {
 // Threads: one.
 class ReceiverSet {
  public:
+  // `tracer`: of the batches' spans; outlives this, or is nullptr.
+  explicit ReceiverSet(Tracer* tracer = nullptr) : tracer_(tracer) {}
+
   // `now`: what the session had done, for newcomers. Those that go have `flush_limit` for it.
   void Apply(std::vector<ReceiverPlan> plans, const SessionMark& now,
              std::chrono::milliseconds flush_limit);
@@ -25,7 +28,8 @@ class ReceiverSet {
   // A line in the log for each: where batches go, how often, and what waits while it is away.
   void SayWhereTo(int64_t seal_interval_ms) const;
 
-  void Add(const SealedBatchPtr& batch);
+  // `trace`: what is known of its span, which each receiver makes for itself.
+  void Add(const SealedBatchPtr& batch, const BatchTrace& trace = {});
   void SendLosses(const BatchSettings& settings, int64_t now_unix_ns, bool at_the_end = false);
   // Ends those whose time to go has come. Cheap.
   void LetGo();
@@ -46,6 +50,7 @@ class ReceiverSet {
   };
   std::unique_ptr<Receiver> TakeFor(const ReceiverPlan& plan, bool by_name);
 
+  Tracer* const tracer_;
   std::vector<std::unique_ptr<Receiver>> receivers_;  // In the order of the settings.
   std::vector<Leaving> leaving_;
 };

@@ -154,6 +154,19 @@ Json ReportsJson(const ReportsStatus& reports) {
           {"last_failure", reports.last_failure}};
 }
 
+Json TracesJson(const std::optional<TracesSnapshot>& traces) {
+  if (!traces) return {};
+  Json lost = {{"buffer full", traces->spans.dropped}};
+  for (size_t i = 0; i < kLossReasons; ++i)
+    lost[std::string(LossReasonName(static_cast<LossReason>(i)))] = traces->counts.lost[i].items;
+  return {{"endpoint", traces->endpoint},
+          {"spans", traces->spans.made + traces->counts.recovered.items},
+          {"delivered", traces->counts.delivered.items},
+          {"in_flight", traces->spans.waiting + traces->counts.in_flight.items},
+          {"lost", lost},
+          {"failing_with", traces->counts.failing_with}};
+}
+
 // Of the thread that answers; every other has the same.
 Json PrivilegesJson() {
   const std::optional<TaskPrivileges> own = OwnPrivileges();
@@ -200,6 +213,7 @@ Json StatusJson(const AgentSnapshot& s) {
             {"disk_bytes", Bytes(s.disk)}}},
           {"captures", CapturesJson(s.captures)},
           {"reports", ReportsJson(s.reports)},
+          {"traces", TracesJson(s.traces)},
           {"budgets", EnvelopeJson(s.envelope)},
           {"privileges", PrivilegesJson()},
           {"log_lines_held_back", s.log_lines_held_back},

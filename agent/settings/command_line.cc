@@ -24,7 +24,9 @@ namespace {
 // say so (specification 1.44, Resource SDK).
 bool WarnOfBadAttributes(const GivenSetting& given, std::vector<std::string>& warnings) {
   SettingValues scratch;
-  if (given.row->receiver_field != nullptr || given.row->apply(scratch, given.texts)) return false;
+  if (given.row->receiver_field != nullptr || given.row->traces_field != nullptr ||
+      given.row->apply(scratch, given.texts))
+    return false;
   const absl::Status why = ParseResourceAttributes(given.texts[0]).status();
   warnings.push_back(fmt::format("{} is not used: {}", given.origin,
                                  given.row->key == "resource-attributes" && !why.ok()

@@ -4,9 +4,17 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_split.h"
 #include "agent/settings/value_parsers.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
+
+namespace {
+
+constexpr std::string_view kTracesKey = "traces-";
+
+}  // namespace
 
 const std::string* FindVariable(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -32,9 +40,23 @@ std::string WhyBadOutput(const std::vector<std::string>& paths) {
 
 }  // namespace
 
+// An address may have a password in it, or a token in its query; so may those of debuginfod.
+std::string ShownValue(const GivenSetting& given) {
+  if (given.row->secret) return "***";
+  const std::string text = fmt::format("{}", fmt::join(given.texts, ","));
+  if (text.find("://") == std::string::npos && text.find('@') == std::string::npos) return text;
+  const std::string_view key = given.row->key;
+  if (key != "debuginfod" && key != "endpoint" && key != "traces-endpoint") return text;
+  std::vector<std::string> words = absl::StrSplit(text, ' ');
+  for (std::string& word : words) word = ShownUrl(word);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 absl::Status BadValue(const GivenSetting& given) {
   const std::string value = given.row->secret ? "the value (not shown)"
-                                              : fmt::format("\"{}\"", fmt::join(given.texts, " "));
+                            : given.texts.size() == 1
+                                ? fmt::format("\"{}\"", ShownValue(given))
+                                : fmt::format("\"{}\"", fmt::join(given.texts, " "));
   const std::string why = given.row->key == "output" ? WhyBadOutput(given.texts) : "";
   return absl::InvalidArgumentError(fmt::format("{}: {} is not allowed{}{}; expected {}",
                                                 PlaceOf(given), value, why.empty() ? "" : ": ", why,
@@ -46,6 +68,14 @@ absl::Status Apply(const GivenSetting& given, SettingValues& values) {
     values.receiver.origins[std::string(given.row->key)] = PlaceOf(given);
     if (given.source == SettingSource::kOtelVariable) {
       values.receiver.*given.row->receiver_field = given.texts[0];
+      return absl::OkStatus();
+    }
+  }
+  if (given.row->traces_field != nullptr) {
+    ReceiverStrings& receiver = values.agent.traces.receiver;
+    receiver.origins[std::string(given.row->key.substr(kTracesKey.size()))] = PlaceOf(given);
+    if (given.source == SettingSource::kOtelVariable) {
+      receiver.*given.row->traces_field = given.texts[0];
       return absl::OkStatus();
     }
   }

@@ -26,6 +26,9 @@ using Environment = std::map<std::string, std::string>;
 // An empty variable is an unset one: nullptr.
 const std::string* FindVariable(const Environment& environment, const std::string& name);
 
+// What was given, as it may stand in a message or a status: without secrets.
+std::string ShownValue(const GivenSetting& given);
+
 // InvalidArgument: what was given where, and what is expected instead.
 absl::Status BadValue(const GivenSetting& given);
 

@@ -29,6 +29,7 @@ constexpr std::pair<HelpSection, std::string_view> kSections[] = {
     {HelpSection::kSampling, "Sampling"},
     {HelpSection::kRecording, "Recording"},
     {HelpSection::kReceiver, "Receiver (OTEL_EXPORTER_OTLP_… variables are read as well)"},
+    {HelpSection::kTraces, "The agent's own traces (docs/tracing.md; OTEL_… variables as well)"},
     {HelpSection::kLocal, "On this host"},
     {HelpSection::kCaptures, "Captures (docs/capture.md)"},
     {HelpSection::kLog, "Log and configuration"},

@@ -64,13 +64,13 @@ absl::StatusOr<ReceiverChoice> BuildList(const ConfigFile& file) {
 }  // namespace
 
 EffectiveSetting Described(const GivenSetting& given) {
-  std::string value = fmt::format("{}", fmt::join(given.texts, ","));
+  std::string value = ShownValue(given);
   // The variable's bare number is milliseconds, the file's is seconds.
   const auto is_digit = [](unsigned char c) { return absl::ascii_isdigit(c); };
-  if (given.source == SettingSource::kOtelVariable && given.row->key == "timeout" &&
+  if (given.source == SettingSource::kOtelVariable && given.row->key.ends_with("timeout") &&
       std::ranges::all_of(value, is_digit))
     value += "ms";
-  return {std::string(given.row->key), given.row->secret ? "***" : value, given.origin};
+  return {std::string(given.row->key), value, given.origin};
 }
 
 absl::StatusOr<ReceiverChoice> ChooseReceivers(const ConfigFile& file,

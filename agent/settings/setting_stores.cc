@@ -137,18 +137,26 @@ bool StoreOutputs(SettingValues& values, Texts texts) {
   return true;
 }
 
-bool StoreTimeout(SettingValues& values, Texts texts) {
+bool StoreTimeoutText(Texts texts, std::string& field) {
   int64_t ms = 0;
   if (!StoreDuration(texts, 1, 3600 * 1000, ms)) return false;
-  values.receiver.timeout = fmt::format("{}", ms);
+  field = fmt::format("{}", ms);
+  return true;
+}
+
+bool StoreTimeout(SettingValues& values, Texts texts) {
+  return StoreTimeoutText(texts, values.receiver.timeout);
+}
+
+bool StoreInsecureText(Texts texts, std::string& field) {
+  bool insecure = false;
+  if (!StoreSwitch(texts, insecure)) return false;
+  field = insecure ? "true" : "false";
   return true;
 }
 
 bool StoreInsecure(SettingValues& values, Texts texts) {
-  bool insecure = false;
-  if (!StoreSwitch(texts, insecure)) return false;
-  values.receiver.insecure = insecure ? "true" : "false";
-  return true;
+  return StoreInsecureText(texts, values.receiver.insecure);
 }
 
 bool StorePageAccess(SettingValues& values, Texts texts) {
@@ -179,12 +187,16 @@ bool StoreSandbox(SettingValues& values, Texts texts) {
   return true;
 }
 
-bool StoreHeaders(SettingValues& values, Texts texts) {
+bool StoreHeadersText(Texts texts, std::string& field) {
   const auto is_header = [](const std::string& text) {
     return text.find('=') != std::string::npos && !text.starts_with('=');
   };
   return std::ranges::all_of(texts, is_header) &&
-         StoreText(fmt::format("{}", fmt::join(texts, ",")), values.receiver.headers);
+         StoreText(fmt::format("{}", fmt::join(texts, ",")), field);
+}
+
+bool StoreHeaders(SettingValues& values, Texts texts) {
+  return StoreHeadersText(texts, values.receiver.headers);
 }
 
 bool StoreResourceAttributes(SettingValues& values, Texts texts) {

@@ -34,6 +34,11 @@ bool StoreText(const std::string& text, std::string& field);
 bool StoreOneOf(const std::string& text, std::initializer_list<std::string_view> words,
                 std::string& field);
 
+// Of one receiver.
+bool StoreTimeoutText(Texts texts, std::string& field);
+bool StoreInsecureText(Texts texts, std::string& field);
+bool StoreHeadersText(Texts texts, std::string& field);
+
 // For the one field each is named after.
 bool StoreTypes(SettingValues& values, Texts texts);
 bool StoreOffCpuRate(SettingValues& values, Texts texts);
@@ -60,6 +65,7 @@ std::span<const SettingRow> TargetRows();
 std::span<const SettingRow> SamplingRows();
 std::span<const SettingRow> RecordingRows();
 std::span<const SettingRow> ReceiverRows();
+std::span<const SettingRow> TracesRows();
 std::span<const SettingRow> LocalRows();
 std::span<const SettingRow> CaptureRows();
 std::span<const SettingRow> LogRows();

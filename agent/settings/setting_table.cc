@@ -227,7 +227,7 @@ constexpr SettingRow kRecordingRows[] = {
 std::vector<SettingRow> Gather() {
   std::vector<SettingRow> rows;
   for (const auto part : {TargetRows(), SamplingRows(), RecordingRows(), ReceiverRows(),
-                          LocalRows(), CaptureRows(), LogRows()})
+                          TracesRows(), LocalRows(), CaptureRows(), LogRows()})
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
@@ -266,6 +266,9 @@ std::string VariableName(const SettingRow& row) {
 std::vector<std::string> OtelVariables(const SettingRow& row) {
   constexpr std::string_view kExporter = "OTEL_EXPORTER_OTLP_";
   std::vector<std::string> names;
+  if (row.traces_field != nullptr)
+    return {fmt::format("{}TRACES_{}", kExporter, row.otel_variable.substr(kExporter.size())),
+            std::string(row.otel_variable)};
   if (row.otel_variable.starts_with(kExporter))
     names.push_back(
         fmt::format("{}PROFILES_{}", kExporter, row.otel_variable.substr(kExporter.size())));

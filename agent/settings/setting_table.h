@@ -75,7 +75,16 @@ enum class ValueKind {
 // that will be used. Switches get "true" or "false" or what a variable or file says.
 using ApplySetting = bool (*)(SettingValues& values, std::span<const std::string> texts);
 
-enum class HelpSection { kTarget, kSampling, kRecording, kReceiver, kLocal, kCaptures, kLog };
+enum class HelpSection {
+  kTarget,
+  kSampling,
+  kRecording,
+  kReceiver,
+  kTraces,
+  kLocal,
+  kCaptures,
+  kLog
+};
 
 struct SettingRow {
   std::string_view key;
@@ -93,6 +102,8 @@ struct SettingRow {
   bool secret = false;               // Its value never appears in a message.
   std::string ReceiverStrings::*receiver_field = nullptr;  // Also a key of the file's `receivers`.
   std::string_view plural{};  // Another spelling of the key in files; empty: none.
+  // Of traces, whose key is another's with "traces-" before it.
+  std::string ReceiverStrings::*traces_field = nullptr;
 };
 
 // In the order of --help. Static storage.
@@ -103,8 +114,8 @@ const SettingRow* FindSettingInFile(std::string_view key);  // By key or plural.
 
 std::string VariableName(const SettingRow& row);  // "STACKRAY_HISTORY_SIZE".
 
-// The row's OpenTelemetry variables, the strongest first: OTEL_EXPORTER_OTLP_PROFILES_… beats
-// OTEL_EXPORTER_OTLP_….
+// The row's OpenTelemetry variables, the strongest first: OTEL_EXPORTER_OTLP_PROFILES_… or
+// OTEL_EXPORTER_OTLP_TRACES_… beats OTEL_EXPORTER_OTLP_….
 std::vector<std::string> OtelVariables(const SettingRow& row);
 
 // Where a default differs by verb ("20; record: 99"), the part that holds for this one.

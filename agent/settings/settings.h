@@ -183,6 +183,15 @@ struct ReceiverStrings {
   std::map<std::string, std::string> origins;
 };
 
+// The agent's own traces (docs/tracing.md).
+struct TracesSettings {
+  std::string exporter = "none";  // Or "otlp".
+  std::string sampler = "parentbased_always_on";
+  double sampler_arg = 1;
+  // An empty endpoint: where the first receiver's batches go, or OTLP's default address.
+  ReceiverStrings receiver;
+};
+
 struct ListenAddress {
   std::string host = "127.0.0.1";  // Numeric, or localhost.
   uint16_t port = 7171;            // 0: any free one.
@@ -214,6 +223,7 @@ struct AgentSettings {
   TargetSettings target;
   SamplingSettings sampling;
   std::vector<ReceiverStrings> receivers;  // Unique names. Empty: none is configured.
+  TracesSettings traces;
   std::string state_dir = "/var/lib/stackray";
   uint64_t history_bytes = 256 * kMiB;
   int64_t history_age_ms = 24LL * 3600 * 1000;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "agent/settings/attribute_choice.h"
 #include "agent/settings/caller.h"
 #include "agent/settings/capture_settings.h"
@@ -97,6 +98,33 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   return absl::OkStatus();
 }
 
+// Traces go with the profiles unless they have an address of their own, and then none of the other
+// settings of an address counts. OTEL_SDK_DISABLED is about what a program tells of itself
+// (OpenTelemetry specification 1.44): here these traces alone, for the profiles are what the agent
+// is there for.
+void ChooseTraces(const Environment& environment, AgentSettings& agent,
+                  std::vector<std::string>& warnings) {
+  TracesSettings& traces = agent.traces;
+  const std::string disabled = absl::AsciiStrToLower(VariableOf(environment, "OTEL_SDK_DISABLED"));
+  if (!disabled.empty() && disabled != "true" && disabled != "false")
+    warnings.push_back("OTEL_SDK_DISABLED is neither true nor false, and counts as false");
+  if (traces.exporter != "otlp") return;
+  if (disabled == "true") {
+    warnings.push_back("no traces are sent: OTEL_SDK_DISABLED is true");
+    traces.exporter = "none";
+  }
+  if (!traces.receiver.endpoint.empty() || agent.receivers.empty()) return;
+  for (const auto& [key, origin] : traces.receiver.origins) {
+    if (origin.starts_with("OTEL_EXPORTER_OTLP_") &&
+        !origin.starts_with("OTEL_EXPORTER_OTLP_TRACES_"))
+      continue;
+    warnings.push_back(
+        fmt::format("{} is not used: traces go to the receiver {} with its settings; name another "
+                    "with traces-endpoint",
+                    origin, agent.receivers[0].name));
+  }
+}
+
 absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
                         const Environment& environment, CommandLine& line) {
   if (!flags.program.empty())
@@ -127,6 +155,7 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
     line.warnings.push_back(
         "unwind-tables is more than bpf-memory-budget allows for all BPF maps together: the agent "
         "will have fewer");
+  ChooseTraces(environment, agent, line.warnings);
   agent.log = line.log;
   agent.sandbox = values.sandbox;
   agent.check_config = flags.check_config;

@@ -64,6 +64,17 @@ TEST(CaptureRecord, DamagedOnesAreRefused) {
   EXPECT_THAT(error_with("capture", capture), HasSubstr("name"));
 }
 
+TEST(CaptureRecord, KeepsItsSpanAndLosesADamagedOneAlone) {
+  CaptureRecord record = Finished();
+  EXPECT_FALSE(ToJson(record).contains("traceparent"));
+  record.span = {.trace = {1, 2}, .span = {3}, .sampled = true};
+  nlohmann::json json = ToJson(record);
+  EXPECT_EQ(CaptureRecordFromJson(json)->span, record.span);
+  json["traceparent"] = "00-zz";
+  ASSERT_TRUE(CaptureRecordFromJson(json).ok());
+  EXPECT_FALSE(CaptureRecordFromJson(json)->span.valid());
+}
+
 TEST(CaptureRecord, TextThatIsNoJsonIsRefused) {
   for (const std::string& text :
        {std::string(), std::string("{"), std::string(100'000, '['), std::string("\xff")})

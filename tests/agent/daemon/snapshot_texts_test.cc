@@ -210,5 +210,31 @@ TEST(SnapshotTexts, CountsGoOnOverSessions) {
   EXPECT_EQ(sum.programs[0].runs, 3u);
 }
 
+TEST(SnapshotTexts, OwnTracesAddUpAndAreAbsentWhereTheyAreOff) {
+  AgentSnapshot snapshot;
+  EXPECT_EQ(MetricsText(snapshot).find("stackray_traces"), std::string::npos);
+  EXPECT_TRUE(StatusJson(snapshot)["traces"].is_null());
+  TracesSnapshot& traces = snapshot.traces.emplace();
+  traces.endpoint = "grpc://c:4317";
+  traces.spans = {.made = 100, .dropped = 7, .taken = 90, .waiting = 3};
+  traces.counts.recovered.items = 20;
+  traces.counts.delivered.items = 60;
+  traces.counts.in_flight.items = 45;
+  traces.counts.lost[static_cast<size_t>(LossReason::kRejected)].items = 5;
+  const std::map<std::string, double> rows = Rows(MetricsText(snapshot));
+  double lost = 0;
+  for (const auto& [name, value] : rows)
+    if (name.starts_with("stackray_traces_spans_lost_total{")) lost += value;
+  EXPECT_EQ(lost, 12);
+  EXPECT_EQ(rows.at("stackray_traces_spans_total"), 120);
+  EXPECT_EQ(rows.at("stackray_traces_spans_total"),
+            rows.at("stackray_traces_spans_delivered_total") + lost +
+                rows.at("stackray_traces_spans_in_flight"));
+  const Json status = StatusJson(snapshot)["traces"];
+  EXPECT_EQ(status["spans"], 120);
+  EXPECT_EQ(status["in_flight"], 48);
+  EXPECT_EQ(status["lost"]["buffer full"], 7);
+}
+
 }  // namespace
 }  // namespace stackray

@@ -91,7 +91,7 @@ Case ReceiverText(Sample file, Sample variable, Sample flag, std::string bad,
 
 std::map<std::string_view, Case> Cases() {
   const std::string hex64(64, 'b');
-  return {
+  std::map<std::string_view, Case> cases = {
       {"pid",
        {"",
         "",
@@ -474,6 +474,8 @@ std::map<std::string_view, Case> Cases() {
         "none",
         READ(static_cast<int>(Sandbox(l)))}},
   };
+  cases.merge(TracesCases());
+  return cases;
 }
 
 }  // namespace stackray

@@ -27,6 +27,8 @@ struct Case {
 
 // By the setting's key.
 std::map<std::string_view, Case> Cases();
+// Of these, those of the agent's own traces.
+std::map<std::string_view, Case> TracesCases();
 
 }  // namespace stackray
 

@@ -1,4 +1,5 @@
-"""A receiver of OTLP profiles over HTTP that comes and goes, and says what it has taken.
+"""A receiver of OTLP profiles, and of the agent's own traces, over HTTP that comes and goes, and
+says what it has taken.
 
 It takes a batch exactly when it answers 200: what it refuses, or cuts off, it does not keep, so
 that sender and receiver can be compared without "perhaps". Only lose_reply leaves the sender in
@@ -10,8 +11,10 @@ import http.server
 import socket
 import struct
 import threading
+import time
 
 PATH = "/v1development/profiles"
+TRACES_PATH = "/v1/traces"
 # The agent's question at its start whether it is here: a dictionary of seven zero elements, and no
 # profiles.
 EMPTY = bytes.fromhex("120e0a0012001a0022002a0032003a00")
@@ -30,6 +33,11 @@ class OtlpReceiver:
         self.limit = None       # Larger bodies are refused, decompressed.
         self.name_limit = False  # In the answer, as gRPC's servers write it.
         self.lose_reply = False  # Once: take the next batch, and cut the connection.
+        self.traceparents = []  # One for each batch: the header, or None.
+        self.traces = []        # Bodies of requests of traces, decompressed.
+        self.traces_status = 200  # The answer to these; None: none for a long time.
+        self.echo = False  # Refusals repeat the request's headers, as some servers do.
+        self.heads = []         # All headers of all requests, as text.
         self.changed = threading.Condition()
         self._server = None
         self._thread = None
@@ -65,7 +73,7 @@ class OtlpReceiver:
         with self.changed:
             return self.changed.wait_for(lambda: len(self.batches) >= batches, seconds)
 
-    def take(self, body, answer):
+    def take(self, body, answer, traceparent=None):
         """Keeps the body if `answer(status, text)` could be given; all at once, for down(). False:
         no answer was given."""
         with self.changed:
@@ -83,8 +91,20 @@ class OtlpReceiver:
             if not lost:
                 answer(200, "")
             self.batches.append(body)
+            self.traceparents.append(traceparent)
             self.changed.notify_all()
             return not lost
+
+    def take_traces(self, body, answer, headers):
+        if self.traces_status is None:
+            time.sleep(30)
+            return False
+        answer(self.traces_status, f"refused: {headers.get('api-key')}" if self.echo else "")
+        with self.changed:
+            if self.traces_status == 200:
+                self.traces.append(body)
+                self.changed.notify_all()
+        return True
 
     def too_large(self, body):
         return self.limit is not None and len(body) > self.limit
@@ -118,12 +138,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(body) < int(self.headers["Content-Length"]):
             return  # Cut off.
         encoding = self.headers.get("Content-Encoding", "")
+        receiver.heads.append(f"{self.path}\n{self.headers}")
+        if self.path.partition("?")[0] == TRACES_PATH:
+            content = gzip.decompress(body) if encoding == "gzip" else body
+            self.close_connection |= not receiver.take_traces(content, self.answer,
+                                                             dict(self.headers))
+            return
         if body != EMPTY:
             receiver.encodings.add(encoding)
         if self.path != PATH or self.headers["Content-Type"] != "application/x-protobuf":
             receiver.mistakes.append(f"{self.path} {self.headers['Content-Type']}")
         content = gzip.decompress(body) if encoding == "gzip" else body
-        self.close_connection |= not receiver.take(content, self.answer)
+        self.close_connection |= not receiver.take(content, self.answer,
+                                                  self.headers.get("traceparent"))
 
     def answer(self, status, text):
         self.send_response(status)

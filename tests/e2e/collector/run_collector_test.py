@@ -42,19 +42,20 @@ def wait_for_port(port, process):
 class Collector:
     """Runs from start() to stop(), which waits until all that arrived is in the file."""
 
-    def __init__(self, binary, directory):
-        self.binary, self.directory = binary, directory
+    def __init__(self, binary, directory, config="collector.yaml"):
+        self.binary, self.directory, self.config = binary, directory, HERE / config
         self.grpc_port, self.http_port = free_ports(2)
         self.output = directory / "collected.otlp"
+        self.traces_output = directory / "collected_traces.otlp"
         self.log = directory / "collector.log"
         self.process = None
 
     def start(self):
         environment = dict(os.environ, GRPC_PORT=str(self.grpc_port), HTTP_PORT=str(self.http_port),
-                           OUTPUT_FILE=str(self.output))
+                           OUTPUT_FILE=str(self.output), TRACES_FILE=str(self.traces_output))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, "--config", str(HERE / "collector.yaml"),
+                [self.binary, "--config", str(self.config),
                  "--feature-gates=service.profilesSupport"],
                 env=environment, stdout=log, stderr=log)
         return wait_for_port(self.grpc_port, self.process) and wait_for_port(self.http_port, self.process)
