@@ -84,7 +84,7 @@ class Secrets(agent_case.AgentCase):
         agent = self.begin()
         self.assertTrue(self.profiles.wait_for(3, 30))
         self.assertIsNotNone(agent.wait_for_log("refused: ", 60), agent.log())
-        shown = [agent.get("/metrics")[1], agent.get("/api/status")[1],
+        shown = [agent.get("/metrics")[1], agent.get("/api/status")[1],  # The page's.
                  repr(agent.status_document(self.state))]
         self.traces.traces_status = 200
         self.assertEqual(agent.end(), 0)

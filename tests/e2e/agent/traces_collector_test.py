@@ -63,7 +63,11 @@ class TracesToCollector(agent_case.AgentCase):
 
     def outage(self, protocol, port):
         first = self.begin(protocol, port)
-        time.sleep(8)
+        self.assertIsNotNone(first.wait_for_log("does not take a batch", 60), first.log())
+        until = time.monotonic() + 60
+        while self.spooled() < 4 and time.monotonic() < until:
+            time.sleep(0.2)
+        time.sleep(3)  # Ended spans go to disk each second.
         first.process.kill()
         first.process.wait()
         killed_ns = time.time_ns()

@@ -39,6 +39,10 @@ class TracesCase(agent_case.AgentCase):
             time.sleep(0.05)
         return True
 
+    def spooled(self):
+        folder = os.path.join(self.state, "spool")
+        return sum(name.endswith(".batch") for _, _, names in os.walk(folder) for name in names)
+
     def batch_spans(self):
         """The one span of each batch that was delivered, by the batch's number."""
         spans = self.spans()
@@ -116,13 +120,13 @@ class Traces(TracesCase):
 
     def test_an_outage_a_kill_and_a_restart_are_one_span(self):
         first = self.begin()  # Nobody is there.
-        time.sleep(6)
+        self.assertIsNotNone(first.wait_for_log("does not take a batch", 60), first.log())
+        self.assertTrue(self.until(lambda: self.spooled() >= 4, 60))
+        time.sleep(3)  # Ended spans go to disk each second.
         first.process.kill()
         first.process.wait()
         killed_ns = time.time_ns()
-        kept = sum(name.endswith(".batch") for _, _, names in os.walk(os.path.join(self.state, "spool"))
-                   for name in names)
-        self.assertGreaterEqual(kept, 3)
+        kept = self.spooled()
         self.receiver.up()
         up_ns = time.time_ns()
         second = self.begin()
@@ -187,7 +191,7 @@ class Disturbed(TracesCase):
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{traces.port}/v1/traces"})
         accountant = self.account(agent)
         self.assertTrue(self.receiver.wait_for(8, 60))
-        status = agent.status()["traces"]
+        status = agent.status_document(self.state)["traces"]
         accountant.end()
         began = time.monotonic()
         self.assertEqual(agent.end(), 0)
