@@ -73,10 +73,12 @@ TEST(SpanEncode, KeepsEachKindOfValue) {
 }
 
 TEST(SpanEncode, LeavesOutWhatIsNot) {
-  const otlp::Span span = Decoded({{.context = Example().context, .name = "batch"}})
-                              .resource_spans(0)
-                              .scope_spans(0)
-                              .spans(0);
+  const otlp::Span span =
+      Decoded(
+          {{.context = Example().context, .name = "batch", .start_unix_ns = 1, .end_unix_ns = 2}})
+          .resource_spans(0)
+          .scope_spans(0)
+          .spans(0);
   EXPECT_EQ(span.parent_span_id(), "");
   EXPECT_FALSE(span.has_status());
   EXPECT_THAT(span.links(), SizeIs(0));
