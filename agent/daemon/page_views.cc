@@ -26,7 +26,8 @@ std::string KeyOf(const PageQuestion& q) {
     add(std::to_string(number));
   for (const std::string* const text : {&q.type, &q.zoom, &q.callers, &q.query}) add(*text);
   for (const PageQuestion::Texts* const set :
-       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.hidden}) {
+       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
+        &q.hidden}) {
     for (const std::string& text : *set) add(text);
     key.push_back('\1');
   }
@@ -134,6 +135,7 @@ void PageViews::DropUnused() {
   const size_t before = runs_.size();
   std::erase_if(runs_, [&](const auto& run) { return run.second.used != question_; });
   if (runs_.size() == before) return;
+  memory_.Forget();
   store_ = std::make_unique<PageStore>();
   for (auto& [name, run] : runs_)
     std::erase_if(run.parts, [&](Part& part) { return !OpenPart(&part); });
@@ -154,7 +156,7 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
   if (!gzip.ok()) return gzip.status();
   const absl::Status written = WritePageAnswer(
-      *store_, question, options, stop, [&](std::string_view part) { return gzip->Add(part); });
+      *store_, question, options, stop, [&](std::string_view part) { return gzip->Add(part); }, &memory_);
   store_->Clear();
   for (const auto& [name, run] : runs_)
     for (const Part& part : run.parts)
@@ -174,6 +176,7 @@ void PageViews::Forget() {
   const std::lock_guard lock(mutex_);
   runs_.clear();
   answers_.clear();
+  memory_.Forget();
   empty_ = true;
   store_ = std::make_unique<PageStore>();
 }

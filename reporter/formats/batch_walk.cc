@@ -130,6 +130,8 @@ WalkedResource BatchWalk::ReadResource(std::string_view resource_profiles) const
     if (key == kProcessExecutableName) executable_name = value.text;
     if (key == kContainerId) out.container = value.text;
     if (key == kServiceName) out.service = value.text;
+    if (key == kCgroup) out.cgroup = value.text;
+    if (key == kUserName) out.user = value.text;
     if (key == kProcessCreationTime) out.creation_time = value.text;
     if (key == kHostName) out.host_name = value.text;
   };

@@ -40,7 +40,7 @@ struct WalkedFrame {
 
 struct WalkedResource {
   int64_t pid = 0;
-  std::string_view command, executable, container, service, creation_time, host_name;
+  std::string_view command, executable, container, service, creation_time, host_name, cgroup, user;
 };
 
 struct WalkedProfile {

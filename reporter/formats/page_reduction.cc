@@ -127,6 +127,8 @@ class Reduction {
       process.container = Text(process.container);
       process.service = Text(process.service);
       process.creation_time = Text(process.creation_time);
+      process.cgroup = Text(process.cgroup);
+      process.user = Text(process.user);
       if (!kept) thread = {.type = thread.type, .wait = thread.wait};
       thread.process = to_.processes.Intern(process, true);
       thread.name = Text(thread.name);

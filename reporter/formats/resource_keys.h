@@ -12,6 +12,8 @@ inline constexpr std::string_view kProcessExecutablePath = "process.executable.p
 inline constexpr std::string_view kProcessExecutableName = "process.executable.name";
 inline constexpr std::string_view kProcessCreationTime = "process.creation.time";
 inline constexpr std::string_view kContainerId = "container.id";
+inline constexpr std::string_view kCgroup = "process.linux.cgroup";
+inline constexpr std::string_view kUserName = "process.user.name";
 inline constexpr std::string_view kServiceName = "service.name";
 inline constexpr std::string_view kHostName = "host.name";
 

@@ -194,11 +194,12 @@ uint32_t SampleSums::Process(bool may_add) {
                             .executable = InternText(resource.executable, may_add),
                             .container = InternText(resource.container, may_add),
                             .service = InternText(resource.service, may_add),
-                            .creation_time = InternText(resource.creation_time, may_add)};
-  if (process.command == kNoId || process.executable == kNoId || process.container == kNoId ||
-      process.service == kNoId || process.creation_time == kNoId) {
-    return kNoId;
-  }
+                            .creation_time = InternText(resource.creation_time, may_add),
+                            .cgroup = InternText(resource.cgroup, may_add),
+                            .user = InternText(resource.user, may_add)};
+  for (const uint32_t text : {process.command, process.executable, process.container,
+                              process.service, process.creation_time, process.cgroup, process.user})
+    if (text == kNoId) return kNoId;
   return tables_.processes.Intern(process, may_add);
 }
 

@@ -40,11 +40,12 @@ struct ViewProcess {
   int64_t pid = 0;  // 0: the host itself.
   uint32_t command = 0, executable = 0, container = 0, service = 0;
   uint32_t creation_time = 0;  // As its resource spells it.
+  uint32_t cgroup = 0, user = 0;
   friend bool operator==(const ViewProcess&, const ViewProcess&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ViewProcess& p) {
     return H::combine(std::move(h), p.pid, p.command, p.executable, p.container, p.service,
-                      p.creation_time);
+                      p.creation_time, p.cgroup, p.user);
   }
 };
 

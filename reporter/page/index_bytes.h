@@ -58,6 +58,17 @@ class IndexReader {
   bool bad_ = false;
 };
 
+// A whole number in four bytes, lowest first.
+inline uint32_t ReadWord(std::string_view bytes, size_t at) {
+  if (at + 4 > bytes.size()) return 0;
+  uint32_t value = 0;
+  for (size_t i = 0; i < 4; ++i) value |= uint32_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
+  return value;
+}
+inline void AppendWord(uint32_t value, std::string* out) {
+  for (int shift = 0; shift < 32; shift += 8) out->push_back(static_cast<char>(value >> shift));
+}
+
 inline void AppendNumber(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
   out->push_back(static_cast<char>(value));

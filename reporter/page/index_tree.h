@@ -41,6 +41,9 @@ struct TreeRow {
 // `entries`: depth first, the topmost first; each has rows or children, unless it is the first.
 // `rows`: by entry, then second; counts above 0.
 std::string PackTree(const std::vector<TreeEntry>& entries, const std::vector<TreeRow>& rows);
+// As PackTree(), with values alone: no row says when. `places`: where each entry's node begins.
+std::string PackTreeOfValues(const std::vector<TreeEntry>& entries,
+                             const std::vector<int64_t>& values, std::vector<size_t>* places);
 
 // Where a node lies, and what all below it comes to.
 struct TreePlace {

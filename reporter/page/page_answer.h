@@ -6,6 +6,7 @@
 #define STACKRAY_REPORTER_PAGE_PAGE_ANSWER_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -25,10 +26,25 @@ struct PageAnswerOptions {
   std::function<std::optional<std::string>(std::string_view file, uint32_t line)> source_text;
 };
 
-// One line of JSON, in parts.
+// What the last answer was made of: a search, another order of the table, a zoom and a function's
+// callers need only what is different. It belongs to the indexes that it was made of, which it
+// keeps; the store's tables outlive it.
+class PageAnswerMemory {
+ public:
+  PageAnswerMemory();
+  ~PageAnswerMemory();
+  void Forget();
+
+ private:
+  friend class PageAnswerMaker;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// One line of JSON, in parts. `memory` may be null.
 absl::Status WritePageAnswer(const PageStore& store, const PageQuestion& question,
                              const PageAnswerOptions& options, const std::stop_token& stop,
-                             TextSink sink);
+                             TextSink sink, PageAnswerMemory* memory = nullptr);
 
 }  // namespace stackray
 

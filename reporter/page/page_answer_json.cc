@@ -15,7 +15,6 @@
 namespace stackray {
 namespace {
 
-constexpr size_t kMostChoices = 500;  // Of a list; a chosen one is kept.
 constexpr size_t kMostLines = 5'000;
 
 class Writer {
@@ -39,13 +38,15 @@ class Writer {
     Shares();
     AppendAll(&out_, ",\"passing\":", SafeInteger(selection_.passing));
     Column("timeline", selection_.timeline, [](int64_t value) { return SafeInteger(value); });
-    Choices("processes", selection_.processes, question_.processes);
-    Choices("threads", selection_.threads, question_.threads);
-    Choices("waits", selection_.waits, question_.waits);
-    Choices("containers", selection_.containers, question_.containers);
-    Choices("services", selection_.services, question_.services);
+    Choices("processes", selection_.processes);
+    Choices("threads", selection_.threads);
+    Choices("waits", selection_.waits);
+    Choices("containers", selection_.containers);
+    Choices("services", selection_.services);
+    Choices("cgroups", selection_.cgroups);
+    Choices("users", selection_.users);
     Lanes();
-    if (parts_.searches) AppendAll(&out_, ",\"matched\":", SafeInteger(parts_.sums.matched));
+    if (parts_.searches) AppendAll(&out_, ",\"matched\":", SafeInteger(parts_.matched));
     Text("query_error", parts_.query_error);
     if (parts_.callers) Sandwich();
     Column("groups", selection_.groups,
@@ -130,24 +131,15 @@ class Writer {
     out_ += '}';
   }
 
-  void Choices(std::string_view name, const std::vector<PageSelection::Choice>& all,
-               const PageQuestion::Texts& chosen) {
-    std::vector<const PageSelection::Choice*> list;
-    for (const PageSelection::Choice& choice : all) list.push_back(&choice);
-    std::ranges::sort(list, [](const auto* a, const auto* b) {
-      return a->count != b->count ? a->count > b->count : a->key < b->key;
-    });
-    size_t kept = 0;
-    for (size_t i = 0; i < list.size(); ++i)
-      if (i < kMostChoices || chosen.contains(list[i]->key)) list[kept++] = list[i];
-    list.resize(kept);
+  void Choices(std::string_view name, const PageSelection::ChoiceList& choices) {
+    const std::vector<PageSelection::Choice>& list = choices.list;
     AppendAll(&out_, ",\"", name, "\":{");
     using Choice = PageSelection::Choice;
-    Column("key", list, [](const Choice* c) -> const std::string& { return c->key; });
-    Column("label", list, [](const Choice* c) -> const std::string& { return c->label; });
-    Column("note", list, [](const Choice* c) -> const std::string& { return c->note; });
-    Column("count", list, [](const Choice* c) { return SafeInteger(c->count); });
-    AppendAll(&out_, ",\"more\":", all.size() - kept, "}");
+    Column("key", list, [](const Choice& c) -> const std::string& { return c.key; });
+    Column("label", list, [](const Choice& c) -> const std::string& { return c.label; });
+    Column("note", list, [](const Choice& c) -> const std::string& { return c.note; });
+    Column("count", list, [](const Choice& c) { return SafeInteger(c.count); });
+    AppendAll(&out_, ",\"more\":", choices.count - list.size(), "}");
   }
 
   void Lanes() {

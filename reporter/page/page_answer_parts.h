@@ -14,9 +14,10 @@
 namespace stackray {
 
 struct PageAnswerParts {
-  PageSelection selection;
-  PageTree tree;
-  PageFunctionSums sums;
+  const PageSelection& selection;
+  const PageFunctionSums& sums;
+  PageTree tree = {};
+  int64_t matched = 0;
   std::vector<uint32_t> table;  // Functions, in their order, as many as are wanted.
   size_t table_count = 0;       // How many there are.
   bool searches = false;

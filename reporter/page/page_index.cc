@@ -17,14 +17,26 @@ bool SumIsRight(std::string_view bytes) {
   if (bytes.size() < kPageIndexMagic.size() + kSumBytes || !bytes.starts_with(kPageIndexMagic))
     return false;
   const std::string_view sum = bytes.substr(bytes.size() - kSumBytes);
-  uint32_t wanted = 0;
-  for (size_t i = 0; i < kSumBytes; ++i)
-    wanted |= uint32_t{static_cast<uint8_t>(sum[i])} << (8 * i);
-  return wanted ==
+  return ReadWord(sum, 0) ==
          crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size() - kSumBytes);
 }
 
 }  // namespace
+
+// f(the first function of a type, the type's number); false: there are too many types.
+template <typename F>
+bool PageIndex::EachType(const PageTables& tables, F&& f) const {
+  std::vector<std::pair<uint32_t, uint32_t>> types;  // As they are numbered.
+  for (const uint32_t number : *functions_) {
+    const PageFunction& function = tables.functions[number];
+    const std::pair<uint32_t, uint32_t> type{function.type, function.inlined};
+    if (std::ranges::find(types, type) != types.end()) continue;
+    if (types.size() == kMostFrameTypes) return false;
+    f(number, types.size());
+    types.push_back(type);
+  }
+  return true;
+}
 
 class PageIndex::Parser {
  public:
@@ -36,7 +48,7 @@ class PageIndex::Parser {
     out_.end_unix_ns_ = std::max(reader_.Count(), out_.start_unix_ns_);
     out_.period_ns_ = reader_.Count();
     out_.first_second_ = std::min<int64_t>(reader_.Count(), INT64_MAX / 1'000'000'000);
-    out_.last_second_ = out_.first_second_ - 1;
+    out_.last_second_ = out_.first_second_ - 1 + reader_.Index(size_t{1} << 31);
     for (size_t left = reader_.Length(); left > 0; --left)
       strings_.push_back(tables_.strings.Intern(reader_.Bytes(), true));
     if (strings_.empty()) return false;
@@ -45,7 +57,9 @@ class PageIndex::Parser {
     Frames();
     Processes();
     Types();
+    Classes();
     Roots();
+    out_.has_masks_ = out_.EachType(tables_, [](uint32_t, size_t) {});
     return !reader_.bad() && reader_.done();
   }
 
@@ -64,23 +78,21 @@ class PageIndex::Parser {
   }
 
   void Frames() {
-    auto frames = std::make_shared<std::vector<PageFrame>>();
-    for (size_t left = reader_.Length(3); left > 0; --left) {
-      PageFrame frame{.function = (*out_.functions_)[reader_.Index(out_.functions_->size())],
-                      .source = Text()};
-      frame.line = reader_.Index(size_t{1} << 31);
-      frames->push_back(frame);
-    }
-    if (frames->empty()) frames->emplace_back();
-    out_.frames_ = std::move(frames);
+    auto sources = std::make_shared<std::vector<uint32_t>>();
+    for (size_t left = reader_.Length(); left > 0; --left) sources->push_back(Text());
+    if (sources->empty()) sources->push_back(0);
+    out_.sources_ = std::move(sources);
+    out_.frames_ = reader_.Bytes();
   }
 
   void Processes() {
-    for (size_t left = reader_.Length(6); left > 0; --left) {
+    for (size_t left = reader_.Length(8); left > 0; --left) {
       ViewProcess process{.pid = reader_.Count()};
       process.command = Text();
       process.executable = Text();
       process.container = Text();
+      process.cgroup = Text();
+      process.user = Text();
       process.service = Text();
       process.creation_time = Text();
       processes_.push_back(tables_.processes.Intern(process, true));
@@ -97,7 +109,6 @@ class PageIndex::Parser {
       sums.summary = Summary();
       sums.summary.type = tables_.strings[type.type];
       sums.summary.unit = tables_.strings[type.unit];
-      sums.functions = reader_.Bytes();
       out_.types_.push_back(std::move(sums));
     }
   }
@@ -125,6 +136,29 @@ class PageIndex::Parser {
     return s;
   }
 
+  TreePlace Tree(int64_t total) {
+    const std::string_view bytes = reader_.Bytes();
+    return {bytes.data(), bytes.data() + bytes.size(), total};
+  }
+
+  void Classes() {
+    for (size_t left = reader_.Length(8); left > 0; --left) {
+      PageClass of;
+      const size_t type = reader_.Index(out_.types_.size());
+      const size_t process = reader_.Index(processes_.size());
+      of.wait = Text();
+      of.total = reader_.Count();
+      of.activity = reader_.Bytes();
+      of.tree = Tree(of.total);
+      of.ways = Tree(of.total);
+      of.sums = reader_.Bytes();
+      if (reader_.bad() || processes_.empty() || out_.types_.empty()) return;
+      of.type = out_.types_[type].type;
+      of.process = processes_[process];
+      out_.classes_.push_back(of);
+    }
+  }
+
   void Roots() {
     for (size_t left = reader_.Length(8); left > 0; --left) {
       PageRoot root;
@@ -135,15 +169,11 @@ class PageIndex::Parser {
       thread.tid = reader_.Count();
       root.total = reader_.Count();
       root.activity = reader_.Bytes();
-      const std::string_view tree = reader_.Bytes();
+      root.tree = Tree(root.total);
       if (reader_.bad() || processes_.empty() || out_.types_.empty()) return;
       thread.process = processes_[process];
       root.type = out_.types_[type].type;
       root.thread = tables_.threads.Intern(thread, true);
-      root.tree = {tree.data(), tree.data() + tree.size(), root.total};
-      int64_t last = out_.first_second_;
-      out_.EachSecond(root, [&](int64_t second, int64_t) { last = second; });
-      out_.last_second_ = std::max(out_.last_second_, last);
       out_.roots_.push_back(root);
     }
   }
@@ -167,6 +197,22 @@ absl::StatusOr<PageIndex::Ptr> PageIndex::Open(std::string_view bytes,
   if (!Parser(bytes, tables, index.get()).Parse())
     return absl::DataLossError("page index: an index outside its table");
   return index;
+}
+
+PageFrame PageIndex::frame(uint32_t number) const {
+  const uint32_t source = FrameWord(number, 1);
+  return {.function = function(FrameWord(number, 0)),
+          .source = (*sources_)[source < sources_->size() ? source : 0],
+          .line = FrameWord(number, 2)};
+}
+
+TypeMask PageIndex::MaskOf(const std::vector<bool>& hidden, const PageTables& tables) const {
+  TypeMask mask = 0;
+  if (std::ranges::find(hidden, true) == hidden.end()) return mask;
+  EachType(tables, [&](uint32_t number, size_t bit) {
+    if (hidden[number]) mask |= TypeMask{1} << bit;
+  });
+  return mask;
 }
 
 namespace {
@@ -253,6 +299,7 @@ PageIndex::Ptr PageIndex::Cut(int64_t from_s, int64_t to_s) const {
   const int64_t from = std::max(from_s, first_second_), to = std::min(to_s, last_second_ + 1);
   cut->is_cut_ = true;
   cut->roots_.clear();
+  cut->classes_.clear();
   cut->first_second_ = from;
   cut->last_second_ = std::max(to, from) - 1;
   cut->bytes_ = 0;
@@ -268,7 +315,7 @@ PageIndex::Ptr PageIndex::Cut(int64_t from_s, int64_t to_s) const {
     cut->roots_.push_back(left);
     texts->push_back(std::move(bytes));
   }
-  cut->owner_ = std::move(texts);
+  cut->cut_owner_ = std::move(texts);
   return cut;
 }
 

@@ -1,29 +1,33 @@
 // An index of batches for the page: their samples as packed call trees, one for each thread, type
-// and kind of wait, by the second. It is a tenth as long as its batches, and is looked at where it
-// lies: what is not drawn is not read.
+// and kind of wait, by the second, and for each class of threads. It is looked at where it lies:
+// what is not drawn is not read.
 //
 //   magic, then numbers and texts as index_bytes.h has them:
-//   start ns, end ns (Unix), period ns of on-CPU samples, the first second
+//   start ns, end ns (Unix), period ns of on-CPU samples, the first second, number of seconds
 //   strings: n text…                 element 0 is ""
 //   host (a string)
 //   functions: n (name, type, file, inlined)…
-//   frames: n (function, source file, line)…      element 0 is no frame
-//   processes: n (pid, command, executable, container, service, creation time)…
-//   types: n (type, unit, total, summary, functions: text)…, where functions is
-//     values of stacks with a marker, n (function, self, total)…
+//   sources: n (a string)…
+//   frames: text, of each frame function, source, line in 4 bytes each, lowest first; element 0 is
+//     no frame
+//   processes: n (pid, command, executable, container, cgroup, user, service, creation time)…
+//   types: n (type, unit, total, summary)…
+//   classes: n (type, one of its processes, wait, total, class)…    page_class.h has the class
 //   trees: n (type, process, thread's name, wait, tid, total, activity: text, tree: text)…
 //   4 bytes: CRC-32 of all before them, lowest first
 // Activity: (seconds since the one before, value)…, of all of the tree together.
 //
 // Input:   any bytes. Open() checks the sum, and every index once; a tree is checked as it is read
 //          (index_tree.h).
-// Memory:  12 bytes a frame, 64 a tree; the bytes themselves belong to the owner.
+// Memory:  4 bytes a function, 64 a tree, 120 a class; the bytes themselves belong to the owner.
 // Threads: immutable after Open(). Errors: DataLoss.
 #ifndef STACKRAY_REPORTER_PAGE_PAGE_INDEX_H_
 #define STACKRAY_REPORTER_PAGE_PAGE_INDEX_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +35,12 @@
 #include "absl/status/statusor.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/page/index_tree.h"
+#include "reporter/page/page_class.h"
 #include "reporter/page/page_tables.h"
 
 namespace stackray {
 
-inline constexpr std::string_view kPageIndexMagic = "stackray index 1\n";
+inline constexpr std::string_view kPageIndexMagic = "stackray index 2\n";
 inline constexpr std::string_view kMarkerFrameType = "abort-marker";
 
 // Numbers are those of the tables that the index was opened with.
@@ -54,7 +59,6 @@ struct PageTypeSums {
   uint32_t type = 0;
   int64_t total = 0;
   ProfileSummary summary;
-  std::string_view functions;  // Empty of a cut index.
 };
 
 class PageIndex {
@@ -76,44 +80,56 @@ class PageIndex {
   bool is_cut() const { return is_cut_; }
   const std::vector<PageRoot>& roots() const { return roots_; }
   const std::vector<PageTypeSums>& types() const { return types_; }
-  const std::vector<PageFrame>& frames() const { return *frames_; }
-  const PageFrame& frame(uint32_t number) const {
-    return (*frames_)[number < frames_->size() ? number : 0];
+  // None of a cut index.
+  const std::vector<PageClass>& classes() const { return classes_; }
+  PageFrame frame(uint32_t number) const;
+  // Of the index's own numbers.
+  uint32_t OwnFunctionOf(uint32_t frame) const { return FrameWord(frame, 0); }
+  uint32_t function(uint32_t number) const {
+    return (*functions_)[number < functions_->size() ? number : 0];
   }
-  // f(function, self, total) of one of types(); returns the values of stacks with a marker.
-  template <typename F>
-  int64_t EachFunction(const PageTypeSums& type, F&& f) const {
-    IndexReader reader(type.functions);
-    const int64_t marked = reader.Count();
-    for (size_t left = reader.Length(3); left > 0; --left) {
-      const uint32_t function = (*functions_)[reader.Index(functions_->size())];
-      const int64_t self = reader.Count(), total = reader.Count();
-      f(function, self, total);
-    }
-    return marked;
+  // The index's own number of a function; nullopt: it has none.
+  std::optional<uint32_t> FindFunction(uint32_t function) const {
+    const auto found = std::ranges::find(*functions_, function);
+    if (found == functions_->end()) return std::nullopt;
+    return static_cast<uint32_t>(found - functions_->begin());
   }
+  // What a node's number means in a tree of a class, or in one of a thread.
+  uint32_t FunctionAt(uint32_t number, bool of_class) const {
+    return function(of_class ? number : FrameWord(number, 0));
+  }
+  bool has_masks() const { return has_masks_; }
+  // The bits of the types of `hidden`, by function. There are masks.
+  TypeMask MaskOf(const std::vector<bool>& hidden, const PageTables& tables) const;
   // f(Unix second, value) for each second of a tree that has one.
   template <typename F>
-  void EachSecond(const PageRoot& root, F&& f) const {
-    EachRow(root.activity,
-            [&](uint32_t second, int64_t value) { f(first_second_ + second, value); });
+  void EachSecond(std::string_view activity, F&& f) const {
+    EachRow(activity, [&](uint32_t second, int64_t value) { f(first_second_ + second, value); });
   }
   size_t bytes() const { return bytes_; }  // That it refers to.
 
  private:
   class Parser;
+  template <typename F>
+  bool EachType(const PageTables& tables, F&& f) const;
   PageIndex() = default;
   PageIndex(const PageIndex&) = default;
   PageRoot CutRoot(const PageRoot& root, uint32_t from, uint32_t to, std::string* bytes) const;
 
-  std::shared_ptr<const void> owner_;
+  // Word 0 to 2 of a frame.
+  uint32_t FrameWord(uint32_t number, size_t word) const {
+    return ReadWord(frames_, (size_t{number} * 3 + word) * 4);
+  }
+
+  std::shared_ptr<const void> owner_, cut_owner_;
   size_t bytes_ = 0;
   int64_t start_unix_ns_ = 0, end_unix_ns_ = 0, period_ns_ = 0, first_second_ = 0;
   int64_t last_second_ = -1;
   uint32_t host_ = 0;
-  bool is_cut_ = false;
-  std::shared_ptr<const std::vector<uint32_t>> functions_;
-  std::shared_ptr<const std::vector<PageFrame>> frames_;
+  bool is_cut_ = false, has_masks_ = false;
+  std::shared_ptr<const std::vector<uint32_t>> functions_, sources_;
+  std::string_view frames_;
+  std::vector<PageClass> classes_;
   std::vector<PageTypeSums> types_;
   std::vector<PageRoot> roots_;
 };

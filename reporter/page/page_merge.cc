@@ -13,82 +13,99 @@ constexpr int32_t kNothing = INT32_MIN;
 
 }  // namespace
 
-int64_t PageMerge::Expand(const Group& group, std::vector<Entry>* entries) const {
+int64_t PageMerge::Expand(const Group& group) {
   int64_t self = 0;
-  std::vector<PageCursor> open(group.cursors.rbegin(), group.cursors.rend());
-  size_t own = open.size();  // Of these, those that are no hidden callees.
-  while (!open.empty()) {
-    const PageCursor cursor = open.back();
-    open.pop_back();
-    const bool is_own = open.size() < own;
-    own = std::min(own, open.size());
+  entries_.clear();
+  open_.assign(group.cursors.rbegin(), group.cursors.rend());
+  size_t own = open_.size();  // Of these, those that are no hidden callees.
+  while (!open_.empty()) {
+    const PageCursor cursor = open_.back();
+    open_.pop_back();
+    const bool is_own = open_.size() < own;
+    own = std::min(own, open_.size());
     int64_t below = 0;
+    const int64_t factor = cursor.tree->factor;
     TreeNode::At(cursor.place).EachChild([&](const TreePlace& child) {
       below = SaturatingAdd(below, child.total);
-      const uint32_t function = cursor.index->frame(TreeNode::FrameAt(child)).function;
-      const PageCursor next{cursor.index, child, cursor.factor};
-      const bool repeats = shape_.fold && group.item == static_cast<int32_t>(function);
-      if (shape_.hidden[function] || repeats)
-        open.push_back(next);
+      const uint32_t function = cursor.tree->FunctionAt(TreeNode::FrameAt(child));
+      const auto item = static_cast<int32_t>(function);
+      if ((hides_ && shape_.hidden[function]) || (shape_.fold && group.item == item))
+        open_.push_back({cursor.tree, child});
       else
-        entries->push_back({function, next});
+        entries_.push_back({item, SaturatingMultiply(child.total, factor), {cursor.tree, child}});
     });
     if (!is_own && group.item < 0) continue;  // A stack of hidden frames only.
-    self = SaturatingAdd(
-        self, SaturatingMultiply(std::max<int64_t>(cursor.place.total - below, 0), cursor.factor));
+    const int64_t own_value =
+        SaturatingMultiply(std::max<int64_t>(cursor.place.total - below, 0), factor);
+    const int32_t end = end_groups_.empty() ? PageTree::kRoot : end_groups_[cursor.tree->group];
+    if (end != PageTree::kRoot && own_value > 0)
+      entries_.push_back({end, own_value, {}});
+    else
+      self = SaturatingAdd(self, own_value);
   }
   return self;
 }
 
-int64_t PageMerge::ShownTotal(const Group& top) const {
+int64_t PageMerge::ShownTotal(const Group& top) {
   int64_t total = 0;
   if (!hides_) {
     for (const PageCursor& cursor : top.cursors)
-      total = SaturatingAdd(total, SaturatingMultiply(cursor.place.total, cursor.factor));
+      total = SaturatingAdd(total, SaturatingMultiply(cursor.place.total, cursor.tree->factor));
     return total;
   }
-  std::vector<Entry> entries;
-  total = Expand(top, &entries);
-  for (const Entry& entry : entries)
-    total = SaturatingAdd(total, SaturatingMultiply(entry.cursor.place.total, entry.cursor.factor));
+  total = Expand(top);
+  for (const Entry& entry : entries_) total = SaturatingAdd(total, entry.value);
   return total;
 }
 
-std::vector<PageMerge::Group> PageMerge::Groups(std::vector<Entry> entries, int64_t least,
-                                                int32_t wanted) const {
-  std::ranges::stable_sort(entries, {}, &Entry::function);
-  std::vector<Group> groups;
-  for (size_t begin = 0; begin < entries.size();) {
-    size_t end = begin;
-    int64_t total = 0;
-    for (; end < entries.size() && entries[end].function == entries[begin].function; ++end) {
-      const PageCursor& cursor = entries[end].cursor;
-      total = SaturatingAdd(total, SaturatingMultiply(cursor.place.total, cursor.factor));
+// Adds up first, so that what is too narrow is not copied: it is the most by far.
+std::vector<PageMerge::Group> PageMerge::Groups(int64_t least, int32_t wanted) {
+  struct Sum {
+    int32_t item;
+    uint32_t count;
+    int64_t total;
+    size_t group;
+  };
+  std::vector<Sum> sums;
+  for (const Entry& entry : entries_) {
+    uint32_t& slot = SlotOf(entry.item);
+    if (slot == kNoSlot) {
+      slot = static_cast<uint32_t>(sums.size());
+      sums.push_back({entry.item, 0, 0, SIZE_MAX});
     }
-    const auto item = static_cast<int32_t>(entries[begin].function);
-    if (total >= least || item == wanted) {
-      Group group{.item = item, .cursors = {}, .total = total};
-      group.cursors.reserve(end - begin);
-      for (size_t i = begin; i < end; ++i) group.cursors.push_back(entries[i].cursor);
-      groups.push_back(std::move(group));
-    }
-    begin = end;
+    Sum& sum = sums[slot];
+    sum.count += entry.cursor.tree != nullptr ? 1 : 0;
+    sum.total = SaturatingAdd(sum.total, entry.value);
   }
-  std::ranges::stable_sort(groups, std::greater(), &Group::total);
+  std::vector<Group> groups;
+  for (Sum& sum : sums) {
+    if (wanted != kNothing ? sum.item != wanted : sum.total < least) continue;
+    sum.group = groups.size();
+    groups.push_back({.item = sum.item, .cursors = {}, .total = sum.total});
+    groups.back().cursors.reserve(sum.count);
+  }
+  for (const Entry& entry : entries_) {
+    const Sum& sum = sums[SlotOf(entry.item)];
+    if (sum.group != SIZE_MAX && entry.cursor.tree != nullptr)
+      groups[sum.group].cursors.push_back(entry.cursor);
+  }
+  for (const Sum& sum : sums) SlotOf(sum.item) = kNoSlot;
+  std::ranges::sort(groups, [](const Group& a, const Group& b) {
+    return a.total != b.total ? a.total > b.total : a.item < b.item;
+  });
   return groups;
 }
 
 void PageMerge::DrawBelow(const Group& top, int32_t node, int64_t least, PageTree* out) {
-  std::vector<Entry> entries;
-  out->self[static_cast<size_t>(node)] = Expand(top, &entries);
+  out->self[static_cast<size_t>(node)] = Expand(top);
   const int32_t wanted = way_.empty() ? kNothing : way_[0];
-  Draw(Groups(std::move(entries), least, wanted), node, least, out);
+  Draw(Groups(least, wanted), node, least, out);
 }
 
 void PageMerge::Draw(std::vector<Group> tops, int32_t parent, int64_t least, PageTree* out) {
   std::vector<Level> levels;
   levels.push_back({.groups = std::move(tops), .parent = parent, .least = least});
-  while (!levels.empty() && !stop_.stop_requested()) {
+  while (!levels.empty() && !stop_.stop_requested() && out->item.size() < most_nodes_) {
     Level& level = levels.back();
     if (level.next == level.groups.size()) {
       levels.pop_back();
@@ -99,10 +116,13 @@ void PageMerge::Draw(std::vector<Group> tops, int32_t parent, int64_t least, Pag
     const size_t way = Follow(level.way, group.item);
     const bool is_zoom = way == way_.size() && way != 0;
     const int64_t narrow = is_zoom ? shape_.Least(group.total) : level.least;
-    std::vector<Entry> entries;
-    out->self[static_cast<size_t>(node)] = Expand(group, &entries);
+    if (group.cursors.empty()) {  // What ends in a group.
+      out->self[static_cast<size_t>(node)] = group.total;
+      continue;
+    }
+    out->self[static_cast<size_t>(node)] = Expand(group);
     const int32_t wanted = way < way_.size() ? way_[way] : kNothing;
-    std::vector<Group> below = Groups(std::move(entries), narrow, wanted);
+    std::vector<Group> below = Groups(narrow, wanted);
     if (!below.empty())
       levels.push_back({.groups = std::move(below), .parent = node, .least = narrow, .way = way});
   }

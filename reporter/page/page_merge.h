@@ -14,9 +14,8 @@
 namespace stackray {
 
 struct PageCursor {  // A node of one of the trees.
-  const PageIndex* index = nullptr;
+  const SelectedTree* tree = nullptr;  // Outlives the cursor.
   TreePlace place;
-  int64_t factor = 1;
 };
 
 class PageMerge {
@@ -27,12 +26,18 @@ class PageMerge {
     int64_t total = 0;
   };
 
-  // `way`: functions from a top on that are followed however narrow they are; what is below the
-  // last one is drawn as if it had all the width.
-  PageMerge(const PageShape& shape, std::vector<int32_t> way, const std::stop_token& stop)
+  // `way`: items from a top on. Where there is one, nothing is drawn but it, however narrow, and
+  // what is below its end, as if that had all the width.
+  // `most_nodes`: beyond it the drawing ends. `end_groups`, where ways are drawn: by group of the
+  // selection, the item that what ends at a node goes on to; kRoot: none.
+  PageMerge(const PageShape& shape, std::vector<int32_t> way, const std::stop_token& stop,
+            std::vector<int32_t> end_groups = {}, size_t most_nodes = SIZE_MAX)
       : shape_(shape),
         way_(std::move(way)),
         stop_(stop),
+        end_groups_(std::move(end_groups)),
+        most_nodes_(most_nodes),
+        slots_(shape.hidden.size() + end_groups_.size(), kNoSlot),
         hides_(std::ranges::find(shape.hidden, true) != shape.hidden.end()) {}
 
   // All below `tops`, which become children of `out`'s node `parent`. `is_function`: their items
@@ -41,12 +46,13 @@ class PageMerge {
   // As Draw(), with `top` as that node.
   void DrawBelow(const Group& top, int32_t node, int64_t least, PageTree* out);
   // Of a top that is no function: its total without stacks of hidden frames only.
-  int64_t ShownTotal(const Group& top) const;
+  int64_t ShownTotal(const Group& top);
 
  private:
   struct Entry {
-    uint32_t function = 0;
-    PageCursor cursor;
+    int32_t item = 0;
+    int64_t value = 0;
+    PageCursor cursor;  // Without a tree: what ends in a group.
   };
   struct Level {
     std::vector<Group> groups;
@@ -57,9 +63,15 @@ class PageMerge {
   };
   static constexpr size_t kOff = SIZE_MAX;
 
-  // What stands directly below; returns the values of the nodes themselves.
-  int64_t Expand(const Group& group, std::vector<Entry>* entries) const;
-  std::vector<Group> Groups(std::vector<Entry> entries, int64_t least, int32_t wanted) const;
+  // What stands directly below, into entries_; returns the values of the nodes themselves.
+  int64_t Expand(const Group& group);
+  // Of entries_.
+  std::vector<Group> Groups(int64_t least, int32_t wanted);
+  uint32_t& SlotOf(int32_t item) {
+    return slots_[item >= 0 ? static_cast<size_t>(item)
+                            : shape_.hidden.size() +
+                                  static_cast<size_t>(PageTree::kFirstGroup - item)];
+  }
   size_t Follow(size_t way, int32_t item) const {
     return way < way_.size() && way_[way] == item ? way + 1 : kOff;
   }
@@ -67,6 +79,12 @@ class PageMerge {
   const PageShape& shape_;
   const std::vector<int32_t> way_;
   const std::stop_token& stop_;
+  const std::vector<int32_t> end_groups_;
+  const size_t most_nodes_;
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
+  std::vector<uint32_t> slots_;  // By item; all kNoSlot between calls.
+  std::vector<Entry> entries_;
+  std::vector<PageCursor> open_;
   const bool hides_;
 };
 

@@ -52,12 +52,14 @@ bool ReadWord(const std::array<std::pair<std::string_view, T>, n>& words, const 
   return found != words.end();
 }
 
-constexpr std::array<std::pair<std::string_view, PageGrouping>, 6> kGroupings = {{
+constexpr std::array<std::pair<std::string_view, PageGrouping>, 8> kGroupings = {{
     {"command", PageGrouping::kCommand},
     {"process", PageGrouping::kProcess},
     {"thread", PageGrouping::kThread},
     {"container", PageGrouping::kContainer},
     {"service", PageGrouping::kService},
+    {"cgroup", PageGrouping::kCgroup},
+    {"user", PageGrouping::kUser},
     {"none", PageGrouping::kNone},
 }};
 constexpr std::array<std::pair<std::string_view, PageOrder>, 3> kOrders = {{
@@ -84,12 +86,14 @@ bool Take(std::string_view name, std::string value, PageQuestion* q) {
       {{"type", &q->type}, {"zoom", &q->zoom}, {"callers", &q->callers}, {"query", &q->query}}};
   for (const auto& [word, out] : texts)
     if (name == word) *out = value;
-  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 6> sets = {
+  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 8> sets = {
       {{"processes", &q->processes},
        {"threads", &q->threads},
        {"waits", &q->waits},
        {"containers", &q->containers},
        {"services", &q->services},
+       {"cgroups", &q->cgroups},
+       {"users", &q->users},
        {"hidden", &q->hidden}}};
   for (const auto& [word, out] : sets)
     if (name == word) out->insert(std::move(value));

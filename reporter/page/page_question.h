@@ -11,7 +11,7 @@
 
 namespace stackray {
 
-enum class PageGrouping : uint8_t { kCommand, kProcess, kThread, kContainer, kService, kNone };
+enum class PageGrouping : uint8_t { kCommand, kProcess, kThread, kContainer, kService, kCgroup, kUser, kNone };
 enum class PageOrder : uint8_t { kSelf, kTotal, kName };
 
 struct PageQuestion {
@@ -26,7 +26,7 @@ struct PageQuestion {
   bool fold = false, inverted = false;
   bool lanes = false;  // The time of each process and thread is wanted too.
   // Empty: all. Keys as the page's addresses have them ("100 web", "100 web 101").
-  Texts processes, threads, waits, containers, services;
+  Texts processes, threads, waits, containers, services, cgroups, users;
   Texts hidden;         // Types of frames that are left out.
   std::string zoom;     // Key of a way (page_keys.h); empty: the root.
   std::string callers;  // Key of the function whose callers, callees and lines are wanted.
@@ -35,6 +35,7 @@ struct PageQuestion {
   uint32_t rows = 200;    // Of the table of functions.
   uint32_t width = 1600;  // Of the graph, in pixels; 0: every frame, however narrow.
 
+  friend bool operator==(const PageQuestion&, const PageQuestion&) = default;
   bool chooses_time() const { return chosen_from_ms < chosen_to_ms; }
 };
 

@@ -14,14 +14,17 @@ namespace {
 
 class SandwichMaker {
  public:
-  SandwichMaker(const PageSelection& selection, const PageShape& shape, uint32_t function,
-                const std::stop_token& stop)
-      : selection_(selection), shape_(shape), function_(function), stop_(stop) {}
+  SandwichMaker(const PageStore& store, const PageSelection& selection, const PageShape& shape,
+                uint32_t function, const std::stop_token& stop)
+      : store_(store), selection_(selection), shape_(shape), function_(function), stop_(stop) {}
 
   PageSandwich Make() {
     for (const SelectedTree& tree : selection_.trees) {
       if (stop_.stop_requested()) break;
-      Scan(tree);
+      if (tree.of_class != nullptr)
+        TakeClass(tree);
+      else
+        Scan(tree);
     }
     PageSandwich out;
     const auto item = static_cast<int32_t>(function_);
@@ -43,13 +46,55 @@ class SandwichMaker {
     uint32_t open = 0;  // How often it is on the present way.
   };
 
+  // The class knows the sums and where its calls lie; ways lead there.
+  void TakeClass(const SelectedTree& tree) {
+    if (shape_.hidden[function_]) return;
+    if (last_ != tree.index) {
+      last_ = tree.index;
+      own_number_ = tree.index->FindFunction(function_);
+      mask_ = tree.index->MaskOf(shape_.hidden, store_.tables());
+    }
+    if (!own_number_) return;
+    const std::optional<ClassFunction> found =
+        ClassFunctions(tree.of_class->sums).Find(*own_number_);
+    if (!found) return;
+    const auto times = [&](int64_t value) { return SaturatingMultiply(value, tree.factor); };
+    self_ = SaturatingAdd(self_, times(SelfWithout(found->self, found->masks, mask_)));
+    EachClassLine(found->lines, [&](const ClassLine& line) {
+      const PageFrame frame = tree.index->frame(line.frame);
+      LineSums& sums = lines_[{frame.source, frame.line}];
+      sums.total = SaturatingAdd(sums.total, times(line.total));
+      sums.self = SaturatingAdd(sums.self, times(SelfWithout(line.self, line.masks, mask_)));
+    });
+    std::vector<uint64_t> places;
+    EachPlace(found->places, [&](uint64_t place) { places.push_back(place); });
+    ShownWay way(shape_);
+    WalkTree(
+        tree.tree, stop_,
+        [&](const TreePlace& place, uint32_t number, int64_t) {
+          way.Enter(tree.FunctionAt(number));
+          if (tree.FunctionAt(number) != function_) return true;
+          AddOutermost(tree, place, way);
+          return false;
+        },
+        [&](uint32_t) { way.Leave(); }, PlacesBelow(tree.tree.at, std::move(places)));
+  }
+
+  void AddOutermost(const SelectedTree& tree, const TreePlace& place, const ShownWay& way) {
+    outermost_.push_back({&tree, place});
+    const int64_t value = SaturatingMultiply(place.total, tree.factor);
+    total_ = SaturatingAdd(total_, value);
+    callers_.Add(callers_.Outwards(way.way(), way.way().size() - 1,
+                                   GroupItem(selection_, tree.group)),
+                 value);
+  }
+
   void Scan(const SelectedTree& tree) {
-    const int32_t group = GroupItem(selection_, tree.group);
     ShownWay way(shape_);
     uint32_t open = 0;           // Calls of the function that are open.
     std::vector<LineSums*> own;  // Lines of the open ones.
     const auto enter = [&](const TreePlace& place, uint32_t frame_number, int64_t self) {
-      const PageFrame& frame = tree.index->frame(frame_number);
+      const PageFrame frame = tree.index->frame(frame_number);
       way.Enter(frame.function);
       const bool is_it = frame.function == function_ && !shape_.hidden[frame.function];
       own.push_back(nullptr);
@@ -58,12 +103,7 @@ class SandwichMaker {
         own.back() = &line;
         if (line.open++ == 0)
           line.total = SaturatingAdd(line.total, SaturatingMultiply(place.total, tree.factor));
-        if (open++ == 0) {
-          outermost_.push_back({tree.index, place, tree.factor});
-          const int64_t value = SaturatingMultiply(place.total, tree.factor);
-          total_ = SaturatingAdd(total_, value);
-          callers_.Add(callers_.Outwards(way.way(), way.way().size() - 1, group), value);
-        }
+        if (open++ == 0) AddOutermost(tree, place, way);
       }
       TakeSelf(way, own, self, tree.factor);
       return true;
@@ -76,7 +116,7 @@ class SandwichMaker {
       own.pop_back();
       way.Leave();
     };
-    WalkTree(tree.root->tree, stop_, enter, leave);
+    WalkTree(tree.tree, stop_, enter, leave);
   }
 
   // What is the function's own: also what its hidden callees have.
@@ -92,10 +132,14 @@ class SandwichMaker {
     }
   }
 
+  const PageStore& store_;
   const PageSelection& selection_;
   const PageShape& shape_;
   const uint32_t function_;
   const std::stop_token& stop_;
+  const PageIndex* last_ = nullptr;  // What is known of this one:
+  std::optional<uint32_t> own_number_;
+  TypeMask mask_ = 0;
   PageWays callers_;
   std::vector<PageCursor> outermost_;
   int64_t self_ = 0, total_ = 0;
@@ -104,9 +148,10 @@ class SandwichMaker {
 
 }  // namespace
 
-PageSandwich BuildSandwich(const PageStore&, const PageSelection& selection, const PageShape& shape,
-                           uint32_t function, const std::stop_token& stop) {
-  return SandwichMaker(selection, shape, function, stop).Make();
+PageSandwich BuildSandwich(const PageStore& store, const PageSelection& selection,
+                           const PageShape& shape, uint32_t function,
+                           const std::stop_token& stop) {
+  return SandwichMaker(store, selection, shape, function, stop).Make();
 }
 
 }  // namespace stackray

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "reporter/formats/view_buckets.h"
@@ -16,11 +17,35 @@
 
 namespace stackray {
 
+// Which nodes of a tree lie on the way to some places of it. Asked in the order of a walk.
+class PlacesBelow {
+ public:
+  PlacesBelow(const char* begin, std::vector<uint64_t> places)
+      : begin_(begin), places_(std::move(places)) {
+    std::ranges::sort(places_);
+  }
+  bool operator()(const TreePlace& place) {
+    const auto at = static_cast<uint64_t>(place.at - begin_);
+    while (next_ < places_.size() && places_[next_] < at) ++next_;
+    return next_ < places_.size() && places_[next_] < static_cast<uint64_t>(place.end - begin_);
+  }
+
+ private:
+  const char* const begin_;
+  std::vector<uint64_t> places_;
+  size_t next_ = 0;
+};
+
+struct AllPlaces {
+  bool operator()(const TreePlace&) const { return true; }
+};
+
 // enter(place, frame number, own value) and leave(frame number) of each node of one tree, parents
 // first, without its top. `enter` says whether what is below is wanted. What the top has itself is
-// returned: samples without a frame.
-template <typename Enter, typename Leave>
-int64_t WalkTree(const TreePlace& top, const std::stop_token& stop, Enter&& enter, Leave&& leave) {
+// returned: samples without a frame. Nodes that are not `wanted` are left out with all below them.
+template <typename Enter, typename Leave, typename Wanted = AllPlaces>
+int64_t WalkTree(const TreePlace& top, const std::stop_token& stop, Enter&& enter, Leave&& leave,
+                 Wanted&& wanted = {}) {
   struct Open {
     uint32_t frame;
     size_t pending;
@@ -51,6 +76,7 @@ int64_t WalkTree(const TreePlace& top, const std::stop_token& stop, Enter&& ente
     if ((++steps & 0xfff) == 0 && stop.stop_requested()) break;
     const TreePlace place = pending.back();
     pending.pop_back();
+    if (!wanted(place)) continue;
     const size_t before = pending.size();
     const int64_t self = expand(place, &frame);
     if (!enter(place, frame, self)) pending.resize(before);
@@ -70,13 +96,14 @@ struct PageFunctionSums {
   std::vector<int64_t> type_selfs;  // By function: its own values with nothing hidden.
   int64_t marked = 0;               // Values of stacks with a marker, with nothing hidden.
   int64_t hidden_whole = 0;         // Values of stacks that have hidden frames only.
-  int64_t matched = 0;              // Values of stacks with a matching frame.
 };
 
-// `matching`: by function; empty: nothing is looked for.
 PageFunctionSums SumFunctions(const PageStore& store, const PageSelection& selection,
-                              const std::vector<bool>& hidden, const std::vector<bool>& matching,
-                              const std::stop_token& stop);
+                              const std::vector<bool>& hidden, const std::stop_token& stop);
+
+// The values of stacks with a matching frame that is not hidden. By function.
+int64_t SumMatched(const PageSelection& selection, const std::vector<bool>& matching,
+                   const std::stop_token& stop);
 
 }  // namespace stackray
 

@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/sample_types.h"
 #include "reporter/formats/period_weight.h"
-#include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
+#include "reporter/page/page_choices.h"
 #include "reporter/page/page_lanes.h"
 #include "reporter/page/page_store.h"
 
@@ -31,7 +31,13 @@ struct Seconds {
 class Selector {
  public:
   Selector(const PageStore& store, const PageQuestion& question)
-      : store_(store), tables_(store.tables()), question_(question) {
+      : store_(store),
+        tables_(store.tables()),
+        question_(question),
+        choices_(store, question),
+        by_class_(question.processes.empty() && question.threads.empty()),
+        draws_classes_(by_class_ && question.grouping != PageGrouping::kProcess &&
+                       question.grouping != PageGrouping::kThread) {
     range_ = {question.from_ms / 1000, (question.to_ms + 999) / 1000};
     chosen_ = !question.chooses_time()
                   ? range_
@@ -49,15 +55,14 @@ class Selector {
     if (out_.types.empty()) return std::move(out_);
     for (const PageIndex::Ptr& index : store_.indexes())
       if (range_.Meets(*index)) Take(*index);
-    Finish();
+    choices_.Finish(&out_);
+    if (question_.lanes) Lanes();
     return std::move(out_);
   }
 
  private:
   struct OfThread {  // What is known of a thread once it was asked for.
     bool known = false, passes = false;
-    uint32_t group = 0;
-    int64_t chosen = 0;  // In the chosen time, of the type, whatever the filter says.
     int64_t lane_sum = 0;
     std::vector<std::pair<uint32_t, int64_t>> lane;  // Bucket and value.
   };
@@ -95,7 +100,7 @@ class Selector {
         const double share = in_range >= sums.total
                                  ? 1.0
                                  : static_cast<double>(in_range) / static_cast<double>(sums.total);
-        AddSummary(sums.summary, share, &type.summary);
+        AddSummaryShare(sums.summary, share, &type.summary);
       }
     }
     std::ranges::stable_sort(out_.types, {}, [&](const auto& t) { return !IsCpu(t.type); });
@@ -105,38 +110,22 @@ class Selector {
 
   int64_t TotalInRange(const PageIndex& index, uint32_t type) const {
     int64_t total = 0;
-    for (const PageRoot& root : index.roots())
-      if (root.type == type)
-        index.EachSecond(root, [&](int64_t second, int64_t value) {
+    for (const PageClass& of : index.classes())
+      if (of.type == type)
+        index.EachSecond(of.activity, [&](int64_t second, int64_t value) {
           if (range_.Has(second)) total = SaturatingAdd(total, value);
         });
     return total;
   }
 
-  // Of an index that lies partly in the range, its part.
-  static void AddSummary(const ProfileSummary& from, double share, ProfileSummary* to) {
-    const auto part = [&](int64_t number) {
-      return share >= 1 ? number : std::llround(static_cast<double>(number) * share);
+  // Of all filters but those of processes, threads and waits.
+  bool ClassPasses(uint32_t process) const {
+    const ViewProcess& p = tables_.processes[process];
+    const auto passes = [&](const PageQuestion::Texts& chosen, uint32_t text) {
+      return chosen.empty() || chosen.contains(tables_.strings[text]);
     };
-    to->type = from.type;
-    to->unit = from.unit;
-    for (int64_t ProfileSummary::*const field :
-         {&ProfileSummary::samples, &ProfileSummary::value, &ProfileSummary::lost,
-          &ProfileSummary::outside, &ProfileSummary::user_stacks, &ProfileSummary::complete,
-          &ProfileSummary::through_unknown, &ProfileSummary::user_frames,
-          &ProfileSummary::user_named, &ProfileSummary::kernel_frames,
-          &ProfileSummary::kernel_named})
-      to->*field = SaturatingAdd(to->*field, int64_t{part(from.*field)});
-    int64_t jit = part(from.unnamed.frames(NoName::kJit));
-    for (const auto& [command, frames] : from.unnamed.jit_commands()) {
-      to->unnamed.Add(NoName::kJit, std::min<int64_t>(part(frames), jit), command);
-      jit -= std::min<int64_t>(jit, part(frames));
-    }
-    to->unnamed.Add(NoName::kJit, jit, "");
-    for (size_t i = 0; i < kNoNameKinds; ++i)
-      if (static_cast<NoName>(i) != NoName::kJit)
-        to->unnamed.Add(static_cast<NoName>(i), part(from.unnamed.frames(static_cast<NoName>(i))),
-                        "");
+    return passes(question_.containers, p.container) && passes(question_.services, p.service) &&
+           passes(question_.cgroups, p.cgroup) && passes(question_.users, p.user);
   }
 
   OfThread& Known(uint32_t thread) {
@@ -145,12 +134,7 @@ class Selector {
     if (of.known) return of;
     of.known = true;
     const uint32_t process = tables_.threads[thread].process;
-    const ViewProcess& p = tables_.processes[process];
-    const auto passes = [](const PageQuestion::Texts& chosen, std::string_view text) {
-      return chosen.empty() || chosen.contains(text);
-    };
-    of.passes = passes(question_.containers, tables_.strings[p.container]) &&
-                passes(question_.services, tables_.strings[p.service]);
+    of.passes = ClassPasses(process);
     // Keys are made only where they are asked for.
     if (of.passes && !question_.processes.empty())
       of.passes = question_.processes.contains(store_.ProcessKeyOf(process));
@@ -163,116 +147,115 @@ class Selector {
     if (thread >= group_of_.size()) group_of_.resize(tables_.threads.items().size(), kNoId);
     uint32_t& group = group_of_[thread];
     if (group != kNoId) return group;
-    const std::string label = store_.GroupLabel(thread, question_.grouping);
+    return group = GroupNamed(store_.GroupLabel(thread, question_.grouping));
+  }
+  uint32_t GroupNamed(const std::string& label) {
     const auto [place, fresh] =
         groups_.try_emplace(label, static_cast<uint32_t>(out_.groups.size()));
     if (fresh) out_.groups.push_back(label);
-    return group = place->second;
+    return place->second;
+  }
+
+  // Masks may say nothing of an index that has more types of frames than anybody knows.
+  bool HasClassSums(const PageIndex& index) const {
+    return by_class_ && (question_.hidden.empty() || index.has_masks());
   }
 
   void Take(const PageIndex& index) {
     const uint32_t type = out_.types[out_.type].type;
     const int64_t factor = Factor(index, type);
-    const PageIndex* trees = &index;
-    if (!chosen_.Covers(index)) {
-      out_.cut.push_back(chosen_.Meets(index) ? index.Cut(chosen_.from, chosen_.to) : nullptr);
-      trees = out_.cut.back().get();
-    }
     for (const PageRoot& root : index.roots())
       if (root.type == type) Count(index, root, factor);
-    if (trees == nullptr) return;
-    bool all = trees == &index;
-    for (const PageRoot& root : trees->roots()) {
-      if (root.type != type) continue;
-      const bool passes = Passes(root);
-      all &= passes;
-      if (!passes) continue;
-      out_.trees.push_back({trees, &root, factor, GroupOf(root.thread)});
+    if (by_class_)
+      for (const PageClass& of : index.classes())
+        if (of.type == type && Passes(of)) AddToTimeline(index, of.activity, factor);
+    if (!chosen_.Meets(index)) return;
+    if (!chosen_.Covers(index)) {
+      out_.cut.push_back(index.Cut(chosen_.from, chosen_.to));
+      return TakeThreads(*out_.cut.back(), type, factor, false);
+    }
+    const bool has_sums = HasClassSums(index);
+    if (has_sums) TakeClasses(index, type, factor);
+    if (!has_sums || !draws_classes_) TakeThreads(index, type, factor, has_sums);
+  }
+
+  void TakeThreads(const PageIndex& index, uint32_t type, int64_t factor, bool summed) {
+    for (const PageRoot& root : index.roots()) {
+      if (root.type != type || !Passes(root)) continue;
+      out_.trees.push_back({.index = &index,
+                            .tree = root.tree,
+                            .of_class = nullptr,
+                            .factor = factor,
+                            .group = GroupOf(root.thread),
+                            .summed = summed});
       out_.passing = SaturatingAdd(out_.passing, SaturatingMultiply(root.total, factor));
     }
-    if (all) out_.whole.insert(trees);
   }
 
+  void TakeClasses(const PageIndex& index, uint32_t type, int64_t factor) {
+    for (const PageClass& of : index.classes()) {
+      if (of.type != type || !Passes(of)) continue;
+      out_.classes.push_back({&index, &of, factor});
+      if (!draws_classes_) continue;
+      out_.trees.push_back(
+          {.index = &index,
+           .tree = of.tree,
+           .of_class = &of,
+           .factor = factor,
+           .group = GroupNamed(store_.ClassGroupLabel(of.process, question_.grouping)),
+           .summed = true});
+      out_.passing = SaturatingAdd(out_.passing, SaturatingMultiply(of.total, factor));
+    }
+  }
+
+  bool WaitPasses(uint32_t wait) const {
+    return question_.waits.empty() || question_.waits.contains(tables_.strings[wait]);
+  }
   bool Passes(const PageRoot& root) {
-    return Known(root.thread).passes &&
-           (question_.waits.empty() || question_.waits.contains(tables_.strings[root.wait]));
+    return Known(root.thread).passes && WaitPasses(root.wait);
+  }
+  bool Passes(const PageClass& of) const { return ClassPasses(of.process) && WaitPasses(of.wait); }
+
+  void AddToTimeline(const PageIndex& index, std::string_view activity, int64_t factor) {
+    index.EachSecond(activity, [&](int64_t second, int64_t value) {
+      if (!range_.Has(second)) return;
+      int64_t& sum = out_.timeline[BucketOf(second)];
+      sum = SaturatingAdd(sum, SaturatingMultiply(value, factor));
+    });
+  }
+  size_t BucketOf(int64_t second) const {
+    return static_cast<size_t>((second - range_.from) * 1000 / out_.bucket_ms);
   }
 
-  // Timeline, lists and lanes.
+  // Lists, lanes and, where threads are told apart, the timeline.
   void Count(const PageIndex& index, const PageRoot& root, int64_t factor) {
-    OfThread& of = Known(root.thread);
     const bool passes = Passes(root);
-    const bool of_wait =
-        question_.waits.empty() || question_.waits.contains(tables_.strings[root.wait]);
-    int64_t chosen = 0, lane = 0;
-    index.EachSecond(root, [&](int64_t second, int64_t value) {
+    if (passes && !by_class_) AddToTimeline(index, root.activity, factor);
+    if (question_.lanes && WaitPasses(root.wait)) AddLane(index, root, factor);
+    int64_t chosen = 0;
+    if (chosen_.Covers(index)) {
+      chosen = SaturatingMultiply(root.total, factor);
+    } else if (chosen_.Meets(index)) {
+      index.EachSecond(root.activity, [&](int64_t second, int64_t value) {
+        if (chosen_.Has(second)) chosen = SaturatingAdd(chosen, SaturatingMultiply(value, factor));
+      });
+    }
+    if (chosen == 0) return;
+    choices_.AddThread(root.thread, chosen);
+    if (Known(root.thread).passes) choices_.AddWait(root.wait, chosen);
+  }
+
+  void AddLane(const PageIndex& index, const PageRoot& root, int64_t factor) {
+    OfThread& of = Known(root.thread);
+    index.EachSecond(root.activity, [&](int64_t second, int64_t value) {
       if (!range_.Has(second)) return;
       value = SaturatingMultiply(value, factor);
-      const auto bucket = static_cast<size_t>((second - range_.from) * 1000 / out_.bucket_ms);
-      if (passes) out_.timeline[bucket] = SaturatingAdd(out_.timeline[bucket], value);
-      const bool in = chosen_.Has(second);
-      if (in) chosen = SaturatingAdd(chosen, value);
-      if (!question_.lanes || !of_wait) return;
+      const size_t bucket = BucketOf(second);
       if (of.lane.empty() || of.lane.back().first != bucket)
         of.lane.emplace_back(static_cast<uint32_t>(bucket), 0);
       of.lane.back().second = SaturatingAdd(of.lane.back().second, value);
-      if (in) lane = SaturatingAdd(lane, value);
+      if (chosen_.Has(second)) of.lane_sum = SaturatingAdd(of.lane_sum, value);
     });
-    of.chosen = SaturatingAdd(of.chosen, chosen);
-    of.lane_sum = SaturatingAdd(of.lane_sum, lane);
-    if (chosen > 0 && Known(root.thread).passes)
-      waits_[root.wait] = SaturatingAdd(waits_[root.wait], chosen);
-  }
-
-  // The lists, each with what the chosen time has.
-  void Finish() {
-    for (uint32_t thread = 0; thread < of_threads_.size(); ++thread)
-      if (of_threads_[thread].known) List(thread);
-    for (auto& [key, choice] : processes_) out_.processes.push_back(std::move(choice));
-    for (auto& [key, choice] : containers_) out_.containers.push_back(std::move(choice));
-    for (auto& [key, choice] : services_) out_.services.push_back(std::move(choice));
-    if (out_.containers.size() < 2) out_.containers.clear();
-    if (out_.services.size() < 2) out_.services.clear();
-    const bool knows_waits =
-        std::ranges::any_of(waits_, [](const auto& wait) { return wait.first != 0; });
-    for (const auto& [wait, count] : waits_)
-      if (knows_waits) out_.waits.push_back({std::string(tables_.strings[wait]), "", "", count});
-    if (question_.lanes) Lanes();
-  }
-
-  void List(uint32_t thread) {
-    const OfThread& of = of_threads_[thread];
-    const uint32_t process = tables_.threads[thread].process;
-    const ViewProcess& p = tables_.processes[process];
-    const std::string key = store_.ProcessKeyOf(process);
-    Add(&processes_, key, of.chosen, [&](PageSelection::Choice& choice) {
-      choice.label = store_.ProcessLabel(process);
-      choice.note = tables_.strings[p.executable];
-      if (p.container != 0)
-        AppendAll(&choice.note, " in container ", tables_.strings[p.container].substr(0, 12));
-    });
-    for (auto [list, text] : {std::pair(&containers_, p.container), {&services_, p.service}})
-      Add(list, std::string(tables_.strings[text]), of.chosen, [](PageSelection::Choice&) {});
-    if (!question_.processes.empty() && !question_.processes.contains(key)) return;
-    const std::string process_label = store_.ProcessLabel(process);
-    PageSelection::Choice choice{.key = store_.ThreadKeyOf(thread), .count = of.chosen};
-    choice.label = tables_.threads[thread].tid == 0 ? Concat("whole process ", process_label)
-                                                    : store_.ThreadLabel(thread);
-    choice.note = Concat("of ", process_label);
-    if (of.chosen > 0) out_.threads.push_back(std::move(choice));
-  }
-
-  using Choices = absl::flat_hash_map<std::string, PageSelection::Choice>;
-  template <typename F>
-  static void Add(Choices* list, const std::string& key, int64_t count, F&& describe) {
-    if (count == 0) return;
-    const auto [place, fresh] = list->try_emplace(key);
-    PageSelection::Choice& choice = place->second;
-    if (fresh) {
-      choice.key = choice.label = key;
-      describe(choice);
-    }
-    choice.count = SaturatingAdd(choice.count, count);
   }
 
   void Lanes() {
@@ -287,13 +270,14 @@ class Selector {
   const PageStore& store_;
   const PageTables& tables_;
   const PageQuestion& question_;
+  PageChoices choices_;
+  const bool by_class_;       // No filter tells threads apart.
+  const bool draws_classes_;  // And neither does the grouping.
   PageSelection out_;
   Seconds range_, chosen_;
   std::vector<OfThread> of_threads_;
   std::vector<uint32_t> group_of_;
   absl::flat_hash_map<std::string, uint32_t> groups_;
-  std::map<uint32_t, int64_t> waits_;
-  Choices processes_, containers_, services_;
 };
 
 }  // namespace

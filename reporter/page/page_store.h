@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "reporter/page/page_index.h"
 #include "reporter/page/page_question.h"
 #include "reporter/page/page_tables.h"
@@ -33,6 +32,8 @@ class PageStore {
   std::string ProcessKeyOf(uint32_t process) const;
   std::string ThreadLabel(uint32_t thread) const;
   std::string ThreadKeyOf(uint32_t thread) const;
+  // Of a grouping that does not tell processes apart; any one of the class.
+  std::string ClassGroupLabel(uint32_t process, PageGrouping grouping) const;
   std::string GroupLabel(uint32_t thread, PageGrouping grouping) const;
 
  private:
@@ -42,12 +43,26 @@ class PageStore {
   std::vector<PageIndex::Ptr> indexes_;
 };
 
-// One tree, with what its values are to be multiplied by: samples of a longer period weigh more.
+// One tree, of a thread or a class, with what its values are to be multiplied by: samples of a
+// longer period weigh more.
 struct SelectedTree {
   const PageIndex* index = nullptr;
-  const PageRoot* root = nullptr;
+  TreePlace tree;
+  const PageClass* of_class = nullptr;
   int64_t factor = 1;
-  uint32_t group = 0;  // Of PageSelection::groups.
+  uint32_t group = 0;   // Of PageSelection::groups.
+  bool summed = false;  // One of PageSelection::classes has its values too.
+
+  uint32_t FunctionAt(uint32_t number) const {
+    return index->FunctionAt(number, of_class != nullptr);
+  }
+};
+
+// A class of which all samples pass.
+struct SelectedClass {
+  const PageIndex* index = nullptr;
+  const PageClass* of = nullptr;
+  int64_t factor = 1;
 };
 
 // One type's samples in the range, and those of them that pass the filter.
@@ -61,6 +76,10 @@ struct PageSelection {
     std::string key, label, note;
     int64_t count = 0;
   };
+  struct ChoiceList {
+    std::vector<Choice> list;  // The most first.
+    size_t count = 0;          // That there are.
+  };
   struct Lane {
     std::string label, process, thread;                // No thread: the whole process.
     int64_t sum = 0;                                   // In the chosen time.
@@ -73,15 +92,18 @@ struct PageSelection {
   int64_t period_ns = 0;
   uint32_t host = 0;
 
-  std::vector<SelectedTree> trees;              // That pass.
-  std::vector<std::string> groups;              // Their labels.
-  std::vector<PageIndex::Ptr> cut;              // Keeps cut indexes.
-  absl::flat_hash_set<const PageIndex*> whole;  // Those of which all trees of the type pass.
+  std::vector<SelectedTree> trees;     // That pass: classes where they can stand for threads.
+  std::vector<SelectedClass> classes;  // Whose sums are those of some of `trees`.
+  std::vector<std::string> groups;     // Labels of trees.
+  std::vector<PageIndex::Ptr> cut;     // Keeps cut indexes.
   int64_t passing = 0;
   std::vector<int64_t> timeline;  // By bucket, whatever time is chosen.
-  std::vector<Choice> processes, threads, waits, containers, services;
+  ChoiceList processes, threads, waits, containers, services, cgroups, users;
   std::vector<Lane> lanes;  // Of the processes with the most.
 };
+
+// Adds a part of `from`, 0 to 1 of it: that of an index of which a part lies in the range.
+void AddSummaryShare(const ProfileSummary& from, double share, ProfileSummary* to);
 
 PageSelection Select(const PageStore& store, const PageQuestion& question);
 

@@ -9,6 +9,7 @@
 #define STACKRAY_REPORTER_PAGE_PAGE_TREE_H_
 
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <vector>
 
@@ -44,14 +45,32 @@ struct PageShape {
   }
 };
 
-// Root first, below it the selection's groups where it has any with a name.
-PageTree BuildTree(const PageStore& store, const PageSelection& selection, const PageShape& shape,
-                   const std::stop_token& stop);
+// Draws trees of one selection, which outlives it.
+class PageDrawer {
+ public:
+  virtual ~PageDrawer() = default;
+  // Root first, below it the selection's groups where it has any with a name.
+  static std::unique_ptr<PageDrawer> OfTree(const PageSelection& selection, const PageShape& shape,
+                                            const std::stop_token& stop);
+  // Innermost functions first, their callers below them.
+  static std::unique_ptr<PageDrawer> OfInvertedTree(const PageStore& store,
+                                                    const PageSelection& selection,
+                                                    const PageShape& shape,
+                                                    const std::stop_token& stop);
 
-// Innermost functions first, their callers below them.
+  // Nodes of at least that value. `way`: as PageMerge has it.
+  virtual PageTree Draw(const std::vector<int32_t>& way, int64_t least, size_t most_nodes) = 0;
+  virtual int64_t least() const = 0;  // What can be seen.
+  // Draw() has the shape's zoom in it.
+  virtual bool draws_zoom() const { return false; }
+};
+
 inline constexpr size_t kMostWays = 1 << 20;
-PageTree BuildInvertedTree(const PageStore& store, const PageSelection& selection,
-                           const PageShape& shape, const std::stop_token& stop);
+
+// `whole`, with the node that `zoom` means drawn in full; as it is, where there is none, or one
+// that is narrower than the widest 262,144 nodes.
+PageTree DrawZoomed(const PageStore& store, const PageSelection& selection, uint64_t zoom,
+                    const PageTree& whole, PageDrawer& drawer);
 
 // One function: who calls it and whom it calls, from its outermost call in each stack on, and its
 // lines.

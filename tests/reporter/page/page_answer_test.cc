@@ -117,6 +117,11 @@ std::vector<Filter> Filters() {
        [](const auto& p, const auto&) { return p.Find("service.name") == "shop"; }},
       {"no service",
        "&services=", [](const auto& p, const auto&) { return p.Find("service.name").empty(); }},
+      {"cgroup", "&cgroups=/system.slice/web.service",
+       [](const auto& p, const auto&) { return PidOf(p) % 2 == 0; }},
+      {"user", "&users=www-data", [](const auto& p, const auto&) { return PidOf(p) % 7 == 0; }},
+      {"user and no cgroup", "&users=www-data&cgroups=",
+       [](const auto& p, const auto&) { return PidOf(p) % 7 == 0 && PidOf(p) % 2 == 1; }},
       {"container and time", chosen(0, 5) + "&containers=0123456789abcdef-0",
        [=](const auto& p, const auto& s) {
          return in(0, 5, s) && p.Find("container.id") == "0123456789abcdef-0";
@@ -147,6 +152,61 @@ TEST(PageAnswer, EqualsTheFoldedStacksForEachFilter) {
       EXPECT_EQ(rows["count"].get<size_t>(), table.size());
     }
   }
+}
+
+std::string KeyOfFunction(const Json& answer, size_t function) {
+  const Json& f = answer["functions"];
+  return KeyText(MixKey(f["type"][function].get<std::string>() + " " +
+                            f["name"][function].get<std::string>() + " " +
+                            f["file"][function].get<std::string>(),
+                        0));
+}
+
+// Questions that ask for no process are answered from classes; one that asks for every process has
+// the same samples, and is answered from threads.
+TEST(PageAnswer, ClassesAndThreadsGiveOneAnswer) {
+  const PageStore store = StoreOf(Batches(), 5);
+  const Json all = Json::parse(AnswerTo(store, "&width=0"));
+  std::string processes;
+  for (std::string key : all["processes"]["key"]) {
+    std::ranges::replace(key, ' ', '+');
+    processes += "&processes=" + key;
+  }
+  const std::string callers = "&callers=" + KeyOfFunction(all, 3);
+  for (const std::string words :
+       {"", "&hidden=kernel", "&hidden=native&hidden=cpython", "&hidden=native%2Binline&fold=1",
+        "&inverted=1", "&inverted=1&hidden=kernel&by=none", "&query=f1&hidden=kernel",
+        "&query=%2Ff%5B13%5D%7Csys%2F", "&query=f", "&by=user&width=60", "&by=cgroup&inverted=1"}) {
+    SCOPED_TRACE(words);
+    Json by_class = Json::parse(AnswerTo(store, "&width=0&rows=100000" + words + callers)),
+         by_thread =
+             Json::parse(AnswerTo(store, "&width=0&rows=100000" + words + callers + processes));
+    for (const char* part : {"passing", "matched", "timeline", "shares", "types"})
+      EXPECT_EQ(by_class[part], by_thread[part]) << part;
+    EXPECT_EQ(by_class["table"]["self"], by_thread["table"]["self"]);
+    EXPECT_EQ(by_class["table"]["total"], by_thread["table"]["total"]);
+    EXPECT_EQ(FoldedOf(by_class, by_class["tree"]), FoldedOf(by_thread, by_thread["tree"]));
+    ASSERT_EQ(by_class.contains("sandwich"), by_thread.contains("sandwich"));
+    if (!by_class.contains("sandwich")) continue;  // The function is hidden.
+    EXPECT_EQ(by_class["sandwich"]["lines"], by_thread["sandwich"]["lines"]);
+    for (const char* half : {"callers", "callees"})
+      EXPECT_EQ(FoldedOf(by_class, by_class["sandwich"][half]),
+                FoldedOf(by_thread, by_thread["sandwich"][half]))
+          << half;
+  }
+}
+
+// What is remembered of the question before changes no answer.
+TEST(PageAnswer, MemoryGivesTheAnswersThatItSaves) {
+  const PageStore store = StoreOf(Batches(), 5);
+  PageAnswerMemory memory;
+  const Json all = Json::parse(AnswerTo(store, "&width=0"));
+  for (const std::string words :
+       {std::string(""), std::string("&query=f1"), std::string("&order=name&rows=3"),
+        "&callers=" + KeyOfFunction(all, 3), std::string("&hidden=kernel"),
+        std::string("&hidden=kernel&query=sys"), std::string("&processes=101+db"),
+        std::string("&query=f2")})
+    EXPECT_EQ(AnswerTo(store, words, &memory), AnswerTo(store, words)) << words;
 }
 
 // Whatever the width: what is left out is in its parent's total, and the table is as it was.
@@ -308,7 +368,7 @@ TEST(PageAnswer, TimelineListsAndLanesAddUp) {
     return total;
   };
   EXPECT_EQ(sum(answer["timeline"]), all);
-  for (const char* list : {"processes", "threads", "containers", "services"})
+  for (const char* list : {"processes", "threads", "containers", "services", "cgroups", "users"})
     EXPECT_EQ(sum(answer[list]["count"]), all) << list;
   int64_t processes = 0, threads = 0;
   for (const Json& lane : answer["lanes"]) {

@@ -83,7 +83,7 @@ TEST(PageIndex, ACutHasWhatLiesInItsTimeAndNothingElse) {
     const PageIndex::Ptr cut = (*index)->Cut(second, second + 1);
     for (const PageRoot& root : cut->roots()) {
       sum += root.total;
-      cut->EachSecond(root, [&](int64_t at, int64_t) { EXPECT_EQ(at, second); });
+      cut->EachSecond(root.activity, [&](int64_t at, int64_t) { EXPECT_EQ(at, second); });
     }
   }
   EXPECT_EQ(sum, whole);

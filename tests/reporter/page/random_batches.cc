@@ -37,6 +37,8 @@ DecodedBatch RandomBatch(int number) {
     if (pid % 3 == 0)
       attributes.emplace_back("container.id", "0123456789abcdef-" + std::to_string(pid % 2));
     if (pid % 5 == 0) attributes.emplace_back("service.name", "shop");
+    if (pid % 2 == 0) attributes.emplace_back("process.linux.cgroup", "/system.slice/web.service");
+    if (pid % 7 == 0) attributes.emplace_back("process.user.name", "www-data");
     const uint32_t samples = below(9);
     for (uint32_t i = 0; i < samples; ++i) {
       std::vector<int32_t> stack;
@@ -75,7 +77,7 @@ PageStore StoreOf(const std::vector<DecodedBatch>& batches, size_t per_index) {
   return store;
 }
 
-std::string AnswerTo(const PageStore& store, const std::string& words) {
+std::string AnswerTo(const PageStore& store, const std::string& words, PageAnswerMemory* memory) {
   const std::string range = "from_ms=" + std::to_string(kRandomStartMs) +
                             "&to_ms=" + std::to_string(kRandomStartMs + kRandomBatches * 1000);
   const absl::StatusOr<PageQuestion> question = ParsePageQuestion(range + words);
@@ -86,7 +88,8 @@ std::string AnswerTo(const PageStore& store, const std::string& words) {
                       [&](std::string_view part) {
                         json += part;
                         return absl::OkStatus();
-                      });
+                      },
+                      memory);
   EXPECT_TRUE(status.ok()) << status;
   return json;
 }

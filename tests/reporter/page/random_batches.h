@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "reporter/page/page_answer.h"
 #include "reporter/page/page_index.h"
 #include "reporter/page/page_store.h"
 #include "tests/reporter/decoded_batch.h"
@@ -26,7 +27,8 @@ DecodedBatch Part(const DecodedBatch& batch, const KeepSample& keep);
 PageStore StoreOf(const std::vector<DecodedBatch>& batches, size_t per_index);
 
 // What the page would be answered, as JSON.
-std::string AnswerTo(const PageStore& store, const std::string& words);
+std::string AnswerTo(const PageStore& store, const std::string& words,
+                     PageAnswerMemory* memory = nullptr);
 
 }  // namespace stackray
 
