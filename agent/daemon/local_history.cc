@@ -58,7 +58,7 @@ absl::Status LocalHistory::Apply(const AgentSettings& settings, const SessionMar
   since_ = since;
   before_ = before;
   history_ = std::move(opened->history);
-  page_.SetHistory(history_);
+  page_.SetHistory(history_, settings.state_dir);
   return absl::OkStatus();
 }
 

@@ -19,6 +19,7 @@
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/page_data.h"
 #include "reporter/formats/page_profile.h"
+#include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
@@ -28,6 +29,7 @@ constexpr int64_t kNsPerMs = 1'000'000;
 constexpr size_t kProfileBytes = size_t{16} << 20;
 // Between two indexes that are made: a segment of a busy host takes half a second of CPU.
 constexpr std::chrono::seconds kIndexPause{5};
+constexpr size_t kMostTargetBytes = 200;
 constexpr int kIndexerNice = 19;
 constexpr uint64_t kForgetAfterNs = 120'000'000'000;
 // A loop that has said nothing for so long is stuck. By a clock that does not jump.
@@ -55,7 +57,8 @@ HistoryPageSource::HistoryPageSource(const SnapshotBoard& board)
 
 HistoryPageSource::~HistoryPageSource() { SetHistory(nullptr); }
 
-void HistoryPageSource::SetHistory(std::shared_ptr<History> history) {
+void HistoryPageSource::SetHistory(std::shared_ptr<History> history, std::string state_dir) {
+  captures_.SetStateDirectory(std::move(state_dir));
   {
     const std::lock_guard lock(mutex_);
     history_stop_.request_stop();
@@ -97,11 +100,19 @@ absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
                                                         std::stop_token stop) {
   const absl::StatusOr<PageQuestion> question = ParsePageQuestion(query);
   if (!question.ok()) return question.status();
-  const std::shared_ptr<History> kept = history();
+  std::shared_ptr<History> kept = history();
   if (kept == nullptr) return absl::UnavailableError("this agent keeps no local history");
+  if (!question->capture.empty()) {
+    absl::StatusOr<std::shared_ptr<History>> capture = captures_.Open(question->capture);
+    if (!capture.ok()) return capture.status();
+    kept = *std::move(capture);
+  }
   const uint64_t before_ns = ThreadCpuNs();
   asked_boot_ns_ = BootTimeNs();
-  const PageAnswerOptions options{.title = board_.Latest()->host,
+  const std::string host = board_.Latest()->host;
+  const PageAnswerOptions options{.title = question->capture.empty()
+                                               ? host
+                                               : Concat("capture ", question->capture, " of ", host),
                                   .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
                                   .source_text = {}};
   absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, stop);
@@ -113,15 +124,27 @@ absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
 absl::StatusOr<std::string> HistoryPageSource::ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                            std::stop_token stop) {
   const uint64_t before_ns = ThreadCpuNs();
-  absl::StatusOr<std::string> document = MakeProfile(from_ms, to_ms, stop);
+  const std::shared_ptr<History> kept = history();
+  absl::StatusOr<std::string> document = MakeProfile(kept.get(), from_ms, to_ms, stop);
   malloc_trim(0);  // An answer takes some MiB for a moment; give them back.
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return document;
 }
 
-absl::StatusOr<std::string> HistoryPageSource::MakeProfile(int64_t from_ms, int64_t to_ms,
-                                                           std::stop_token stop) {
-  const std::shared_ptr<History> kept = history();
+absl::StatusOr<std::string> HistoryPageSource::CaptureProfileGzip(const std::string& name,
+                                                                  std::stop_token stop) {
+  const absl::StatusOr<std::shared_ptr<History>> capture = captures_.Open(name);
+  if (!capture.ok()) return capture.status();
+  const uint64_t before_ns = ThreadCpuNs();
+  absl::StatusOr<std::string> document =
+      MakeProfile(capture->get(), 0, INT64_MAX / kNsPerMs, std::move(stop));
+  malloc_trim(0);
+  answers_cpu_ns_ += ThreadCpuNs() - before_ns;
+  return document;
+}
+
+absl::StatusOr<std::string> HistoryPageSource::MakeProfile(History* kept, int64_t from_ms,
+                                                           int64_t to_ms, std::stop_token stop) {
   if (kept == nullptr) return absl::UnavailableError("this agent keeps no local history");
   PageProfile profile({.max_bytes = kProfileBytes,
                        .from_unix_ns = from_ms * kNsPerMs,
@@ -145,6 +168,27 @@ absl::StatusOr<std::string> HistoryPageSource::MakeProfile(int64_t from_ms, int6
   return written.ok() ? gzip->Finish() : written;
 }
 
+namespace {
+
+// For the list in the page's header.
+nlohmann::json CapturesJson(const std::vector<CaptureRecord>& records) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const CaptureRecord& record : records) {
+    std::string targets = DescribeTargets(record.spec);
+    if (targets.size() > kMostTargetBytes) targets.resize(kMostTargetBytes);
+    list.push_back({{"name", record.spec.name},
+                    {"target", targets},
+                    {"frequency_hz", record.spec.frequency_hz},
+                    {"running", record.is_running()},
+                    {"started_ms", record.started_unix_ns / kNsPerMs},
+                    {"ended_ms", record.is_running() ? 0 : record.ended_unix_ns / kNsPerMs},
+                    {"samples", record.samples}});
+  }
+  return list;
+}
+
+}  // namespace
+
 std::string HistoryPageSource::StatusJson() {
   const AgentSnapshotPtr now = board_.Latest();
   const std::shared_ptr<History> kept = history();
@@ -154,7 +198,8 @@ std::string HistoryPageSource::StatusJson() {
       {"version", kAgentVersion},          {"host", now->host},
       {"frequency_hz", now->frequency_hz}, {"oldest_ms", times.oldest_ms},
       {"newest_ms", times.newest_ms},      {"samples_total", session.loop.samples},
-      {"lost_total", LostToThePage(*now)}};
+      {"lost_total", LostToThePage(*now)},
+      {"captures", CapturesJson(captures_.List())}};
   return status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "agent/daemon/agent_snapshot.h"
+#include "agent/daemon/page_captures.h"
 #include "agent/daemon/page_views.h"
 #include "agent/history/history.h"
 #include "agent/web_server/page_data_source.h"
@@ -28,7 +29,8 @@ class HistoryPageSource final : public PageDataSource {
   explicit HistoryPageSource(const SnapshotBoard& board);
 
   // nullptr: there is no page. A request that runs keeps the old history until it is done.
-  void SetHistory(std::shared_ptr<History> history);
+  // `state_dir`: where captures are.
+  void SetHistory(std::shared_ptr<History> history, std::string state_dir = {});
 
   bool HasPage() override { return history() != nullptr; }
   ~HistoryPageSource() override;
@@ -36,6 +38,8 @@ class HistoryPageSource final : public PageDataSource {
   absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) override;
   absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                           std::stop_token stop) override;
+  absl::StatusOr<std::string> CaptureProfileGzip(const std::string& name,
+                                                 std::stop_token stop) override;
   std::string StatusJson() override;
   std::string MetricsText() override;
   absl::Status Health() override;
@@ -43,7 +47,8 @@ class HistoryPageSource final : public PageDataSource {
   uint64_t answers_cpu_ns() const { return answers_cpu_ns_; }  // CPU time of all answers so far.
 
  private:
-  absl::StatusOr<std::string> MakeProfile(int64_t from_ms, int64_t to_ms, std::stop_token stop);
+  absl::StatusOr<std::string> MakeProfile(History* kept, int64_t from_ms, int64_t to_ms,
+                                          std::stop_token stop);
   std::shared_ptr<History> history() const;
 
   const SnapshotBoard& board_;
@@ -53,6 +58,7 @@ class HistoryPageSource final : public PageDataSource {
   void KeepIndexed(std::stop_token stop);
 
   PageViews views_;
+  PageCaptures captures_;
   std::atomic<uint64_t> asked_boot_ns_{0};  // When the last question came.
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

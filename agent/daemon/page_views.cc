@@ -24,7 +24,7 @@ std::string KeyOf(const PageQuestion& q) {
         static_cast<int64_t>(q.grouping), static_cast<int64_t>(q.order), int64_t{q.fold},
         int64_t{q.inverted}, int64_t{q.lanes}})
     add(std::to_string(number));
-  for (const std::string* const text : {&q.type, &q.zoom, &q.callers, &q.query}) add(*text);
+  for (const std::string* const text : {&q.capture, &q.type, &q.zoom, &q.callers, &q.query}) add(*text);
   for (const PageQuestion::Texts* const set :
        {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
         &q.hidden}) {

@@ -25,6 +25,10 @@ class PageDataSource {
   // is requested (any result then): the server's stop waits for it.
   virtual absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                   std::stop_token stop) = 0;
+  // Such a document of all the time of a capture. Errors: NotFound.
+  virtual absl::StatusOr<std::string> CaptureProfileGzip(const std::string&, std::stop_token) {
+    return absl::NotFoundError("no captures here");
+  }
   // The answer to GET /api/view there, compressed by gzip. `query`: what stands behind "?". `stop`:
   // nobody waits for it any more, or as above. Errors: InvalidArgument: the question is none.
   virtual absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) = 0;

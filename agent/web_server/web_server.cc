@@ -92,7 +92,8 @@ class WebServer::Impl {
     if (!metrics_only_)
       handlers.slow = [this](const std::string& target, std::stop_token stop) {
         const bool is_view = target.starts_with(kView);
-        return is_view ? View(target.substr(kView.size()), std::move(stop)) : Profile(target);
+        return is_view ? View(target.substr(kView.size()), std::move(stop))
+                       : Profile(target, std::move(stop));
       };
     handlers.answered = [this](int status) {
       ++requests_;
@@ -174,12 +175,16 @@ class WebServer::Impl {
   WebAnswer View(const std::string& query, std::stop_token stop) {
     const double began = ThreadCpuSeconds();
     absl::StatusOr<std::string> gzip = source_.ViewGzip(query, std::move(stop));
-    if (!gzip.ok())
-      return ErrorAnswer(absl::IsInvalidArgument(gzip.status()) ? 400
-                         : absl::IsInternal(gzip.status())      ? 500
-                                                                : 503,
-                         std::string(gzip.status().message()));
+    if (!gzip.ok()) return Failed(gzip.status());
     return Compressed(MakeCompressedBody(*std::move(gzip), ThreadCpuSeconds() - began));
+  }
+
+  static WebAnswer Failed(const absl::Status& status) {
+    return ErrorAnswer(absl::IsInvalidArgument(status) ? 400
+                       : absl::IsNotFound(status)      ? 404
+                       : absl::IsInternal(status)      ? 500
+                                                       : 503,
+                       std::string(status.message()));
   }
 
   // With what it cost: the page asks the less often, the more that is.
@@ -193,9 +198,15 @@ class WebServer::Impl {
     return answer;
   }
 
-  WebAnswer Profile(const std::string& target) {
+  WebAnswer Profile(const std::string& target, std::stop_token stop) {
     RequestHead request;
     request.target = target;
+    if (const std::optional<std::string> capture = request.Parameter("capture")) {
+      const double began = ThreadCpuSeconds();
+      absl::StatusOr<std::string> gzip = source_.CaptureProfileGzip(*capture, std::move(stop));
+      if (!gzip.ok()) return Failed(gzip.status());
+      return Compressed(MakeCompressedBody(*std::move(gzip), ThreadCpuSeconds() - began));
+    }
     std::optional<int64_t> from, to;
     if (!ReadMs(request, "from_ms", from) || !ReadMs(request, "to_ms", to))
       return ErrorAnswer(400, "from_ms and to_ms are Unix milliseconds");

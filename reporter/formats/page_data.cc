@@ -136,7 +136,8 @@ class PageWriter {
     for (const uint32_t id : processes_.ids()) {
       const ViewProcess& process = sums_.processes()[id];
       for (const uint32_t text :
-           {process.command, process.executable, process.container, process.service})
+           {process.command, process.executable, process.container, process.service, process.cgroup,
+            process.user})
         strings_.Index(source_.text(text));
     }
   }
@@ -295,8 +296,13 @@ class PageWriter {
     column("command", &ViewProcess::command);
     column("executable", &ViewProcess::executable);
     column("container", &ViewProcess::container);
-    if (std::ranges::any_of(ids, [&](uint32_t id) { return sums_.processes()[id].service != 0; }))
-      column("service", &ViewProcess::service);
+    const auto known = [&](uint32_t ViewProcess::*text) {
+      return std::ranges::any_of(ids,
+                                 [&](uint32_t id) { return sums_.processes()[id].*text != 0; });
+    };
+    if (known(&ViewProcess::service)) column("service", &ViewProcess::service);
+    if (known(&ViewProcess::cgroup)) column("cgroup", &ViewProcess::cgroup);
+    if (known(&ViewProcess::user)) column("user", &ViewProcess::user);
     out_ += '}';
   }
 

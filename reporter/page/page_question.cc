@@ -82,8 +82,9 @@ bool Take(std::string_view name, std::string value, PageQuestion* q) {
       {{"fold", &q->fold}, {"inverted", &q->inverted}, {"lanes", &q->lanes}}};
   for (const auto& [word, out] : switches)
     if (name == word) *out = value == "1";
-  const std::array<std::pair<std::string_view, std::string*>, 4> texts = {
-      {{"type", &q->type}, {"zoom", &q->zoom}, {"callers", &q->callers}, {"query", &q->query}}};
+  const std::array<std::pair<std::string_view, std::string*>, 5> texts = {
+      {{"type", &q->type}, {"zoom", &q->zoom}, {"callers", &q->callers}, {"query", &q->query},
+       {"capture", &q->capture}}};
   for (const auto& [word, out] : texts)
     if (name == word) *out = value;
   const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 8> sets = {

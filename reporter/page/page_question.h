@@ -21,6 +21,7 @@ struct PageQuestion {
   int64_t from_ms = 0, to_ms = 0;
   // Of it, the time that is chosen; equal: all.
   int64_t chosen_from_ms = 0, chosen_to_ms = 0;
+  std::string capture;  // Whose samples; empty: those of the continuous profile.
   std::string type;  // As batches name it; empty: the first that there is.
   PageGrouping grouping = PageGrouping::kCommand;
   bool fold = false, inverted = false;

@@ -23,7 +23,7 @@ import { exportFile } from "./export";
 
 // What an answer depends on; all else only changes how it is shown.
 const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
-               "containers", "services", "range", "callers"] as const;
+               "containers", "services", "cgroups", "users", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
 const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
@@ -70,6 +70,10 @@ export class App implements Asker {
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
       onCancel: () => this.cancel(),
+      onCapture: (capture) => {
+        this.change({ capture, callers: "", zoom: "", range: null, at: null });
+        this.onTime();
+      },
     });
     listenToKeys((command) => this.run(command));
   }
@@ -158,6 +162,7 @@ export class App implements Asker {
   private shared(): State {
     if (!this.live || this.answer === null) return this.state;
     if (this.state.at !== null || this.looking === "") return this.state;
+    if (this.state.capture !== "") return this.state; // which has its own time
     const { startMs, endMs } = this.answer.head;
     const at: Span = { fromMs: startMs, toMs: endMs };
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
@@ -168,7 +173,7 @@ export class App implements Asker {
     this.state = state;
     const { at, windowMs } = before;
     this.redraw(before);
-    if (at?.fromMs !== state.at?.fromMs || at?.toMs !== state.at?.toMs || windowMs !== state.windowMs) this.onTime();
+    if (before.capture !== state.capture || at?.fromMs !== state.at?.fromMs || at?.toMs !== state.at?.toMs || windowMs !== state.windowMs) this.onTime();
   }
 
   private redraw(before: State): void {
@@ -255,8 +260,8 @@ export class App implements Asker {
     this.panes.empty.showFor(head, this.filter.type, answer.passing, {
       types: () => this.change({ hidden: new Set() }),
       everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
-                                      containers: new Set(), services: new Set(), hidden: new Set(),
-                                      callers: "", zoom: "", range: null }),
+                                      containers: new Set(), services: new Set(), cgroups: new Set(),
+                                      users: new Set(), hidden: new Set(), callers: "", zoom: "", range: null }),
     });
   }
 

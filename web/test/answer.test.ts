@@ -24,6 +24,8 @@ function document(): any {
                             count: [12] },
     containers: none, services: { key: ["", "shop"], label: ["", "shop"], note: ["", ""],
                                   count: [4, 8], more: 0 },
+    cgroups: none, users: { key: ["", "root"], label: ["", "root"], note: ["", ""],
+                            count: [2, 10], more: 0 },
     lanes: [{ label: "app (1)", process: "1 app", thread: "", sum: 12, bucket: [0, 3],
               count: [1, 6] }],
     matched: 6, query_error: "",
@@ -45,7 +47,7 @@ test("an answer is what the views show", () => {
   assert.deepEqual([...answer.tree.end], [4, 4, 4, 4]);
   assert.equal(answer.tree.maxDepth, 3);
   assert.equal(answer.topCount, 7);
-  assert.deepEqual(answer.groupings, ["command", "process", "thread", "service", "none"]);
+  assert.deepEqual(answer.groupings, ["command", "process", "thread", "service", "user", "none"]);
   assert.equal(answer.waits[0]!.label, "Blocked");
   assert.equal(answer.more.processes, 3);
   assert.deepEqual([...answer.lanes[0]!.counts], [[0, 1], [3, 6]]);
@@ -83,14 +85,16 @@ const question: Question = { state: START, lanes: false, width: 800.4, order: "s
 test("a question says all that the user has chosen", () => {
   const state = { ...START, type: "off_cpu", query: "/a&b/", zoom: "2s", inverted: true,
                   grouping: "none" as const, processes: new Set(["1 a&b", "2 c"]), 
-                  services: new Set([""]), range: { fromMs: 5, toMs: 9 } };
+                  services: new Set([""]), cgroups: new Set(["/a b"]), users: new Set(["root"]),
+                  capture: "slow", range: { fromMs: 5, toMs: 9 } };
   const url = new URL(viewUrl({ ...question, state, lanes: true }, { fromMs: 1, toMs: 10 }),
                       "http://h");
   assert.equal(url.pathname, "/api/view");
   const others = [...url.searchParams].filter(([key]) => key !== "processes");
   assert.deepEqual(Object.fromEntries(others), {
     from_ms: "1", to_ms: "10", chosen_from_ms: "5", chosen_to_ms: "9", by: "none", type: "off_cpu",
-    zoom: "2s", query: "/a&b/", inverted: "1", lanes: "1", services: "", width: "800",
+    zoom: "2s", query: "/a&b/", inverted: "1", lanes: "1", services: "", cgroups: "/a b", users: "root",
+    capture: "slow", width: "800",
     order: "self", rows: "200" });
   assert.deepEqual(url.searchParams.getAll("processes"), ["1 a&b", "2 c"]);
 });

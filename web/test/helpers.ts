@@ -11,6 +11,8 @@ export interface Row {
   wait?: string;
   container?: string;
   service?: string;
+  cgroup?: string;
+  user?: string;
   stack: string[]; // outermost first, "name" or "name|type|file"
 }
 
@@ -26,7 +28,8 @@ export function documentOf(rows: Row[], head: Record<string, unknown> = {}): Rec
   const frames = { name: [] as number[], type: [] as number[], file: [] as number[] };
   const nodes = { parent: [-1], frame: [-1] };
   const processes = { pid: [] as number[], command: [] as number[], executable: [] as number[],
-                      container: [] as number[], service: [] as number[] };
+                      container: [] as number[], service: [] as number[], cgroup: [] as number[],
+                      user: [] as number[] };
   const threads = { process: [] as number[], tid: [] as number[], name: [] as number[] };
   const tableOf = () => ({ node: [] as number[], thread: [] as number[], bucket: [] as number[],
                            count: [] as number[], wait: [] as number[] });
@@ -42,6 +45,8 @@ export function documentOf(rows: Row[], head: Record<string, unknown> = {}): Rec
       processes.executable.push(text(`/usr/bin/${row.command}`));
       processes.container.push(text(row.container ?? ""));
       processes.service.push(text(row.service ?? ""));
+      processes.cgroup.push(text(row.cgroup ?? ""));
+      processes.user.push(text(row.user ?? ""));
       return processes.pid.push(row.pid) - 1;
     });
     const tid = row.tid ?? row.pid;
@@ -72,7 +77,9 @@ export function documentOf(rows: Row[], head: Record<string, unknown> = {}): Rec
     samples.wait.push(text(row.wait ?? ""));
   }
   if (rows.every((row) => row.wait === undefined)) delete (tables[0] as { wait?: number[] }).wait;
-  if (rows.every((row) => row.service === undefined)) delete (processes as Partial<typeof processes>).service;
+  for (const key of ["service", "cgroup", "user"] as const) {
+    if (rows.every((row) => row[key] === undefined)) delete (processes as Partial<typeof processes>)[key];
+  }
   return { format: "stackray-page/1", title: "t", host: "h", frequency_hz: 10, start_ms: 1_000_000,
            end_ms: 1_010_000, bucket_ms: 1000, strings, frames, nodes, processes, threads,
            samples: tables[0], ...(tables.length < 2 ? {} : { other_types: tables.slice(1).map((samples, i) =>

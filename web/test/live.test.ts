@@ -27,12 +27,14 @@ class Setup {
     onReachable: () => this.log.push("reachable"),
   });
 
+  captures: unknown;
+
   async answer(url: string): Promise<string> {
     this.asked.push(url);
     if (this.failure !== "") throw new Error(this.failure);
     if (url === "/api/status") {
       return JSON.stringify({ version: "1", host: "h", frequency_hz: 20, oldest_ms: 0,
-        newest_ms: this.newestMs, samples_total: 4, lost_total: 0 });
+        newest_ms: this.newestMs, samples_total: 4, lost_total: 0, captures: this.captures });
     }
     return JSON.stringify(documentOf([{ pid: 1, command: "a", stack: ["main"], count: 4 }]));
   }
@@ -49,6 +51,24 @@ test("a new newest sample loads a profile; without one only the status is asked"
   setup.now += 2000;
   await setup.poller.poll();
   assert.equal(setup.asked.filter((url) => url.includes("profile")).length, 2);
+});
+
+test("a capture is shown with all its time, and a finished one is loaded once", async () => {
+  const setup = new Setup();
+  const asked = () => setup.asked.filter((url) => url.includes("profile")).map((url) =>
+    url.replace("/api/profile?", ""));
+  setup.poller.capture = "slow";
+  await setup.poller.poll();
+  assert.deepEqual(asked(), []); // there is none
+  setup.captures = [{ name: "slow", running: true, started_ms: 900_500, ended_ms: 0, target: "user x",
+                      frequency_hz: 499 }, { name: 7 }, null];
+  await setup.poller.poll();
+  setup.captures = [{ name: "slow", running: false, started_ms: 900_500, ended_ms: 960_200 }];
+  for (let i = 0; i < 3; i++, setup.now += 2000, setup.newestMs += 2000) await setup.poller.poll();
+  assert.deepEqual(asked(), ["from_ms=900000&to_ms=1001000", "from_ms=900000&to_ms=961000"]);
+  setup.poller.capture = "";
+  await setup.poller.refresh();
+  assert.equal(asked().length, 3);
 });
 
 test("what costs the server much is asked for seldom", async () => {

@@ -276,16 +276,20 @@ test("the inverted tree begins with the innermost functions, and its sums are th
   }
 });
 
-test("groups can be threads, containers, services or none, where there are any", () => {
+test("groups can be threads, containers, services, cgroups, users or none, where there are any", () => {
   const rows: Row[] = [
-    { pid: 1, command: "web", tid: 11, stack: ["main"], count: 3, container: "0123456789abcdef", service: "shop" },
+    { pid: 1, command: "web", tid: 11, stack: ["main"], count: 3, container: "0123456789abcdef", service: "shop",
+      cgroup: "/a.slice", user: "root" },
     { pid: 2, command: "web", stack: ["main"], count: 2, container: "", service: "shop" }];
   const groups = (grouping: Grouping) => lines(treeOf(rows, grouping)).filter((line) => line.split(";").length === 2);
   assert.deepEqual(groups("thread"), ["h;thread-11 (11) of web (1) 3", "h;thread-2 (2) of web (2) 2"]);
   assert.deepEqual(groups("container"), ["h;0123456789ab 3", "h;[no container] 2"]);
   assert.deepEqual(groups("service"), ["h;shop 5"]);
+  assert.deepEqual(groups("cgroup"), ["h;/a.slice 3", "h;[no cgroup] 2"]);
+  assert.deepEqual(groups("user"), ["h;root 3", "h;[no user] 2"]);
   assert.deepEqual(lines(treeOf(rows, "none")), ["h 5", "h;main 5 (5)"]);
-  assert.deepEqual(groupingsOf(profileOf(rows)), ["command", "process", "thread", "container", "service", "none"]);
+  assert.deepEqual(groupingsOf(profileOf(rows)), ["command", "process", "thread", "container", "service",
+                                                  "cgroup", "user", "none"]);
   assert.deepEqual(groupingsOf(profileOf(ROWS)), ["command", "process", "thread", "none"]);
 });
 

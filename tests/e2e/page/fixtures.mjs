@@ -38,7 +38,8 @@ function smallData(startMs, head = {}) {
     summary: { samples: 100, complete: 90, through_unknown: 6, user_stacks: 100, named_frames: 99, frames: 100, lost: 3,
       unnamed: `Unnamed: 1.0 % of the frames are code made at run time (${HOSTILE}).` },
   });
-  const web = data.process(100, "web", "/usr/bin/web", "c0ffee");
+  const web = data.process(100, "web", "/usr/bin/web", "c0ffee",
+                           { cgroup: "/system.slice/web.service", user: "www-data" });
   const hostile = data.process(7, HOSTILE, `/opt/${HOSTILE}`);
   const python = data.process(9, "python3", "/usr/bin/python3");
   const worker = data.thread(web, 101, "worker");

@@ -86,6 +86,7 @@ function faint() {
 const VIEWS = [["On-CPU", "Flame graph"], ["Off-CPU", "Both"], ["On-CPU", "Table"], ["Off-CPU", "Time"]];
 const OPENERS = ["[data-select=processes] .select-opener", "[data-select=threads] .select-opener",
   "[data-select=waits] .select-opener", "[data-select=containers] .select-opener",
+  "[data-select=cgroups] .select-opener", "[data-select=users] .select-opener",
   "[data-menu=layout] .menu-opener", "[data-menu=export] .menu-opener"];
 
 for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {

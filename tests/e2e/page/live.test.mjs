@@ -150,6 +150,50 @@ test("the live page saves a page with its data that works from disk", async () =
   }
 });
 
+test("a capture is chosen in the header, and a link shows it", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  const captures = page.getByLabel("Whose samples");
+  assert.ok(await captures.isHidden()); // there is none
+  const [from, to] = [START_MS - 70_000, START_MS - 10_000];
+  server.captures = [{ name: "slow", target: "user www-data", frequency_hz: 499, running: false,
+                       started_ms: from, ended_ms: to }];
+  await captures.waitFor();
+  assert.deepEqual(await captures.locator("option").allInnerTexts(),
+                   ["Continuous profile", "Capture slow"]);
+  for (const [width, height] of [[400, 800], [1000, 700], [1600, 900]]) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      await painted(page);
+      const box = await captures.boundingBox();
+      assert.ok(box.x >= 0 && box.x + box.width <= width && box.width > 60, `${width}: ${JSON.stringify(box)}`);
+      if (process.env.STACKRAY_PICTURES)
+        await page.screenshot({ path: join(process.env.STACKRAY_PICTURES, `${width}-captures-${colorScheme}.png`) });
+    }
+  }
+  await captures.selectOption("slow");
+  const words = () => server.profileUrls.at(-1).searchParams;
+  await until("the capture asked", () => words().get("capture") === "slow");
+  assert.equal(Number(words().get("from_ms")), from);
+  assert.equal(Number(words().get("to_ms")), to + 1000);
+  assert.match(page.url(), /#capture=slow$/);
+  assert.ok(await page.getByRole("button", { name: "5 min", exact: true }).isHidden());
+  const link = page.url();
+  await captures.selectOption("");
+  await until("the profile asked", () => words().get("capture") === null);
+  await page.goBack();
+  await until("the capture again", () => words().get("capture") === "slow");
+  server.captures = [];
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByText("There is no capture “slow”").waitFor();
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  assert.deepEqual(seen.errors, []);
+});
+
 test("answers that cost the agent much are asked for seldom, and the page says so", async () => {
   server.newestMs = START_MS;
   server.costMs = 6_000;

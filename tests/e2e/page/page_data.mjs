@@ -10,7 +10,8 @@ export class PageData {
     this.frameIndex = new Map();
     this.nodes = { parent: [-1], frame: [-1] };
     this.nodeIndex = new Map();
-    this.processes = { pid: [], command: [], executable: [], container: [] };
+    this.processes = { pid: [], command: [], executable: [], container: [], cgroup: [],
+                       user: [] };
     this.threads = { process: [], tid: [], name: [] };
     this.tables = []; // of samples, by type
   }
@@ -36,10 +37,12 @@ export class PageData {
     });
   }
 
-  process(pid, command, executable = "", container = "") {
+  process(pid, command, executable = "", container = "", more = {}) {
     this.processes.command.push(this.string(command));
     this.processes.executable.push(this.string(executable));
     this.processes.container.push(this.string(container));
+    this.processes.cgroup.push(this.string(more.cgroup ?? ""));
+    this.processes.user.push(this.string(more.user ?? ""));
     return this.processes.pid.push(pid) - 1;
   }
 

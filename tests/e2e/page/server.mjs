@@ -14,6 +14,7 @@ export class LiveServer {
     this.delayMs = 0;      // before an answer to a question
     this.closed = 0;       // questions whose client did not wait for the answer
     this.statusCount = 0;
+    this.captures = [];     // as /api/status lists them
     this.token = "";        // what opens the page; "": it is open
     this.sockets = new Set();
   }
@@ -47,7 +48,7 @@ export class LiveServer {
       this.statusCount++;
       return this.json(response, { version: "0.1.0", host: "live-host", frequency_hz: 10, lost_total: 0,
         oldest_ms: this.newestMs && this.newestMs - 600_000, newest_ms: this.newestMs,
-        samples_total: this.newestMs ? 100 : 0 });
+        samples_total: this.newestMs ? 100 : 0, captures: this.captures });
     }
     if (url.pathname === "/api/view") {
       this.profileUrls.push(url);

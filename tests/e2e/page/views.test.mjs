@@ -138,8 +138,9 @@ pageTest("search finds files, tells of a wrong expression, and steps through the
 pageTest("blocks can be processes, threads, containers or all together", async (page) => {
   const picker = page.getByLabel("One block for each");
   assert.deepEqual(await picker.locator("option").allInnerTexts(),
-                   ["By command", "By process", "By thread", "By container", "All together"]);
-  for (const [value, expected] of [["thread", /^worker \(101\) of web \(100\)/], ["container", /^c0ffee/], ["none", /^main/]]) {
+                   ["By command", "By process", "By thread", "By container", "By cgroup", "By user", "All together"]);
+  for (const [value, expected] of [["thread", /^worker \(101\) of web \(100\)/], ["container", /^c0ffee/],
+                                   ["cgroup", /^\/system\.slice\/web\.service/], ["user", /^www-data/], ["none", /^main/]]) {
     await picker.selectOption(value);
     assert.match(await hover(page, 0.1, 1), expected);
   }
@@ -212,7 +213,7 @@ pageTest("keys lead everywhere, and ? tells them", async (page) => {
   assert.equal(await view(), "flame");
 });
 
-pageTest("containers can be chosen, and a function's lines stand below its callers and callees",
+pageTest("containers and users can be chosen, and a function's lines stand below its callers and callees",
          async (page) => {
   assert.ok(await page.locator("[data-select=services]").isHidden());
   await page.locator("[data-select=containers] .select-opener").click();
@@ -220,6 +221,11 @@ pageTest("containers can be chosen, and a function's lines stand below its calle
   await page.locator("[data-select=containers] .select-label", { hasText: "c0ffee" }).click();
   assert.match(await rangeText(page), /^70 samples/);
   assert.match(page.url(), /#containers=c0ffee$/);
+  await page.keyboard.press("Escape");
+  await page.locator("[data-select=users] .select-opener").click();
+  await page.locator("[data-select=users] .select-label", { hasText: "www-data" }).click();
+  assert.match(await rangeText(page), /^70 samples/);
+  assert.match(page.url(), /#containers=c0ffee&users=www-data$/);
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
   await page.locator(".table-name", { hasText: "serve" }).click();

@@ -2,7 +2,7 @@
 // Input:  JSON from the agent; every index is checked here once. Errors: ProfileError.
 import { Choice, waitChoice } from "../model/choices";
 import { Lane } from "../model/lanes";
-import { Functions, Grouping, kindOf } from "../model/names";
+import { Functions, GROUPINGS, kindOf } from "../model/names";
 import { Answer, Head, LineRow } from "../model/source";
 import { Tree, treeOf } from "../model/tree";
 import { asArray, asObject, column, Json, number, ProfileError, text } from "./columns";
@@ -126,12 +126,12 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
   const shares = asObject(document["shares"], "shares");
   const shareTypes = texts(shares, "shares", "type");
   const shareCounts = values(shares, "shares", "count", shareTypes.length);
-  const [processes, threads, waits, containers, services] = (
-    ["processes", "threads", "waits", "containers", "services"] as const
+  const [processes, threads, waits, containers, services, cgroups, users] = (
+    ["processes", "threads", "waits", "containers", "services", "cgroups", "users"] as const
   ).map((key) => parseChoices(document, key));
-  const groupings: Grouping[] = ["command", "process", "thread",
-    ...(containers!.list.length > 0 ? ["container" as const] : []),
-    ...(services!.list.length > 0 ? ["service" as const] : []), "none"];
+  const offered = { container: containers!, service: services!, cgroup: cgroups!, user: users! };
+  const groupings = GROUPINGS.filter((grouping) =>
+    !(grouping in offered) || offered[grouping as keyof typeof offered].list.length > 0);
   return {
     head, functions, groupings,
     tree: { ...parseTree(document["tree"], "tree", functions, groups, head.host || "host"),
@@ -143,10 +143,11 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
     timeline: values(document, "document", "timeline", head.bucketCount),
     processes: processes!.list, threads: threads!.list,
     waits: waits!.list.map((wait) => ({ ...waitChoice(wait.key), count: wait.count })),
-    containers: containers!.list, services: services!.list,
+    containers: containers!.list, services: services!.list, cgroups: cgroups!.list,
+    users: users!.list,
     more: { processes: processes!.more, threads: threads!.more, waits: 0,
             containers: containers!.more,
-            services: services!.more },
+            services: services!.more, cgroups: cgroups!.more, users: users!.more },
     lanes: parseLanes(document, head.bucketCount),
     matched: document["matched"] === undefined ? null : number(document, "matched", 0),
     sandwich: parseSandwich(document, functions, groups),

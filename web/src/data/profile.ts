@@ -23,7 +23,7 @@ export interface Profile {
     name: Int32Array; type: Int32Array; file: Int32Array; source: Int32Array; line: Int32Array };
   nodes: { parent: Int32Array; frame: Int32Array }; // node 0 is the root
   processes: { pid: Int32Array; command: Int32Array; executable: Int32Array; container: Int32Array;
-               service: Int32Array };
+               service: Int32Array; cgroup: Int32Array; user: Int32Array };
   threads: { process: Int32Array; tid: Int32Array; name: Int32Array };
   types: SampleType[]; // at least one
   samples: Samples;
@@ -69,6 +69,8 @@ function parseTables(document: Json, strings: number) {
     executable: column(processTable, "processes", "executable", 0, strings, pid.length),
     container: column(processTable, "processes", "container", 0, strings, pid.length),
     service: optionalColumn(processTable, "processes", "service", strings, pid.length),
+    cgroup: optionalColumn(processTable, "processes", "cgroup", strings, pid.length),
+    user: optionalColumn(processTable, "processes", "user", strings, pid.length),
   };
   const threadTable = asObject(document["threads"], "threads");
   const process = column(threadTable, "threads", "process", 0, pid.length);

@@ -1,6 +1,7 @@
 // Keeps a live page up to date: asks /api/status every 2 s and for a new profile when there is one.
 // Contract of the server: docs/page-data.md. Clocks: the range follows the server's newest sample,
 // because the browser's clock may be another machine's.
+import { Capture, captureSpan, parseCaptures } from "../model/captures";
 import { Span } from "../model/state";
 import { Fetched } from "./server_source";
 
@@ -12,6 +13,7 @@ export interface Status {
   newestMs: number;
   samplesTotal: number;
   lostTotal: number;
+  captures: Capture[];
 }
 
 export interface PollerEvents {
@@ -52,6 +54,7 @@ export function parseStatus(text: string): Status {
     host: words("host"), version: words("version"), frequencyHz: number("frequency_hz"),
     oldestMs: number("oldest_ms"), newestMs: number("newest_ms"),
     samplesTotal: number("samples_total"), lostTotal: number("lost_total"),
+    captures: parseCaptures(record["captures"]),
   };
 }
 
@@ -67,6 +70,8 @@ export function rangeToAsk(status: Status, rangeMs: number): { fromMs: number; t
 export class Poller {
   rangeMs = 60_000;
   fixed: Span | null = null; // the time that is shown, whatever comes; null: the newest `rangeMs`
+  capture = ""; // whose samples are shown; "": the continuous profile's
+  private shownCapture = "";
   private shownFixed: Span | null = null;
   private shownNewestMs = -1;
   private lastProfileAt = -Infinity;
@@ -81,6 +86,7 @@ export class Poller {
   refresh(): Promise<void> {
     this.shownNewestMs = -1;
     this.shownFixed = null;
+    this.shownCapture = "";
     this.lastProfileAt = -Infinity;
     this.again = this.busy;
     return this.poll();
@@ -115,7 +121,11 @@ export class Poller {
   }
 
   private wantsProfile(status: Status): boolean {
-    if (status.newestMs === 0) return false;
+    if (this.capture !== "") {
+      const one = status.captures.find(({ name }) => name === this.capture);
+      if (one === undefined) return false;
+      if (this.shownCapture === keyOf(one)) return false; // a finished one stays as it is
+    } else if (status.newestMs === 0) return false;
     if (this.fixed !== null) return this.fixed !== this.shownFixed;
     if (this.options.hold()) return false;
     if (status.newestMs === this.shownNewestMs) return false;
@@ -124,18 +134,25 @@ export class Poller {
   }
 
   private async loadProfile(status: Status): Promise<void> {
-    const { rangeMs, fixed } = this;
-    const { fromMs, toMs } = fixed ?? rangeToAsk(status, rangeMs);
+    const { rangeMs, fixed, capture } = this;
+    const one = status.captures.find(({ name }) => name === capture);
+    const { fromMs, toMs } = fixed ??
+      (one === undefined ? rangeToAsk(status, rangeMs) : captureSpan(one, status.newestMs));
     const { costMs, show } = await this.options.load(fromMs, toMs);
     // The user may have zoomed in or chosen another range while the answer was on its way.
-    if (rangeMs !== this.rangeMs || fixed !== this.fixed) return;
+    if (rangeMs !== this.rangeMs || fixed !== this.fixed || capture !== this.capture) return;
     if (fixed === null && this.options.hold()) return;
     this.shownFixed = fixed;
+    this.shownCapture = one === undefined || one.running ? "" : keyOf(one);
     this.shownNewestMs = status.newestMs;
     this.lastProfileAt = this.options.now();
     this.costMs = costMs;
     show();
   }
+}
+
+function keyOf({ name, startedMs, endedMs }: Capture): string {
+  return `${name} ${startedMs} ${endedMs}`;
 }
 
 const TIMEOUT_MS = 10_000;

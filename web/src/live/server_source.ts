@@ -13,9 +13,10 @@ export interface Fetched {
 
 export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
 
-const TEXTS = ["type", "zoom", "callers", "query"] as const;
+const TEXTS = ["capture", "type", "zoom", "callers", "query"] as const;
 const SWITCHES = ["inverted", "fold"] as const;
-const SETS = ["processes", "threads", "waits", "containers", "services", "hidden"] as const;
+const SETS = ["processes", "threads", "waits", "containers", "services", "cgroups", "users",
+              "hidden"] as const;
 
 export function viewUrl({ state, lanes, width, order, rows }: Question, span: Span): string {
   const words = new URLSearchParams({ from_ms: String(span.fromMs), to_ms: String(span.toMs) });
@@ -46,10 +47,12 @@ export class ServerSource implements ViewSource {
   readonly partial = true;
   span: Span = { fromMs: 0, toMs: 0 };
   costMs = 0; // of the last answer
+  private capture = ""; // that the last question was of
 
   constructor(private readonly fetch: Fetch) {}
 
   async ask(question: Question, signal: AbortSignal): Promise<Answer> {
+    this.capture = question.state.capture;
     const { text, costMs } = await this.fetch(viewUrl(question, this.span), signal);
     this.costMs = costMs;
     return parseAnswer(parse(text), question.state.inverted);
@@ -57,6 +60,8 @@ export class ServerSource implements ViewSource {
 
   async original(): Promise<Original> {
     const { fromMs, toMs } = this.span;
-    return { json: (await this.fetch(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`)).text };
+    const of = this.capture === "" ? `from_ms=${fromMs}&to_ms=${toMs}`
+                                   : `capture=${encodeURIComponent(this.capture)}`;
+    return { json: (await this.fetch(`/api/profile?${of}`)).text };
   }
 }

@@ -71,9 +71,11 @@ export class LiveSession {
 
   // Shows the time that the state names.
   private follow(): void {
-    const { windowMs, at } = this.app.state;
+    const { windowMs, at, capture } = this.app.state;
     this.poller.rangeMs = windowMs;
     this.poller.fixed = at;
+    this.poller.capture = capture;
+    this.ranges.root.hidden = capture !== "";
     this.ranges.choose(at === null ? String(windowMs) : "");
   }
 
@@ -101,6 +103,15 @@ export class LiveSession {
 
   private gotStatus(status: Status): void {
     if (!this.app.hasProfile) this.app.shell.header.setHost(status.host);
+    const { capture } = this.app.state;
+    this.app.shell.header.setCaptures(status.captures, capture);
+    if (capture !== "") {
+      if (status.captures.every(({ name }) => name !== capture)) {
+        this.app.showEmpty(`There is no capture “${capture}”`, "It may have been dropped for its age or " +
+          "for room. The header has those that there are, and the continuous profile.");
+      }
+      return;
+    }
     if (status.newestMs === 0 && !this.hasSamples) {
       this.app.showEmpty("No samples yet", "The agent is running and has nothing to show so far. " +
         "This page fills by itself when the first samples arrive.");

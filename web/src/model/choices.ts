@@ -1,6 +1,6 @@
 // What the process and the thread list offer, with samples in the chosen time.
 import { Profile } from "../data/profile";
-import { countsByThread, Filter, forEachRow, processKey, threadKey } from "./filter";
+import { countsByThread, Filter, forEachRow, GroupColumn, processKey, threadKey } from "./filter";
 import { processLabel, threadLabel } from "./names";
 
 export interface Choice {
@@ -52,9 +52,9 @@ export function threadChoices(profile: Profile, filter: Filter): Choice[] {
   return [...choices.values()];
 }
 
-// The containers or services of the processes; empty where there is no more than one.
+// The containers, services … of the processes; empty where there is no more than one.
 export function groupChoices(profile: Profile, filter: Filter,
-                             grouping: "container" | "service"): Choice[] {
+                             grouping: GroupColumn): Choice[] {
   const { threads, processes, strings } = profile;
   const counts = countsByThread(profile, filter);
   const choices = new Map<string, Choice>();

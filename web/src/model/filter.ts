@@ -9,12 +9,14 @@ export interface Filter {
   waits: ReadonlySet<string>;
   containers: ReadonlySet<string>;
   services: ReadonlySet<string>;
+  cgroups: ReadonlySet<string>;
+  users: ReadonlySet<string>;
   buckets: { first: number; last: number } | null; // inclusive
 }
 
 export const NO_FILTER: Filter =
   { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), containers: new Set(),
-    services: new Set(), buckets: null };
+    services: new Set(), cgroups: new Set(), users: new Set(), buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;
@@ -38,11 +40,16 @@ export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
   return passing;
 }
 
-function passesGroups({ threads, processes, strings }: Profile, { containers, services }: Filter,
+// The lists of what several processes share, and the columns that say it.
+export const GROUP_LISTS = [["containers", "container"], ["services", "service"],
+                            ["cgroups", "cgroup"], ["users", "user"]] as const;
+export type GroupColumn = typeof GROUP_LISTS[number][1];
+
+function passesGroups({ threads, processes, strings }: Profile, filter: Filter,
                       thread: number): boolean {
   const process = threads.process[thread]!;
-  return (containers.size === 0 || containers.has(strings[processes.container[process]!]!)) &&
-    (services.size === 0 || services.has(strings[processes.service[process]!]!));
+  return GROUP_LISTS.every(([list, column]) =>
+    filter[list].size === 0 || filter[list].has(strings[processes[column][process]!]!));
 }
 
 // The indices of the chosen words.

@@ -48,7 +48,8 @@ export function functionsOf(profile: Profile): Functions {
   return result;
 }
 
-export const GROUPINGS = ["command", "process", "thread", "container", "service", "none"] as const;
+export const GROUPINGS = ["command", "process", "thread", "container", "service",
+                          "cgroup", "user", "none"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 export interface Groups {
@@ -82,16 +83,21 @@ function groupLabel(profile: Profile, thread: number, grouping: Grouping): strin
     case "thread": return `${threadLabel(profile, thread)} of ${processLabel(profile, process)}`;
     case "container": return strings[processes.container[process]!]!.slice(0, 12) || "[no container]";
     case "service": return strings[processes.service[process]!]! || "[no service]";
+    case "cgroup": return strings[processes.cgroup[process]!]! || "[no cgroup]";
+    case "user": return strings[processes.user[process]!]! || "[no user]";
     case "none": return "";
   }
 }
 
+function isShared(grouping: Grouping): grouping is "container" | "service" | "cgroup" | "user" {
+  return ["container", "service", "cgroup", "user"].includes(grouping);
+}
+
 // The groupings that tell something of this profile's processes.
 export function groupingsOf(profile: Profile): Grouping[] {
-  const { container, service } = profile.processes;
-  const known = (column: Int32Array) => column.some((text) => text > 0);
-  return GROUPINGS.filter((grouping) => (grouping !== "container" || known(container)) &&
-                                        (grouping !== "service" || known(service)));
+  const { processes } = profile;
+  return GROUPINGS.filter((grouping) => !isShared(grouping) ||
+                                        processes[grouping].some((text) => text > 0));
 }
 
 // Process 0 stands for the host itself: it carries what was lost.

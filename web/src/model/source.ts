@@ -51,8 +51,8 @@ export interface LineRow {
   text: string;  // the line itself, where it may be shown
 }
 
-export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services",
-    Choice[]>;
+export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services" |
+    "cgroups" | "users", Choice[]>;
 
 export interface Answer extends ChoiceLists {
   head: Head;
@@ -98,7 +98,7 @@ export class DocumentSource implements ViewSource {
     const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted,
       state.fold, question.lanes,
       ...[state.hidden, state.processes, state.threads, state.waits, state.containers,
-        state.services]
+        state.services, state.cgroups, state.users]
         .map((set) => [...set])]);
     if (this.known?.key !== key) this.known = { key, ...this.make(question) };
     const { answer, stacks } = this.known;
@@ -128,10 +128,13 @@ export class DocumentSource implements ViewSource {
       waits: waitChoices(profile, filter),
       containers: groupChoices(profile, filter, "container"),
       services: groupChoices(profile, filter, "service"),
-      more: { processes: 0, threads: 0, waits: 0, containers: 0, services: 0 },
+      cgroups: groupChoices(profile, filter, "cgroup"),
+      users: groupChoices(profile, filter, "user"),
+      more: { processes: 0, threads: 0, waits: 0, containers: 0, services: 0, cgroups: 0,
+              users: 0 },
       // All of them, so that another one can be chosen.
       lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, containers: none,
-                                        services: none }) : [],
+                                        services: none, cgroups: none, users: none }) : [],
       matched: null, sandwich: null,
     } };
   }

@@ -24,9 +24,12 @@ export interface State {
   waits: ReadonlySet<string>;
   containers: ReadonlySet<string>;
   services: ReadonlySet<string>;
+  cgroups: ReadonlySet<string>;
+  users: ReadonlySet<string>;
   range: Span | null;
   zoom: string;     // key of a path, model/path.ts
   callers: string;  // key of a function whose callers and callees are open
+  capture: string;  // of a live page: name of a capture; "": the continuous profile
   windowMs: number; // of a live page: how far back it reaches
   at: Span | null;  // of a live page: it shows this time and does not go on
 }
@@ -36,13 +39,15 @@ export const DEFAULT_WINDOW_MS = 60_000;
 export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
-  containers: new Set(), services: new Set(), range: null, zoom: "",
+  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(), range: null,
+  zoom: "", capture: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
 };
 
-const TEXTS = ["type", "query", "zoom", "callers"] as const;
+const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
 const SWITCHES = ["inverted", "upward", "fold"] as const;
-const SETS = ["hidden", "processes", "threads", "waits", "containers", "services"] as const;
+const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
+              "cgroups", "users"] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;
@@ -92,8 +97,8 @@ export function readState(text: string): State {
 // of it.
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits, containers, services } = state;
-  return { type, processes, threads, waits, containers, services,
+  const { processes, threads, waits, containers, services, cgroups, users } = state;
+  return { type, processes, threads, waits, containers, services, cgroups, users,
            buckets: bucketsOf(state.range, profile) };
 }
 

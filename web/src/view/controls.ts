@@ -44,8 +44,9 @@ export class Picker<T extends string> {
 
   set(values: readonly T[], chosen: T): void {
     const all = values.includes(chosen) ? values : [...values, chosen];
-    if (this.offered !== all.join()) {
-      this.offered = all.join();
+    const offered = all.map((value) => `${value}\n${this.textOf(value)}`).join("\n");
+    if (this.offered !== offered) {
+      this.offered = offered;
       this.list.replaceChildren(...all.map((value) =>
         element("option", { text: this.textOf(value), attributes: { value } })));
     }

@@ -2,8 +2,9 @@
 import { Summary } from "../data/sample_types";
 import { formatCount, formatDate, formatClock, formatDuration, formatPercent } from "../model/format";
 import { isOnCpu } from "../model/measure";
+import { Capture } from "../model/captures";
 import { Head } from "../model/source";
-import { Segments } from "./controls";
+import { Picker, Segments } from "./controls";
 import { element } from "./dom";
 
 interface Fact { label: string; value: string; title: string; warn?: boolean }
@@ -18,15 +19,21 @@ export class Header {
   private readonly facts = element("dl", { class: "facts" });
 
   private readonly types: Segments<string>;
+  private readonly captures: Picker<string>;
+  private offered: ReadonlyMap<string, Capture> = new Map();
 
-  constructor(onType: (type: string) => void, ...tools: HTMLElement[]) {
+  constructor(onType: (type: string) => void, onCapture: (name: string) => void,
+              ...tools: HTMLElement[]) {
+    this.captures = new Picker<string>("Whose samples", (name) => this.captureText(name), onCapture);
+    this.captures.root.classList.add("captures");
+    this.captures.root.hidden = true;
     this.types = new Segments<string>("What is measured", [], onType);
     this.types.root.classList.add("types");
     this.types.root.hidden = true;
     const brand = element("span", { class: "brand" }, element("span", { class: "brand-mark" },
       element("i"), element("i"), element("i")), element("span", { class: "brand-name", text: "stackray" }));
     this.root = element("header", { class: "header" }, brand,
-      element("div", { class: "header-who" }, this.host, this.title), this.types.root, this.facts,
+      element("div", { class: "header-who" }, this.host, this.title), this.captures.root, this.types.root, this.facts,
       this.tools);
     this.tools.append(...tools);
     this.note.hidden = true;
@@ -34,6 +41,21 @@ export class Header {
 
   setHost(host: string): void {
     this.host.textContent = host;
+  }
+
+  // What an agent has captured beside its continuous profile. `chosen`: "" is that profile.
+  setCaptures(captures: readonly Capture[], chosen: string): void {
+    this.offered = new Map(captures.map((capture) => [capture.name, capture]));
+    this.captures.root.hidden = captures.length === 0 && chosen === "";
+    this.captures.set(["", ...captures.map(({ name }) => name)], chosen);
+    const one = this.offered.get(chosen);
+    this.captures.root.title = one === undefined ? "Captures of this host (stackray capture)"
+      : `${one.target}, ${one.frequencyHz} Hz, ${formatClock(one.startedMs)}`;
+  }
+
+  private captureText(name: string): string {
+    if (name === "") return "Continuous profile";
+    return `Capture ${name}${this.offered.get(name)?.running === true ? " (running)" : ""}`;
   }
 
   // What is measured, of which one choice is none; and how good it is.

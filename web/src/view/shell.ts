@@ -22,15 +22,16 @@ export interface ShellEvents extends SearchEvents {
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
   onCancel(): void;
+  onCapture(name: string): void;
 }
 
 const GROUPING_TEXTS: Record<Grouping, string> = {
   command: "By command", process: "By process", thread: "By thread", container: "By container",
-  service: "By service", none: "All together",
+  service: "By service", cgroup: "By cgroup", user: "By user", none: "All together",
 };
 
 // Lists that are there only where the samples say such a thing.
-const SOMETIMES = ["containers", "services", "waits"] as const;
+const SOMETIMES = ["containers", "services", "cgroups", "users", "waits"] as const;
 
 export class Shell {
   readonly root: HTMLElement;
@@ -55,7 +56,8 @@ export class Shell {
   constructor(main: HTMLElement, events: ShellEvents) {
     this.theme = new Theme(() => events.onTheme());
     const help = button("?", "control icon-only", () => this.help.open(), "Keys and mouse (?)");
-    this.header = new Header((type) => events.onChange({ type }), help, this.theme.toggle);
+    this.header = new Header((type) => events.onChange({ type }), (name) => events.onCapture(name),
+                             help, this.theme.toggle);
     this.search = new SearchBox(events);
     this.selects = {
       processes: new MultiSelect({ one: "process", many: "processes" },
@@ -66,6 +68,8 @@ export class Shell {
                                   (containers) => events.onChange({ containers })),
       services: new MultiSelect({ one: "service", many: "services" },
                                 (services) => events.onChange({ services })),
+      cgroups: new MultiSelect({ one: "cgroup", many: "cgroups" }, (cgroups) => events.onChange({ cgroups })),
+      users: new MultiSelect({ one: "user", many: "users" }, (users) => events.onChange({ users })),
     };
     for (const key of SOMETIMES) this.selects[key].root.hidden = true;
     this.busy = new Busy(() => events.onCancel());
@@ -87,9 +91,9 @@ export class Shell {
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
     this.banner.hidden = true;
-    const { processes, threads, waits, containers, services } = this.selects;
+    const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
-      containers.root, services.root, waits.root, this.grouping.root, this.views.root,
+      containers.root, services.root, cgroups.root, users.root, waits.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
