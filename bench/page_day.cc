@@ -61,8 +61,8 @@ std::string Copy(std::string bytes, int64_t shift_s, size_t number) {
   const int64_t start = reader.Count(), end = reader.Count(), period = reader.Count(),
                 second = reader.Count();
   std::string head(kPageIndexMagic);
-  for (const int64_t value : {start + shift_s * 1'000'000'000, end + shift_s * 1'000'000'000,
-                              period, second + shift_s})
+  for (const int64_t value :
+       {start + shift_s * 1'000'000'000, end + shift_s * 1'000'000'000, period, second + shift_s})
     AppendNumber(static_cast<uint64_t>(value), &head);
   bytes = head + bytes.substr(static_cast<size_t>(reader.at() - bytes.data()));
   const std::string year = fmt::format("{:04}", 2100 + number);
@@ -70,9 +70,9 @@ std::string Copy(std::string bytes, int64_t shift_s, size_t number) {
     if (bytes.size() > at + 24 && bytes[at + 10] == 'T' && bytes[at + 23] == 'Z')
       bytes.replace(at, 4, year);
   bytes.resize(bytes.size() - 4);
-  AppendWord(static_cast<uint32_t>(
-                 crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())),
-             &bytes);
+  AppendWord(
+      static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())),
+      &bytes);
   return bytes;
 }
 
@@ -116,19 +116,18 @@ class Day {
   }
 
   std::string Ask(const char* what, const std::string& words) {
-    const auto question = ParsePageQuestion(
-        fmt::format("from_ms={}&to_ms={}&rows=200&{}", first_s_ * 1000, (last_s_ + 1) * 1000,
-                    words));
+    const auto question = ParsePageQuestion(fmt::format(
+        "from_ms={}&to_ms={}&rows=200&{}", first_s_ * 1000, (last_s_ + 1) * 1000, words));
     if (!question.ok()) abort();
     std::string json;
     const double began = CpuMs();
-    const absl::Status status =
-        WritePageAnswer(store_, *question, {.title = "day", .cpus = 2, .source_text = {}}, {},
-                        [&](std::string_view part) {
-                          json += part;
-                          return absl::OkStatus();
-                        },
-                        &memory_);
+    const absl::Status status = WritePageAnswer(
+        store_, *question, {.title = "day", .cpus = 2, .source_text = {}}, {},
+        [&](std::string_view part) {
+          json += part;
+          return absl::OkStatus();
+        },
+        &memory_);
     if (!status.ok()) abort();
     rusage usage = {};
     getrusage(RUSAGE_SELF, &usage);
@@ -158,8 +157,7 @@ class Day {
       }
     }
     fmt::print("KB: threads {}, classes {}, ways {}, sums {} (of these lines {}, places {})\n",
-               trees / 1000, classes / 1000, ways / 1000, sums / 1000, lines / 1000,
-               places / 1000);
+               trees / 1000, classes / 1000, ways / 1000, sums / 1000, lines / 1000, places / 1000);
   }
 
   void Open(std::string_view bytes, std::shared_ptr<const void> owner, PageStore* store) {

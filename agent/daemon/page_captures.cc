@@ -55,8 +55,7 @@ std::vector<CaptureRecord> ReadRecords(const std::string& path) {
 
 class BatchFileHistory final : public History {
  public:
-  BatchFileHistory(UniqueFd fd, std::string label)
-      : fd_(std::move(fd)), label_(std::move(label)) {}
+  BatchFileHistory(UniqueFd fd, std::string label) : fd_(std::move(fd)), label_(std::move(label)) {}
 
   absl::Status Append(const SealedBatchPtr&) override {
     return absl::FailedPreconditionError("only read");

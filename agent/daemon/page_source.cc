@@ -110,11 +110,11 @@ absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
   const uint64_t before_ns = ThreadCpuNs();
   asked_boot_ns_ = BootTimeNs();
   const std::string host = board_.Latest()->host;
-  const PageAnswerOptions options{.title = question->capture.empty()
-                                               ? host
-                                               : Concat("capture ", question->capture, " of ", host),
-                                  .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-                                  .source_text = {}};
+  const PageAnswerOptions options{
+      .title =
+          question->capture.empty() ? host : Concat("capture ", question->capture, " of ", host),
+      .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+      .source_text = {}};
   absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, stop);
   malloc_trim(0);
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
@@ -198,8 +198,7 @@ std::string HistoryPageSource::StatusJson() {
       {"version", kAgentVersion},          {"host", now->host},
       {"frequency_hz", now->frequency_hz}, {"oldest_ms", times.oldest_ms},
       {"newest_ms", times.newest_ms},      {"samples_total", session.loop.samples},
-      {"lost_total", LostToThePage(*now)},
-      {"captures", CapturesJson(captures_.List())}};
+      {"lost_total", LostToThePage(*now)}, {"captures", CapturesJson(captures_.List())}};
   return status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -24,10 +24,10 @@ std::string KeyOf(const PageQuestion& q) {
         static_cast<int64_t>(q.grouping), static_cast<int64_t>(q.order), int64_t{q.fold},
         int64_t{q.inverted}, int64_t{q.lanes}})
     add(std::to_string(number));
-  for (const std::string* const text : {&q.capture, &q.type, &q.zoom, &q.callers, &q.query}) add(*text);
-  for (const PageQuestion::Texts* const set :
-       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
-        &q.hidden}) {
+  for (const std::string* const text : {&q.capture, &q.type, &q.zoom, &q.callers, &q.query})
+    add(*text);
+  for (const PageQuestion::Texts* const set : {&q.processes, &q.threads, &q.waits, &q.containers,
+                                               &q.services, &q.cgroups, &q.users, &q.hidden}) {
     for (const std::string& text : *set) add(text);
     key.push_back('\1');
   }
@@ -156,7 +156,8 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
   if (!gzip.ok()) return gzip.status();
   const absl::Status written = WritePageAnswer(
-      *store_, question, options, stop, [&](std::string_view part) { return gzip->Add(part); }, &memory_);
+      *store_, question, options, stop, [&](std::string_view part) { return gzip->Add(part); },
+      &memory_);
   store_->Clear();
   for (const auto& [name, run] : runs_)
     for (const Part& part : run.parts)

@@ -135,9 +135,8 @@ class PageWriter {
     }
     for (const uint32_t id : processes_.ids()) {
       const ViewProcess& process = sums_.processes()[id];
-      for (const uint32_t text :
-           {process.command, process.executable, process.container, process.service, process.cgroup,
-            process.user})
+      for (const uint32_t text : {process.command, process.executable, process.container,
+                                  process.service, process.cgroup, process.user})
         strings_.Index(source_.text(text));
     }
   }

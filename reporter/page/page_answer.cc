@@ -28,11 +28,7 @@ class PageAnswerMaker {
  public:
   PageAnswerMaker(const PageStore& store, const PageQuestion& question, const std::stop_token& stop,
                   PageAnswerMemory* memory)
-      : store_(store),
-        tables_(store.tables()),
-        question_(question),
-        stop_(stop),
-        memory_(memory) {}
+      : store_(store), tables_(store.tables()), question_(question), stop_(stop), memory_(memory) {}
 
   PageAnswerParts Make() {
     const PageAnswerMemory::Parts& known = Known();

@@ -103,9 +103,8 @@ bool WayIsBefore(const std::vector<ViewNode>& nodes, uint32_t a, uint32_t b) {
 
 std::string PackWays(const std::vector<ViewNode>& nodes,
                      std::vector<std::pair<uint32_t, int64_t>> values, int64_t of_root) {
-  std::ranges::sort(values, [&](const auto& a, const auto& b) {
-    return WayIsBefore(nodes, a.first, b.first);
-  });
+  std::ranges::sort(
+      values, [&](const auto& a, const auto& b) { return WayIsBefore(nodes, a.first, b.first); });
   std::vector<TreeEntry> entries(1);
   std::vector<int64_t> of_entries{of_root};
   std::vector<uint32_t> way;  // Entries of the last one's way, the innermost first.

@@ -27,8 +27,8 @@ std::string PackThread(const std::vector<IndexRow>& rows, int64_t first_second, 
   std::vector<TreeRow> packed;
   packed.reserve(rows.size());
   for (const IndexRow& row : rows)
-    packed.push_back({part->EntryOf(row.node), static_cast<uint32_t>(row.second - first_second),
-                      row.count});
+    packed.push_back(
+        {part->EntryOf(row.node), static_cast<uint32_t>(row.second - first_second), row.count});
   std::ranges::sort(packed, {}, [](const TreeRow& r) { return std::pair(r.entry, r.second); });
   return PackTree(part->entries(), packed);
 }
@@ -81,8 +81,8 @@ class Encoder {
     Frames();
     Table(from_.processes(), [&](const ViewProcess& p) {
       Number(p.pid);
-      for (const uint32_t text : {p.command, p.executable, p.container, p.cgroup, p.user, p.service,
-                                  p.creation_time})
+      for (const uint32_t text :
+           {p.command, p.executable, p.container, p.cgroup, p.user, p.service, p.creation_time})
         Number(text);
     });
   }
@@ -144,15 +144,15 @@ class Encoder {
   auto ClassOf(uint32_t number) const {
     const ViewThread& thread = from_.threads()[number];
     const ViewProcess& p = from_.processes()[thread.process];
-    return std::array<uint32_t, 8>{thread.type, p.command,   p.pid == 0 ? 1u : 0u, p.container,
-                                   p.cgroup,    p.user,      p.service,            thread.wait};
+    return std::array<uint32_t, 8>{thread.type, p.command,  p.pid == 0 ? 1u : 0u,
+                                   p.container, p.cgroup,   p.user,
+                                   p.service,   thread.wait};
   }
 
   void Classes() {
     std::map<std::array<uint32_t, 8>, std::vector<std::span<const IndexRow>>> classes;
-    EachThread([&](std::span<const IndexRow> rows) {
-      classes[ClassOf(rows[0].thread)].push_back(rows);
-    });
+    EachThread(
+        [&](std::span<const IndexRow> rows) { classes[ClassOf(rows[0].thread)].push_back(rows); });
     AppendNumber(classes.size(), &out_);
     ClassEncoder encoder(from_, tree_);
     for (const auto& [key, parts] : classes) {

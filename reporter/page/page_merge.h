@@ -13,7 +13,7 @@
 
 namespace stackray {
 
-struct PageCursor {  // A node of one of the trees.
+struct PageCursor {                    // A node of one of the trees.
   const SelectedTree* tree = nullptr;  // Outlives the cursor.
   TreePlace place;
 };
@@ -68,9 +68,9 @@ class PageMerge {
   // Of entries_.
   std::vector<Group> Groups(int64_t least, int32_t wanted);
   uint32_t& SlotOf(int32_t item) {
-    return slots_[item >= 0 ? static_cast<size_t>(item)
-                            : shape_.hidden.size() +
-                                  static_cast<size_t>(PageTree::kFirstGroup - item)];
+    return slots_[item >= 0
+                      ? static_cast<size_t>(item)
+                      : shape_.hidden.size() + static_cast<size_t>(PageTree::kFirstGroup - item)];
   }
   size_t Follow(size_t way, int32_t item) const {
     return way < way_.size() && way_[way] == item ? way + 1 : kOff;

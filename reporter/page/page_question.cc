@@ -83,7 +83,10 @@ bool Take(std::string_view name, std::string value, PageQuestion* q) {
   for (const auto& [word, out] : switches)
     if (name == word) *out = value == "1";
   const std::array<std::pair<std::string_view, std::string*>, 5> texts = {
-      {{"type", &q->type}, {"zoom", &q->zoom}, {"callers", &q->callers}, {"query", &q->query},
+      {{"type", &q->type},
+       {"zoom", &q->zoom},
+       {"callers", &q->callers},
+       {"query", &q->query},
        {"capture", &q->capture}}};
   for (const auto& [word, out] : texts)
     if (name == word) *out = value;

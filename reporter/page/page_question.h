@@ -11,7 +11,16 @@
 
 namespace stackray {
 
-enum class PageGrouping : uint8_t { kCommand, kProcess, kThread, kContainer, kService, kCgroup, kUser, kNone };
+enum class PageGrouping : uint8_t {
+  kCommand,
+  kProcess,
+  kThread,
+  kContainer,
+  kService,
+  kCgroup,
+  kUser,
+  kNone
+};
 enum class PageOrder : uint8_t { kSelf, kTotal, kName };
 
 struct PageQuestion {
@@ -22,7 +31,7 @@ struct PageQuestion {
   // Of it, the time that is chosen; equal: all.
   int64_t chosen_from_ms = 0, chosen_to_ms = 0;
   std::string capture;  // Whose samples; empty: those of the continuous profile.
-  std::string type;  // As batches name it; empty: the first that there is.
+  std::string type;     // As batches name it; empty: the first that there is.
   PageGrouping grouping = PageGrouping::kCommand;
   bool fold = false, inverted = false;
   bool lanes = false;  // The time of each process and thread is wanted too.

@@ -84,9 +84,9 @@ class SandwichMaker {
     outermost_.push_back({&tree, place});
     const int64_t value = SaturatingMultiply(place.total, tree.factor);
     total_ = SaturatingAdd(total_, value);
-    callers_.Add(callers_.Outwards(way.way(), way.way().size() - 1,
-                                   GroupItem(selection_, tree.group)),
-                 value);
+    callers_.Add(
+        callers_.Outwards(way.way(), way.way().size() - 1, GroupItem(selection_, tree.group)),
+        value);
   }
 
   void Scan(const SelectedTree& tree) {
@@ -149,8 +149,7 @@ class SandwichMaker {
 }  // namespace
 
 PageSandwich BuildSandwich(const PageStore& store, const PageSelection& selection,
-                           const PageShape& shape, uint32_t function,
-                           const std::stop_token& stop) {
+                           const PageShape& shape, uint32_t function, const std::stop_token& stop) {
   return SandwichMaker(store, selection, shape, function, stop).Make();
 }
 

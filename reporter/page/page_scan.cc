@@ -27,10 +27,7 @@ class Summer {
  public:
   Summer(const PageStore& store, const PageSelection& selection, const std::vector<bool>& hidden,
          const std::stop_token& stop)
-      : tables_(store.tables()),
-        selection_(selection),
-        hidden_(hidden),
-        stop_(stop) {
+      : tables_(store.tables()), selection_(selection), hidden_(hidden), stop_(stop) {
     const auto& functions = store.tables().functions.items();
     out_.functions.resize(functions.size());
     out_.type_selfs.resize(functions.size());
@@ -139,8 +136,9 @@ class Matcher {
     for (const SelectedTree& tree : selection_.trees) {
       if (stop_.stop_requested()) break;
       if (tree.summed) continue;
-      Walk(tree.tree, tree.factor, [&](uint32_t number) { return tree.FunctionAt(number); },
-           AllPlaces());
+      Walk(
+          tree.tree, tree.factor, [&](uint32_t number) { return tree.FunctionAt(number); },
+          AllPlaces());
     }
     return matched_;
   }

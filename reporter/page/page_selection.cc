@@ -211,9 +211,7 @@ class Selector {
   bool WaitPasses(uint32_t wait) const {
     return question_.waits.empty() || question_.waits.contains(tables_.strings[wait]);
   }
-  bool Passes(const PageRoot& root) {
-    return Known(root.thread).passes && WaitPasses(root.wait);
-  }
+  bool Passes(const PageRoot& root) { return Known(root.thread).passes && WaitPasses(root.wait); }
   bool Passes(const PageClass& of) const { return ClassPasses(of.process) && WaitPasses(of.wait); }
 
   void AddToTimeline(const PageIndex& index, std::string_view activity, int64_t factor) {

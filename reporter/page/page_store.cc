@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <algorithm>
-
 #include "reporter/formats/text.h"
 #include "reporter/formats/view_buckets.h"
 
@@ -50,8 +48,8 @@ std::string PageStore::ClassGroupLabel(uint32_t process, PageGrouping grouping) 
   switch (grouping) {
     case PageGrouping::kCommand: return CommandLabel(process);
     case PageGrouping::kContainer:
-      return ToValidUtf8(or_none(p.container, "[no container]").substr(
-          0, p.container == 0 ? std::string::npos : kContainerUnits));
+      return ToValidUtf8(or_none(p.container, "[no container]")
+                             .substr(0, p.container == 0 ? std::string::npos : kContainerUnits));
     case PageGrouping::kService: return or_none(p.service, "[no service]");
     case PageGrouping::kCgroup: return or_none(p.cgroup, "[no cgroup]");
     case PageGrouping::kUser: return or_none(p.user, "[no user]");
@@ -79,9 +77,8 @@ void AddSummaryShare(const ProfileSummary& from, double share, ProfileSummary* t
   for (int64_t ProfileSummary::*const field :
        {&ProfileSummary::samples, &ProfileSummary::value, &ProfileSummary::lost,
         &ProfileSummary::outside, &ProfileSummary::user_stacks, &ProfileSummary::complete,
-        &ProfileSummary::through_unknown, &ProfileSummary::user_frames,
-        &ProfileSummary::user_named, &ProfileSummary::kernel_frames,
-        &ProfileSummary::kernel_named})
+        &ProfileSummary::through_unknown, &ProfileSummary::user_frames, &ProfileSummary::user_named,
+        &ProfileSummary::kernel_frames, &ProfileSummary::kernel_named})
     to->*field = SaturatingAdd(to->*field, int64_t{part(from.*field)});
   int64_t jit = part(from.unnamed.frames(NoName::kJit));
   for (const auto& [command, frames] : from.unnamed.jit_commands()) {

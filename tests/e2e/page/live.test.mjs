@@ -169,6 +169,8 @@ test("a capture is chosen in the header, and a link shows it", async () => {
       await painted(page);
       const box = await captures.boundingBox();
       assert.ok(box.x >= 0 && box.x + box.width <= width && box.width > 60, `${width}: ${JSON.stringify(box)}`);
+      const host = await page.locator(".header-host").boundingBox();
+      assert.ok(host.width > 40, `${width}: the host's name has ${host.width} pixels`);
       if (process.env.STACKRAY_PICTURES)
         await page.screenshot({ path: join(process.env.STACKRAY_PICTURES, `${width}-captures-${colorScheme}.png`) });
     }

@@ -83,13 +83,13 @@ std::string AnswerTo(const PageStore& store, const std::string& words, PageAnswe
   const absl::StatusOr<PageQuestion> question = ParsePageQuestion(range + words);
   EXPECT_TRUE(question.ok()) << question.status();
   std::string json;
-  const absl::Status status =
-      WritePageAnswer(store, *question, {.title = "t", .cpus = 2, .source_text = {}}, {},
-                      [&](std::string_view part) {
-                        json += part;
-                        return absl::OkStatus();
-                      },
-                      memory);
+  const absl::Status status = WritePageAnswer(
+      store, *question, {.title = "t", .cpus = 2, .source_text = {}}, {},
+      [&](std::string_view part) {
+        json += part;
+        return absl::OkStatus();
+      },
+      memory);
   EXPECT_TRUE(status.ok()) << status;
   return json;
 }
