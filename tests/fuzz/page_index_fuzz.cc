@@ -11,6 +11,7 @@
 
 #include "reporter/page/page_answer.h"
 #include "reporter/page/page_index.h"
+#include "reporter/page/page_keys.h"
 #include "reporter/page/page_question.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -39,6 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     question.chosen_from_ms = from_ms + 1000;
     question.chosen_to_ms = (shape & 4) != 0 ? from_ms + 3000 : 0;
     question.width = (shape & 4) != 0 ? 0 : 100;
+    question.query = (shape & 4) != 0 ? "" : "/a|e/";
+    question.hidden.clear();
+    if ((shape & 2) != 0) question.hidden.insert("native");
+    const auto& functions = store.tables().functions.items();
+    question.callers =
+        stackray::KeyText(stackray::FunctionKey(store.tables(), functions[functions.size() / 2]));
     size_t written = 0;
     const absl::Status status =
         stackray::WritePageAnswer(store, question, {}, {}, [&](std::string_view part) {

@@ -65,7 +65,9 @@ TEST(PageIndex, WrongNumbersAreReadWithinBounds) {
     if (!index.ok()) continue;
     ++opened;
     store.Add(*index);
-    for (const char* words : {"&width=0", "&inverted=1", "&hidden=native&fold=1&lanes=1"})
+    for (const char* words :
+         {"&width=0", "&inverted=1", "&hidden=native&fold=1&lanes=1", "&query=%2Ff%5B13%5D%2F",
+          "&inverted=1&hidden=kernel&by=none&zoom=1abc"})
       EXPECT_FALSE(AnswerTo(store, words).empty());
   }
   EXPECT_GT(opened, 10);
