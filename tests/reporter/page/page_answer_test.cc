@@ -201,7 +201,7 @@ TEST(PageAnswer, MemoryGivesTheAnswersThatItSaves) {
   const PageStore store = StoreOf(Batches(), 5);
   PageAnswerMemory memory;
   const Json all = Json::parse(AnswerTo(store, "&width=0"));
-  for (const std::string words :
+  for (const std::string& words :
        {std::string(""), std::string("&query=f1"), std::string("&order=name&rows=3"),
         "&callers=" + KeyOfFunction(all, 3), std::string("&hidden=kernel"),
         std::string("&hidden=kernel&query=sys"), std::string("&processes=101+db"),
