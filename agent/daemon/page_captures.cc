@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "agent/captures/capture_store.h"
@@ -41,9 +42,9 @@ std::vector<CaptureRecord> ReadRecords(const std::string& path) {
   if (!directory.valid() || listing == nullptr) return records;
   const dirent* entry = nullptr;
   for (size_t i = 0; i < kMostNames && (entry = readdir(listing.get())) != nullptr; ++i) {
-    const std::string name = entry->d_name;
-    if (!CaptureOfFile(name, kRecordEnding)) continue;
-    absl::StatusOr<CaptureRecord> record = ReadRecordFile(directory.get(), name);
+    const std::optional<std::string> name = CaptureOfFile(entry->d_name, kRecordEnding);
+    if (!name) continue;
+    absl::StatusOr<CaptureRecord> record = ReadRecordFile(directory.get(), *name);
     if (record.ok()) records.push_back(*std::move(record));
   }
   std::ranges::sort(records, [](const CaptureRecord& a, const CaptureRecord& b) {
