@@ -35,7 +35,9 @@
  *   void env_send_code(struct scratch *s)   sends s->code_record, or keeps it
  *   void env_send_ruby_names(struct scratch *s)   send_ruby_names(), as a call of its own
  *   u64 env_running_lua_call(struct scratch *s, u64 state)   running_lua_call(), as a call of its
- *   own */
+ *   own
+ * What a thread works on
+ *   int env_next_label(struct scratch *s)   next_label(), as a call of its own */
 #ifndef STACKRAY_BPF_ENV_H
 #define STACKRAY_BPF_ENV_H
 

@@ -80,7 +80,7 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 #define CODE_IS_READABLE 1
 
 /* Defined where what they do is (bpf/walk.h, sample_ranges.h, return_probe.h, code_record.h,
- * ruby_thread.h, runtime_walk.h). */
+ * ruby_thread.h, runtime_walk.h, thread_context.h). */
 static int env_find_range(struct scratch *s, u64 pc);
 static int env_find_code(struct scratch *s, u64 file_offset);
 static int env_step_rarely(struct scratch *s, u64 file_offset);
@@ -94,6 +94,7 @@ static __always_inline int env_leave_made_code(struct scratch *s);
 static __always_inline int env_is_new_code(struct scratch *s, u64 code, u32 check);
 static __always_inline void env_send_code(struct scratch *s);
 static __always_inline void env_send_ruby_names(struct scratch *s);
+static __always_inline int env_next_label(struct scratch *s);
 
 static __always_inline int is_same_process(const struct process_key *a, const struct process_key *b)
 {

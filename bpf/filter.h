@@ -96,7 +96,8 @@ static __always_inline u32 captures_of_cgroups(struct task_struct *task, struct 
 	return captures;
 }
 
-static __always_inline u32 captures_of_command(struct task_struct *task)
+/* A function of its own, whose stack is not the walk's. */
+static __noinline u32 captures_of_command(struct task_struct *task)
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	struct command_key key = {};
@@ -207,12 +208,14 @@ static __always_inline void count_fate(struct counters *own, u32 captures, u32 f
  * capture_interval_ns, and as many at once as fit into BURST_NS. (The generic cell rate algorithm:
  * `capture_due_ns` is when the next one is due at that pace.) Returns who may have this sample. */
 #define CAPTURE_BURST_NS 100000000ULL
-static __always_inline u32 within_capture_budget(struct counters *own, u32 captures, u64 now)
+static __always_inline u32 within_capture_budget(struct counters *own, u32 captures)
 {
-	u64 due = own->capture_due_ns;
+	u64 due, now;
 
 	if (LIKELY(!(captures & ~CAPTURE_0)) || !controls.capture_interval_ns)
 		return captures;
+	due = own->capture_due_ns;
+	now = bpf_ktime_get_boot_ns();
 	if (due > now + CAPTURE_BURST_NS) {
 		count_for_captures(captures, FATE_OVER_BUDGET);
 		return captures & CAPTURE_0;

@@ -138,6 +138,15 @@ struct {
 	__type(value, struct stack_process);
 } stack_runtimes SEC(".maps");
 
+/* struct process_key → struct process_contexts. User space writes, and evicts processes that are
+ * gone. 300 KiB. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CONTEXT_PROCESSES);
+	__type(key, struct process_key);
+	__type(value, struct process_contexts);
+} thread_contexts SEC(".maps");
+
 /* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once
  * more. */
 #define SEEN_CODES_BITS 13
@@ -231,6 +240,22 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } target_users SEC(".maps");
+
+/* A label's name → its number as a target. For programs that have no keys by index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_LABEL_TARGETS);
+	__type(key, struct label_name);
+	__type(value, u32);
+} label_names SEC(".maps");
+
+/* A label's number and value → the captures that want it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, struct label_target);
+	__type(value, u32);
+} target_labels SEC(".maps");
 
 /* Hash of a css_set's address → what its cgroups want. Looking at every ancestor in every hierarchy
  * costs a microsecond. 6 KiB a CPU: a host has one css_set for each group of cgroups that tasks are

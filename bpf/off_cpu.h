@@ -33,8 +33,10 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/filter.h"
+#include "bpf/label_filter.h"
 #include "bpf/process_record.h"
 #include "bpf/sample_record.h"
+#include "bpf/thread_context.h"
 
 #define WINDOW_NS 100000000ULL
 #define WINDOWS_PER_SECOND 10
@@ -211,6 +213,7 @@ static __always_inline int take_wait(void *ctx, struct counters *counters, u32 c
 	walk_user_stack(s, slot, task, trace_of(codes, s->record.tid), 1);
 	if (s->record.end == END_TOO_SLOW)
 		counters->value[COUNT_WAIT_CUT]++;
+	take_context(s, slot);
 	is_lost = send_sample(s, counters);
 	if (is_lost)
 		count_lost_wait(counters, s->record.captures, COUNT_WAIT_LOST, FATE_RING_FULL, COUNT_RING_FULL);
@@ -248,7 +251,7 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 		bpf_map_delete_elem(&waiting_threads, &tid);
 		return;
 	}
-	captures = captures_of(current_task(), counters, controls.of_waits);
+	captures = with_labels(captures_of(current_task(), counters, controls.of_waits), controls.of_waits);
 	if (!captures)
 		return;
 	counters->value[COUNT_WAITS]++;

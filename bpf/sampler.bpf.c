@@ -21,10 +21,12 @@
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/filter.h"
+#include "bpf/label_filter.h"
 #include "bpf/prefetch.h"
 #include "bpf/walk.h"
 #include "bpf/process_events.h"
 #include "bpf/sample_record.h"
+#include "bpf/thread_context.h"
 #include "bpf/off_cpu.h"
 #include "bpf/waiting_list.h"
 
@@ -53,7 +55,6 @@ int on_cpu_clock(struct event_context *ctx)
 	struct cpu_ranges *ranges = own_ranges();
 	struct code_trace *trace;
 	struct range_set *set;
-	u64 now;
 
 	if (!s || !counters || !codes || !ranges) /* each CPU has them */
 		return 0;
@@ -63,7 +64,7 @@ int on_cpu_clock(struct event_context *ctx)
 	prefetch_hot_lines(task, s, counters, trace, set);
 	if (!READ_TASK(task, tgid))
 		return 0;
-	captures = captures_of(task, counters, controls.of_slot[event]);
+	captures = with_labels(captures_of(task, counters, controls.of_slot[event]), controls.of_slot[event]);
 	if (LIKELY(event == EVENT_SLOT_CPU_CLOCK)) {
 		counters->value[COUNT_TICKS]++;
 		counters->value[COUNT_FILTERED] += !captures;
@@ -71,8 +72,7 @@ int on_cpu_clock(struct event_context *ctx)
 	if (!captures)
 		return 0;
 	count_fate(counters, captures, FATE_PRODUCED, COUNT_PRODUCED);
-	now = bpf_ktime_get_boot_ns();
-	captures = within_capture_budget(counters, captures, now);
+	captures = within_capture_budget(counters, captures);
 	if (!captures)
 		return 0;
 	s = acquire_scratch(s, &slot);
@@ -81,7 +81,7 @@ int on_cpu_clock(struct event_context *ctx)
 		return 0;
 	}
 	begin_walk(s);
-	s->record.header.time_ns = now;
+	s->record.header.time_ns = bpf_ktime_get_boot_ns();
 	s->record.captures = captures;
 	describe_task(s, task);
 	s->record.origin = event == EVENT_SLOT_PAGE_FAULTS ? ORIGIN_PAGE_FAULTS : ORIGIN_CPU_CLOCK;
@@ -92,6 +92,7 @@ int on_cpu_clock(struct event_context *ctx)
 		s->end = registers_of_task(s, task);
 	}
 	walk_user_stack(s, slot, task, trace, 0);
+	take_context(s, slot);
 	set->used = s->used_ranges; /* which the next sample is to ask for early */
 	if (UNLIKELY(send_sample(s, counters)))
 		count_fate(counters, s->record.captures, FATE_RING_FULL, COUNT_RING_FULL);

@@ -24,7 +24,8 @@
 #define BODY_WORDS                                                                                 \
 	(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS +                                        \
 	 SAMPLE_MAX_RANGES * sizeof(struct code_range) / 8 +                                       \
-	 MAX_PROBED_RETURNS * sizeof(struct probed_return) / 8 + RAW_STACK_MAX_BYTES / 8)
+	 MAX_PROBED_RETURNS * sizeof(struct probed_return) / 8 + RAW_STACK_MAX_BYTES / 8 +         \
+	 CONTEXT_WORDS)
 
 /* What is known of a range's tables; index as in `ranges`. */
 enum range_state {
@@ -225,6 +226,28 @@ struct runtime_walk {
 	u64 words[STAGED_WORDS];
 };
 
+/* What the sampled thread works on (bpf/thread_context.h). */
+struct context_walk {
+	struct process_key process;
+	struct process_contexts of_process; /* its row */
+	u64 thread_pointer;
+	u64 variable;     /* where the thread has its variable */
+	u64 words[4];     /* of what is looked at */
+	u64 entries;      /* address of the labels' descriptions; the next one */
+	u32 count;        /* of labels that are left */
+	u32 is_map;       /* Go's hash */
+	u32 wants_labels; /* not ids alone */
+	u32 met_targets;  /* bits of the labels that somebody wants, bpf/label_filter.h */
+	u32 captures_of_target[MAX_LABEL_TARGETS];
+	struct label_target label; /* keys of look-ups */
+	struct label_name name;
+	u64 bucket[34];   /* of it: 8 bytes of tops, 8 keys, 8 values (addresses and lengths) */
+	u64 table, buckets; /* Node's hash: its address, its number of buckets */
+	u32 part_bytes;   /* of what follows that the record takes along; 0: nothing */
+	struct context_part part; /* and right behind it: */
+	u8 labels[CONTEXT_LABEL_BYTES + CONTEXT_KEY_BYTES + CONTEXT_VALUE_BYTES + 1];
+};
+
 /* Where code that the process's runtime has made is called from; asked for once a sample, and only
  * for memory of no file. */
 struct made_code {
@@ -315,6 +338,7 @@ struct scratch {
 	struct probed_return probed;  /* BPF only: of that entry */
 	u32 is_thread_start;          /* BPF only: the leaf is a new thread's, which nobody has called */
 	u32 wake_reader;              /* BPF only: a code object that was not seen before */
+	u32 context_bytes;            /* BPF only: of the record's context, its last part */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */
 	u32 guessed_words;            /* word_count when a frame was last left by a guess; 0: none was */
@@ -348,6 +372,7 @@ struct scratch {
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	struct made_code made_code;
 	struct stack_walk stack; /* BPF only */
+	struct context_walk context; /* BPF only, but for the tests */
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */
 	u8 code_memory[8 * CODE_PIECE_MAX_BYTES];

@@ -58,6 +58,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->runtime_shipped = 0;
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
+	s->context_bytes = 0;
 	s->deadline_ns = 0;
 	s->flags = 0;
 	s->guessed_words = 0;

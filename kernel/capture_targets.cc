@@ -121,6 +121,41 @@ absl::Status CaptureTargets::AddUser(int capture, uint32_t uid) {
   return absl::OkStatus();
 }
 
+absl::Status CaptureTargets::AddLabel(int capture, std::string_view name, std::string_view value) {
+  if (name.empty() || name.size() > CONTEXT_KEY_BYTES || value.size() > CONTEXT_VALUE_BYTES)
+    return absl::InvalidArgumentError("a label's name has 1 to 64 bytes, its value at most 255");
+  auto slot = std::ranges::find(label_names_, name);
+  if (slot == label_names_.end()) slot = std::ranges::find(label_names_, "");
+  if (slot == label_names_.end()) return NoRoom("label");
+  const auto number = static_cast<uint32_t>(slot - label_names_.begin());
+  label_name key = {};
+  std::memcpy(key.bytes, name.data(), name.size());
+  label_target wanted = {
+      .target = static_cast<u16>(number), .bytes = static_cast<u16>(value.size()), .value = {}};
+  std::memcpy(wanted.value, value.data(), value.size());
+  if (bpf_map_update_elem(maps_.label_names, &key, &number, BPF_ANY) != 0 ||
+      !AddToMap(maps_.labels, wanted, capture))
+    return NoRoom("label");
+  *slot = name;
+  captures_of_label_[number] |= Bit(capture);
+  SetBit(&control_->of_labels, capture);
+  return absl::OkStatus();
+}
+
+// A name that nobody wants any more leaves its number to another one.
+void CaptureTargets::ForgetLabels(int capture) {
+  TakeFromMap<label_target>(maps_.labels, capture);
+  for (size_t i = 0; i < label_names_.size(); ++i) {
+    if ((captures_of_label_[i] & Bit(capture)) == 0) continue;
+    captures_of_label_[i] &= ~Bit(capture);
+    if (captures_of_label_[i] != 0) continue;
+    label_name key = {};
+    std::memcpy(key.bytes, label_names_[i].data(), label_names_[i].size());
+    bpf_map_delete_elem(maps_.label_names, &key);
+    label_names_[i].clear();
+  }
+}
+
 bool CaptureTargets::IsPid(int capture, uint32_t pid) const {
   uint32_t mask = 0;
   return bpf_map_lookup_elem(maps_.pids, &pid, &mask) == 0 && (mask & Bit(capture)) != 0;
@@ -173,18 +208,20 @@ bool CaptureTargets::HasPids(int capture) const {
 }
 
 bool CaptureTargets::HearsOfAll() const {
-  return (control_->of_host | control_->of_cgroups | control_->of_commands | control_->of_users) !=
-         0;
+  return (control_->of_host | control_->of_cgroups | control_->of_commands | control_->of_users |
+          control_->of_labels) != 0;
 }
 
 void CaptureTargets::Forget(int capture) {
-  for (uint32_t* mask : {&control_->of_host, &control_->inherit, &control_->of_pids,
-                         &control_->of_cgroups, &control_->of_commands, &control_->of_users})
+  for (uint32_t* mask :
+       {&control_->of_host, &control_->inherit, &control_->of_pids, &control_->of_cgroups,
+        &control_->of_commands, &control_->of_users, &control_->of_labels})
     ClearBit(mask, capture);
   TakeFromMap<uint32_t>(maps_.pids, capture);
   TakeFromMap<uint64_t>(maps_.cgroups, capture);
   TakeFromMap<CommandKey>(maps_.commands, capture);
   TakeFromMap<uint32_t>(maps_.users, capture);
+  ForgetLabels(capture);
   named_pids_[static_cast<size_t>(capture)].clear();
   __atomic_fetch_add(&control_->target_generation, 1, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&control_->cgroup_generation, 1, __ATOMIC_SEQ_CST);

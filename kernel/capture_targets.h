@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bpf/shared/counters.h"
+#include "bpf/shared/thread_context.h"
 
 namespace stackray {
 
@@ -25,7 +27,7 @@ class CaptureTargets {
  public:
   // The programs' maps, whose descriptors outlive this, and their settings.
   struct Maps {
-    int pids = -1, cgroups = -1, commands = -1, users = -1;
+    int pids = -1, cgroups = -1, commands = -1, users = -1, label_names = -1, labels = -1;
     uint32_t max_pids = 0;
   };
   CaptureTargets(const Maps& maps, control* controls) : maps_(maps), control_(controls) {}
@@ -40,6 +42,12 @@ class CaptureTargets {
   absl::Status AddCommand(int capture, const std::string& command);
   // Tasks whose effective user is this one, as the host numbers it.
   absl::Status AddUser(int capture, uint32_t uid);
+  // Tasks while they work on something with this label (bpf/label_filter.h), of at most
+  // CONTEXT_KEY_BYTES and CONTEXT_VALUE_BYTES. Of a name that is new, each process's row in
+  // "thread_contexts" has to say the index: LabelNames().
+  absl::Status AddLabel(int capture, std::string_view name, std::string_view value);
+  // By their numbers as targets; an empty one is not in use.
+  std::span<const std::string> LabelNames() const { return label_names_; }
   // Once the hooks of fork and exit are there: the descendants that run already. Targets that have
   // ended are none any more.
   absl::Status AddDescendants(int capture);
@@ -55,10 +63,13 @@ class CaptureTargets {
   absl::StatusOr<int> AddTree(int capture);
   bool IsPid(int capture, uint32_t pid) const;
   void ForgetPid(uint32_t pid);
+  void ForgetLabels(int capture);
 
   const Maps maps_;
   control* const control_;
   std::array<std::vector<uint32_t>, MAX_CAPTURES> named_pids_;
+  std::array<std::string, MAX_LABEL_TARGETS> label_names_;
+  std::array<uint32_t, MAX_LABEL_TARGETS> captures_of_label_{};  // Masks.
 };
 
 }  // namespace stackray

@@ -43,7 +43,9 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
                       8 * size_t{record->user_words} +
                       sizeof(code_range) * size_t{record->range_count} +
                       sizeof(probed_return) * size_t{record->probed_count} + record->raw_bytes;
-  if (want != bytes.size()) return Damaged("sample's parts do not add up to its size");
+  const bool has_context = (record->flags & SAMPLE_HAS_CONTEXT) != 0;
+  if (has_context ? want > bytes.size() : want != bytes.size())
+    return Damaged("sample's parts do not add up to its size");
   const uint8_t* at = bytes.data() + sizeof(sample_record);
   RawSample sample{.record = record};
   sample.kernel = {reinterpret_cast<const uint64_t*>(at), record->kernel_count};
@@ -55,6 +57,9 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   sample.probed_returns = {reinterpret_cast<const probed_return*>(at), record->probed_count};
   at += sample.probed_returns.size_bytes();
   sample.raw_stack = {at, record->raw_bytes};
+  sample.context = bytes.subspan(want);
+  if (has_context && (record->raw_bytes % 8 != 0 || !DecodeContext(sample.context)))
+    return Damaged("a context that is none, or of a wrong size");
   for (const code_range& range : sample.ranges)
     if (!RangeIsSane(range))
       return Damaged("a range that ends before it starts, or of no known kind");
@@ -116,6 +121,16 @@ absl::StatusOr<Record> DecodeWaitEnd(std::span<const uint8_t> bytes) {
 }
 
 }  // namespace
+
+std::optional<ThreadContextPart> DecodeContext(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(context_part)) return std::nullopt;
+  const auto* part = reinterpret_cast<const context_part*>(bytes.data());
+  const size_t padded = (size_t{part->label_bytes} + 7) / 8 * 8;
+  if (part->kind == CONTEXT_NONE || part->kind >= CONTEXT_KINDS ||
+      part->label_bytes > CONTEXT_LABEL_BYTES || sizeof(context_part) + padded != bytes.size())
+    return std::nullopt;
+  return ThreadContextPart{part, bytes.subspan(sizeof(context_part), part->label_bytes)};
+}
 
 absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
   if (bytes.size() < sizeof(record_header)) return Damaged("shorter than a header");

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,16 @@ struct RawSample {
   std::span<const probed_return> probed_returns = {};  // Innermost first; nearly always empty.
   std::span<const uint8_t>
       raw_stack;  // From record->resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards; often empty.
+  std::span<const uint8_t> context;  // A struct context_part and its labels; empty: none.
 };
+
+// What is behind a sample's other parts, checked.
+struct ThreadContextPart {
+  const context_part* part;
+  std::span<const uint8_t> labels;  // As context_part says.
+};
+// `bytes` are aligned to 8. nullopt: damaged, or empty.
+std::optional<ThreadContextPart> DecodeContext(std::span<const uint8_t> bytes);
 
 // The process that a record names.
 inline ProcessId ProcessIdOf(const process_key& key) {

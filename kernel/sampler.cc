@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bpf/sampler.skel.h"
+#include "kernel/bpf_context_memory.h"
 #include "kernel/bpf_maps.h"
 #include "kernel/bpf_row_memory.h"
 #include "kernel/bpf_runtime_memory.h"
@@ -97,6 +98,7 @@ class Sampler::Impl {
   control* control_ = nullptr;                      // The program's own, which libbpf has mapped.
   std::unique_ptr<BpfRowMemory> rows_;
   std::unique_ptr<BpfRuntimeMemory> runtimes_;
+  std::unique_ptr<BpfContextMemory> contexts_;
   std::unique_ptr<CaptureTargets> targets_;
   std::unique_ptr<CaptureClocks> clocks_;
   std::unique_ptr<OffCpuPrograms> off_cpu_;  // nullptr: waits are not sampled.
@@ -141,6 +143,8 @@ absl::Status Sampler::Impl::SizeMaps() {
     by_cpu_.emplace_back(map, bpf_map__value_size(bpf_map__inner_map(map)));
   bpf_map__set_max_entries(skeleton_->maps.samples, settings_.sample_ring_bytes);
   bpf_map__set_max_entries(skeleton_->maps.target_pids, std::max(settings_.target_pids, 1u));
+  if (settings_.context == CONTEXT_MODE_OFF)
+    bpf_map__set_max_entries(skeleton_->maps.thread_contexts, 1);
   return absl::OkStatus();
 }
 
@@ -149,6 +153,7 @@ void Sampler::Impl::SetControls() {
   control_->raw_budget_bytes = static_cast<int64_t>(settings_.raw_budget_bytes);
   control_->wakeup_bytes = settings_.sample_ring_bytes / 8;
   control_->off_cpu_rate = settings_.off_cpu_rate;
+  control_->context_mode = settings_.context;
 }
 
 absl::Status Sampler::Impl::OpenRings() {
@@ -182,11 +187,15 @@ absl::Status Sampler::Impl::Load() {
       reinterpret_cast<uint64_t*>(&control_->file_generation));
   runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files),
                                                  bpf_map__fd(skeleton_->maps.stack_runtimes));
+  contexts_ =
+      std::make_unique<BpfContextMemory>(bpf_map__fd(skeleton_->maps.thread_contexts), control_);
   targets_ = std::make_unique<CaptureTargets>(
       CaptureTargets::Maps{.pids = bpf_map__fd(skeleton_->maps.target_pids),
                            .cgroups = bpf_map__fd(skeleton_->maps.target_cgroups),
                            .commands = bpf_map__fd(skeleton_->maps.target_commands),
                            .users = bpf_map__fd(skeleton_->maps.target_users),
+                           .label_names = bpf_map__fd(skeleton_->maps.label_names),
+                           .labels = bpf_map__fd(skeleton_->maps.target_labels),
                            .max_pids = settings_.target_pids},
       control_);
   clocks_ = std::make_unique<CaptureClocks>(skeleton_->progs.on_cpu_clock, control_);
@@ -398,6 +407,7 @@ RowMemory& Sampler::row_memory() { return *impl_->rows_; }
 RuntimeSet Sampler::left_out_runtimes() const { return impl_->left_out_; }
 
 RuntimeMemory& Sampler::runtime_memory() { return *impl_->runtimes_; }
+ContextMemory& Sampler::context_memory() { return *impl_->contexts_; }
 
 uint64_t Sampler::MapBytes() const { return FixedMapBytes() + impl_->rows_->chunk_bytes(); }
 uint64_t Sampler::FixedMapBytes() const { return impl_->fixed_map_bytes_; }

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "bpf/shared/counters.h"
 #include "kernel/capture_targets.h"
+#include "kernel/context_memory.h"
 #include "kernel/row_memory.h"
 #include "kernel/runtime_memory.h"
 #include "kernel/sample_ring.h"
@@ -36,7 +37,8 @@ struct SamplerSettings {
   uint32_t off_cpu_threads = 16384;      // That can be followed at once.
   bool page_faults = false;
   uint64_t page_fault_period = 113;  // Page faults a sample, ClosestPageFaultPeriod() of it.
-  RuntimeSet refused_runtimes = 0;   // For tests: walks that the verifier is to refuse.
+  context_mode context = CONTEXT_MODE_OFF;
+  RuntimeSet refused_runtimes = 0;  // For tests: walks that the verifier is to refuse.
 };
 
 class Sampler : public SampleRing {
@@ -116,6 +118,8 @@ class Sampler : public SampleRing {
   RowMemory& row_memory();
   // Where the layouts of interpreters go; lives as long as this.
   RuntimeMemory& runtime_memory();
+  // Where processes' thread contexts go; lives as long as this.
+  ContextMemory& context_memory();
   // Bytes of all BPF maps, as the kernel accounts them (fdinfo memlock). Cheap.
   uint64_t MapBytes() const;
   // Of these, what does not change while this lives: all but the row memory's chunks.

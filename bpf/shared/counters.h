@@ -4,6 +4,7 @@
 #define STACKRAY_BPF_SHARED_COUNTERS_H
 
 #include "bpf/shared/end_reason.h"
+#include "bpf/shared/thread_context.h"
 #include "bpf/shared/types.h"
 
 enum counter {
@@ -33,6 +34,12 @@ enum counter {
 	COUNT_WAIT_END_LOST,
 	COUNT_WAIT_NO_ENTRY,   /* waits of a thread that has no room in "waiting_threads" */
 	COUNT_WAIT_CUT,        /* their walk took as long as it may */
+	/* Samples of threads whose process has a row in "thread_contexts" (bpf/thread_context.h). */
+	COUNT_CONTEXTS,        /* something was attached */
+	COUNT_CONTEXT_EMPTY,   /* nothing was attached */
+	COUNT_CONTEXT_INVALID, /* a record that is being changed, or is none: dropped */
+	COUNT_CONTEXT_FAULT,   /* memory that cannot be read: dropped */
+	COUNT_CONTEXT_CUT,     /* labels beyond the bounds were left out */
 	COUNT_COUNTERS = 32,
 };
 
@@ -102,6 +109,10 @@ struct control {
 	 * that was sampled. */
 	u32 stop_signal;     /* 0: off */
 	u32 off_cpu_rate;    /* stacks of waits that a CPU takes a second; 0: none */
+	u32 context_mode;    /* enum context_mode */
+	u32 of_labels;       /* captures that have labels in "target_labels" */
+	/* bit pid % CONTEXT_PID_BITS: a process with that number may have a row in "thread_contexts" */
+	u64 context_pids[CONTEXT_PID_BITS / 64];
 };
 
 #endif

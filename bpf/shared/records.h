@@ -11,6 +11,7 @@
 
 #include "bpf/shared/arch.h"
 #include "bpf/shared/end_reason.h"
+#include "bpf/shared/thread_context.h"
 #include "bpf/shared/types.h"
 
 #define RECORD_LAYOUT_VERSION 1
@@ -158,6 +159,7 @@ enum sample_flags {
 	SAMPLE_OLDER_RANGES = 32,
 	/* ORIGIN_OFF_CPU: the thread could have run on: it was preempted, or gave its turn away */
 	SAMPLE_PREEMPTED = 64,
+	SAMPLE_HAS_CONTEXT = 128, /* a struct context_part is behind all other parts */
 };
 
 /* What made a sample; the numbers are those of SampleOrigin (profile/sample_types.h). */
@@ -197,7 +199,7 @@ struct sample_record {
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
 	 * struct code_range[range_count], struct probed_return[probed_count] (innermost first),
-	 * u8 raw[raw_bytes] (a multiple of 8). */
+	 * u8 raw[raw_bytes] (a multiple of 8), struct context_part with its labels. */
 };
 /* A return address that a return probe has replaced on the stack by the kernel's trampoline. */
 struct probed_return {

@@ -409,5 +409,53 @@ TEST(DecodeRecord, RandomDamageNeverLeadsOutside) {
   EXPECT_GT(refused, 1'000u);
 }
 
+// A sample with a context behind its slice.
+Bytes SampleWithContext(uint16_t label_bytes, size_t tail_bytes, uint8_t kind = CONTEXT_OTEL) {
+  Bytes plain = Sample();
+  Bytes bytes(kSampleBytes + tail_bytes);
+  std::memcpy(bytes.data(), plain.data(), kSampleBytes);
+  FillHeader(bytes, RECORD_SAMPLE);
+  bytes.As<sample_record>()->flags |= SAMPLE_HAS_CONTEXT;
+  if (tail_bytes >= sizeof(context_part)) {
+    auto* part = reinterpret_cast<context_part*>(bytes.data() + kSampleBytes);
+    part->kind = kind;
+    part->label_bytes = label_bytes;
+    part->span_id[0] = 7;
+  }
+  return bytes;
+}
+
+TEST(DecodeRecord, AContextIsBehindAllOtherParts) {
+  Bytes bytes = SampleWithContext(5, sizeof(context_part) + 8);
+  const absl::StatusOr<Record> record = bytes.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto& sample = std::get<RawSample>(*record);
+  EXPECT_EQ(sample.raw_stack.size(), kRaw);
+  const auto part = DecodeContext(sample.context);
+  ASSERT_TRUE(part.has_value());
+  EXPECT_EQ(part->part->span_id[0], 7);
+  EXPECT_EQ(part->labels.size(), 5u);
+  EXPECT_TRUE(std::get<RawSample>(*Sample().Decode()).context.empty());
+}
+
+TEST(DecodeRecord, ADamagedContextIsRefused) {
+  const struct {
+    const char* what;
+    Bytes bytes;
+  } cases[] = {
+      {"none behind the flag", SampleWithContext(0, 0)},
+      {"half of one", SampleWithContext(0, 16)},
+      {"labels that are not there", SampleWithContext(9, sizeof(context_part) + 8)},
+      {"more than its labels", SampleWithContext(1, sizeof(context_part) + 16)},
+      {"too many labels", SampleWithContext(641, sizeof(context_part) + 648)},
+      {"of no kind", SampleWithContext(0, sizeof(context_part), CONTEXT_NONE)},
+      {"of an unknown kind", SampleWithContext(0, sizeof(context_part), CONTEXT_KINDS)},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Bytes(c.bytes).Code(), kDataLoss) << c.what;
+  Bytes without_flag = SampleWithContext(0, sizeof(context_part));
+  without_flag.As<sample_record>()->flags = 0;
+  EXPECT_EQ(without_flag.Code(), kDataLoss);
+}
+
 }  // namespace
 }  // namespace stackray
