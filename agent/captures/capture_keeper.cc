@@ -42,6 +42,7 @@ std::string WordFor(const TargetSettings& target) {
     case TargetKind::kCommandName: return target.command_name;
     case TargetKind::kUser: return fmt::format("user-{}", target.uid);
     case TargetKind::kService: return target.service_name;
+    case TargetKind::kLabel: return target.label;
     case TargetKind::kProgram: break;
   }
   return "capture";

@@ -35,6 +35,7 @@ constexpr std::array kTextKinds = {
     TextKind{"container", TargetKind::kContainer, &TargetSettings::container_id, 64},
     TextKind{"command", TargetKind::kCommandName, &TargetSettings::command_name, 15},
     TextKind{"service", TargetKind::kService, &TargetSettings::service_name, 255},
+    TextKind{"label", TargetKind::kLabel, &TargetSettings::label, 320},
 };
 
 template <typename... Arguments>
@@ -58,6 +59,8 @@ absl::Status CheckTarget(const TargetSettings& target) {
     if (row.kind == TargetKind::kContainer &&
         (target.container_id.size() < 12 || !std::ranges::all_of(target.container_id, is_digit)))
       return Bad("a target's container is 12 to 64 hexadecimal digits");
+    if (row.kind == TargetKind::kLabel && !IsLabelTarget(target.label))
+      return Bad("a target's label is KEY=VALUE, of at most 64 and 255 bytes");
     return absl::OkStatus();
   }
   if (target.kind == TargetKind::kProgram)
@@ -121,7 +124,8 @@ absl::StatusOr<TargetSettings> TargetFromJson(const Json& json) {
   bool host = true;
   if (is_given("host", TargetKind::kWholeHost) != nullptr) fields.Read("host", &host);
   if (kinds != 1 || !host)
-    fields.Fail("is one of pid, cgroup, container, command, user, service and \"host\": true");
+    fields.Fail(
+        "is one of pid, cgroup, container, command, user, service, label and \"host\": true");
   if (absl::Status status = fields.Finish(); !status.ok()) return status;
   return target;
 }

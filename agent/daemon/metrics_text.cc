@@ -125,6 +125,32 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Take());
 }
 
+// What threads work on (docs/context.md).
+void AddContexts(const AgentSnapshot& s, Families* out) {
+  const SessionCounts& session = s.session.counts;
+  const auto& kernel = session.kernel.value;
+  out->push_back(
+      Counter("stackray_context_samples_total",
+              "Samples of processes whose threads say what they work on, by what was found; "
+              "cut: of those with something, labels were left out.")
+          .Row(Number(kernel[COUNT_CONTEXTS]), {{"result", "attached"}})
+          .Row(Number(kernel[COUNT_CONTEXT_EMPTY]), {{"result", "nothing attached"}})
+          .Row(Number(kernel[COUNT_CONTEXT_INVALID]), {{"result", "invalid record"}})
+          .Row(Number(kernel[COUNT_CONTEXT_FAULT]), {{"result", "unreadable"}})
+          .Row(Number(kernel[COUNT_CONTEXT_CUT]), {{"result", "cut"}})
+          .Take());
+  out->push_back(Gauge("stackray_context_processes",
+                       "Processes whose threads are to say what they work on: read, or not found "
+                       "(explain PID says why).")
+                     .Row(Number(session.contexts.processes), {{"state", "read"}})
+                     .Row(Number(session.contexts.unresolved), {{"state", "not found"}})
+                     .Take());
+  out->push_back(Counter("stackray_context_processes_without_room_total",
+                         "Times that more processes had thread contexts than there is room for.")
+                     .Row(Number(session.contexts.no_room))
+                     .Take());
+}
+
 // What became of the samples that each sink was to have.
 void AddTakers(const AgentSnapshot& s, Families* out) {
   Family due =
@@ -328,6 +354,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddAgent(snapshot, &families);
   AddSampling(snapshot, &families);
   AddSourceLines(snapshot, &families);
+  AddContexts(snapshot, &families);
   AddTakers(snapshot, &families);
   AddReceivers(snapshot, &families);
   AddTraces(snapshot, &families);

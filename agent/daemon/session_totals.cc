@@ -64,6 +64,7 @@ SessionTotals SessionTotals::With(const SessionCounts& running,
   sum.counts.frames.lines.deferred += running.frames.lines.deferred;
   sum.counts.frames.lines_cpu_ns += running.frames.lines_cpu_ns;
   sum.counts.tables = running.tables;
+  sum.counts.contexts = running.contexts;
   sum.counts.map_bytes = running.map_bytes;
   sum.counts.cache_bytes = running.cache_bytes;
   for (const Sampler::ProgramCost& cost : more) {

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "agent/explain/explanation.h"
+#include "agent/explain/thread_work.h"
 #include "agent/privileges/sandbox.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
@@ -80,7 +82,11 @@ int RunExplain(const ExplainSettings& settings) {
   if (absl::StatusOr<MappedCode> later = ExamineProcess(settings.pid); later.ok()) code = later;
   if (code.ok()) explanation.code = *std::move(code);
   explanation.guessed = (*session)->Counts().loop.guessed;
-  fmt::print("{}", RenderExplanation(explanation));
+  ThreadWork work{.is_off = settings.sampling.context == "off",
+                  .finding = std::nullopt,
+                  .counted = (*session)->sampler().Counters()};
+  if (const auto* finding = (*session)->ContextsOf(settings.pid)) work.finding = *finding;
+  fmt::print("{}{}", RenderExplanation(explanation), RenderThreadWork(work));
   return 0;
 }
 

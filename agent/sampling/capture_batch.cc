@@ -100,7 +100,9 @@ void CaptureBatch::AddSample(const Observation& seen) {
                     .tid = seen.tid,
                     .thread_name = seen.thread_command,
                     .cpu = static_cast<int32_t>(seen.cpu),
-                    .wait = seen.wait});
+                    .wait = seen.wait,
+                    .span = seen.span,
+                    .labels = seen.labels});
 }
 
 void CaptureBatch::AddLost(uint64_t detail, uint64_t samples) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ struct Observation {
   SampleOrigin origin = SampleOrigin::kCpuClock;
   int64_t value = 1;
   WaitKind wait = WaitKind::kNone;
+  std::optional<SpanContext> span;  // What the thread worked on.
+  std::span<const SampleLabel> labels;
 };
 
 struct CaptureBatchSettings {

@@ -74,6 +74,8 @@ size_t HeldBytes(const ProcessContext& context) {
     bytes += key.capacity();
     if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
   }
+  bytes += context.threads.version.capacity();
+  for (const std::string& key : context.threads.keys) bytes += sizeof(key) + key.capacity();
   return bytes;
 }
 
@@ -113,7 +115,8 @@ bool ContextReader::Take(const ProcessId& id, const ContextReading& reading, Con
 }
 
 // False: the bound was met before the last mapping.
-bool ContextReader::FindMappings(uint32_t pid, std::vector<uint64_t>* addresses) {
+bool ContextReader::FindMappings(uint32_t pid, std::vector<uint64_t>* addresses,
+                                 bool* has_library) {
   const UniqueFd fd(open(fmt::format("/proc/{}/maps", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return true;
   buffer_.resize(kBufferBytes);
@@ -124,7 +127,9 @@ bool ContextReader::FindMappings(uint32_t pid, std::vector<uint64_t>* addresses)
     total += static_cast<size_t>(bytes);
     text_bytes_ += static_cast<size_t>(bytes);
     const std::string_view text(buffer_.data(), kept + static_cast<size_t>(bytes));
-    const std::string_view rest = text.substr(FindContextMappings(text, addresses));
+    const size_t whole = FindContextMappings(text, addresses);
+    *has_library |= NamesContextLibrary(text.substr(0, whole));
+    const std::string_view rest = text.substr(whole);
     kept = rest.size() == buffer_.size() ? 0 : rest.size();  // No line is as long as that.
     std::copy_n(rest.data(), kept, buffer_.data());
     if (total >= kMostTextOfOne) return false;
@@ -136,7 +141,7 @@ void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {
   ++looks_;
   const uint64_t text_before = text_bytes_;
   std::vector<uint64_t> addresses;
-  const bool saw_all = FindMappings(id.pid, &addresses);
+  const bool saw_all = FindMappings(id.pid, &addresses, &watch.has_context_library);
   text_budget_bytes_ -= static_cast<int64_t>(text_bytes_ - text_before);
   if (!saw_all) watch.wait_s = kLongestWaitS;
   LiveProcessMemory memory(id.pid);

@@ -47,6 +47,9 @@ struct ContextWatch {
   uint64_t published_at_ns = 0;                   // Of what `context` was made of.
   uint64_t next_look_ns = 0;                      // For a mapping; not before.
   uint32_t wait_s = 1;                            // From the next look to the one after it.
+  // One of its mappings was of a library that keeps thread contexts and publishes nothing
+  // (custom-labels, Elastic's agent for Java).
+  bool has_context_library = false;
 };
 
 class ContextReader {
@@ -63,7 +66,7 @@ class ContextReader {
  private:
   bool Take(const ProcessId& id, const ContextReading& reading, ContextWatch& watch);
   void Look(const ProcessId& id, ContextWatch& watch);
-  bool FindMappings(uint32_t pid, std::vector<uint64_t>* addresses);
+  bool FindMappings(uint32_t pid, std::vector<uint64_t>* addresses, bool* has_library);
   bool MayLook(uint64_t now_ns);
 
   std::vector<char> buffer_;

@@ -31,7 +31,7 @@ WaitKind KindSoFar(const OpenWait& wait) {
 
 size_t OpenWait::bytes() const {
   return sizeof(OpenWait) + kEntryBytes + (kernel_count + user_count) * sizeof(uint64_t) +
-         range_count * sizeof(code_range);
+         range_count * sizeof(code_range) + context_bytes;
 }
 
 bool OffCpuWaits::Begin(const RawSample& sample, std::span<const uint64_t> user,
@@ -52,9 +52,13 @@ bool OffCpuWaits::Begin(const RawSample& sample, std::span<const uint64_t> user,
   wait->kernel_count = static_cast<uint32_t>(sample.kernel.size());
   wait->user_count = static_cast<uint32_t>(user.size());
   wait->range_count = static_cast<uint32_t>(ranges.size());
+  wait->context_bytes = static_cast<uint32_t>(sample.context.size());
   if (waits_.size() >= limits_.waits || bytes_ + wait->bytes() > limits_.bytes) return false;
-  wait->words = std::make_unique_for_overwrite<uint64_t[]>(sample.kernel.size() + user.size());
-  std::ranges::copy(user, std::ranges::copy(sample.kernel, wait->words.get()).out);
+  wait->words = std::make_unique_for_overwrite<uint64_t[]>(
+      sample.kernel.size() + user.size() + sample.context.size() / sizeof(uint64_t));
+  uint64_t* const behind =
+      std::ranges::copy(user, std::ranges::copy(sample.kernel, wait->words.get()).out).out;
+  if (!sample.context.empty()) std::memcpy(behind, sample.context.data(), sample.context.size());
   wait->ranges = std::make_unique_for_overwrite<code_range[]>(ranges.size());
   std::ranges::copy(ranges, wait->ranges.get());
   bytes_ += wait->bytes();

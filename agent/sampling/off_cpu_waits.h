@@ -39,9 +39,15 @@ struct OpenWait {
   std::span<const uint64_t> kernel() const { return {words.get(), kernel_count}; }
   std::span<const uint64_t> user() const { return {words.get() + kernel_count, user_count}; }
   std::span<const code_range> code_ranges() const { return {ranges.get(), range_count}; }
+  // What the thread worked on when it left its CPU (DecodeContext()).
+  std::span<const uint8_t> context() const {
+    return {reinterpret_cast<const uint8_t*>(words.get() + kernel_count + user_count),
+            context_bytes};
+  }
   size_t bytes() const;
 
   uint32_t kernel_count = 0, user_count = 0, range_count = 0;
+  uint32_t context_bytes = 0;  // A multiple of 8, behind the words.
   std::unique_ptr<uint64_t[]> words;
   std::unique_ptr<code_range[]> ranges;
 };

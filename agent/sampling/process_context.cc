@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kSignature = "OTEL_CTX";
 constexpr uint32_t kVersion = 2;
+constexpr std::string_view kThreadPrefix = "threadlocal.";
 constexpr std::string_view kMappingNames[] = {"/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]",
                                               "[anon:OTEL_CTX]"};
 
@@ -62,29 +63,61 @@ bool ReadValue(std::string_view message, std::optional<AttributeValue>* value) {
   });
 }
 
-class ResourceReader {
+// AnyValue {1 text, 5 ArrayValue {1 AnyValue …}}: the texts of a list, as a label names them by
+// their place in it. One that is no valid text holds its place by an empty one.
+bool ReadTexts(std::string_view message, std::vector<std::string>* texts) {
+  return EachField(message, [texts](const WireField& field) {
+    if (!IsBytes(field, 5)) return true;
+    return EachField(field.bytes, [texts](const WireField& element) {
+      if (!IsBytes(element, 1) || texts->size() == kMaxThreadKeys) return true;
+      std::string& text = texts->emplace_back();
+      return EachField(element.bytes, [&text](const WireField& value) {
+        if (IsBytes(value, 1) && value.bytes.size() <= kMaxContextKeyBytes &&
+            ValidUtf8Prefix(value.bytes) == value.bytes.size())
+          text = value.bytes;
+        return true;
+      });
+    });
+  });
+}
+
+class AttributeReader {
  public:
-  explicit ResourceReader(ProcessContext* out) : out_(out) {}
+  explicit AttributeReader(ProcessContext* out) : out_(out) {}
 
   // Resource {1 attributes}. False: damaged.
-  bool Read(std::string_view resource) {
+  bool ReadResource(std::string_view resource) {
     return EachField(resource, [this](const WireField& field) {
-      return !IsBytes(field, 1) || ReadAttribute(field.bytes);
+      return !IsBytes(field, 1) || ReadAttribute(field.bytes, /*is_exported=*/true);
     });
   }
-
- private:
-  // KeyValue {1 key, 2 value}.
-  bool ReadAttribute(std::string_view message) {
-    std::string_view key;
+  // KeyValue {1 key, 2 value}. False: damaged.
+  bool ReadAttribute(std::string_view message, bool is_exported) {
+    std::string_view key, value_bytes;
     std::optional<AttributeValue> value;
     const bool whole = EachField(message, [&](const WireField& field) {
       if (IsBytes(field, 1)) key = field.bytes;
+      if (IsBytes(field, 2)) value_bytes = field.bytes;
       return !IsBytes(field, 2) || ReadValue(field.bytes, &value);
     });
-    if (whole && value && !key.empty() && key.size() <= kMaxContextKeyBytes && !IsPrivate(key))
+    if (!whole) return false;
+    if (key.starts_with(kThreadPrefix)) return ReadThreadSchema(key, value_bytes, value);
+    if (is_exported && value && !key.empty() && key.size() <= kMaxContextKeyBytes &&
+        !IsPrivate(key))
       Keep(Valid(key), *std::move(value));
-    return whole;
+    return true;
+  }
+
+ private:
+  bool ReadThreadSchema(std::string_view key, std::string_view value_bytes,
+                        const std::optional<AttributeValue>& value) {
+    key.remove_prefix(kThreadPrefix.size());
+    const auto* text = value ? std::get_if<std::string>(&*value) : nullptr;
+    if (key == "schema_version" && text != nullptr && text->size() <= kMaxContextKeyBytes)
+      out_->threads.version = *text;
+    if (key != "attribute_key_map") return true;
+    out_->threads.keys.clear();
+    return ReadTexts(value_bytes, &out_->threads.keys);
   }
 
   void Keep(std::string key, AttributeValue value) {
@@ -118,6 +151,13 @@ size_t FindContextMappings(std::string_view text, std::vector<uint64_t>* address
   return whole;
 }
 
+bool NamesContextLibrary(std::string_view text) {
+  for (const std::string_view name :
+       {"/libcustomlabels", "/customlabels.node", "/elastic-jvmti-linux-"})
+    if (text.find(name) != std::string_view::npos) return true;
+  return false;
+}
+
 std::optional<ContextHeader> ParseContextHeader(std::span<const uint8_t> bytes) {
   if (bytes.size() < kContextHeaderBytes ||
       std::memcmp(bytes.data(), kSignature.data(), kSignature.size()) != 0 ||
@@ -130,9 +170,10 @@ std::optional<ContextHeader> ParseContextHeader(std::span<const uint8_t> bytes) 
 
 absl::StatusOr<ProcessContext> ParseContextPayload(std::string_view bytes) {
   ProcessContext context;
-  ResourceReader resource(&context);
+  AttributeReader reader(&context);
   const bool whole = EachField(bytes, [&](const WireField& field) {
-    return !IsBytes(field, 1) || resource.Read(field.bytes);
+    if (IsBytes(field, 1)) return reader.ReadResource(field.bytes);
+    return !IsBytes(field, 2) || reader.ReadAttribute(field.bytes, /*is_exported=*/false);
   });
   if (!whole) return absl::DataLossError("not a process context's message");
   return context;

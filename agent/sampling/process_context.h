@@ -36,10 +36,22 @@ struct ContextHeader {
   uint64_t payload_address = 0;  // In the process.
 };
 
+inline constexpr size_t kMaxThreadKeys = 256;  // A label names its key by one byte.
+
+// How the process's threads say what they work on (OTEP 4947). No part of what is exported.
+struct ThreadSchema {
+  std::string version;  // threadlocal.schema_version; empty: they do not.
+  // threadlocal.attribute_key_map: names of labels, by index. An empty one is not usable.
+  std::vector<std::string> keys;
+
+  friend bool operator==(const ThreadSchema&, const ThreadSchema&) = default;
+};
+
 // The resource of a context. Keys are unique and not empty, texts valid UTF-8 and not empty.
 struct ProcessContext {
   std::string service_name;
   std::vector<std::pair<std::string, AttributeValue>> attributes;  // The others, in their order.
+  ThreadSchema threads;
 };
 
 // Mappings in `text` (of /proc/PID/maps) with a context's name: where they begin is appended. Any
@@ -47,13 +59,18 @@ struct ProcessContext {
 // many bytes they are: the rest of the text belongs before the next piece.
 size_t FindContextMappings(std::string_view text, std::vector<uint64_t>* addresses);
 
+// Does a mapping in `text` have the name of a library that keeps thread contexts and publishes
+// nothing? custom-labels-v1.md and Elastic's universal-profiling-integration.md fix these names.
+bool NamesContextLibrary(std::string_view text);
+
 // nullopt: no header, or one of another version than 2.
 std::optional<ContextHeader> ParseContextHeader(std::span<const uint8_t> bytes);
 
-// The payload's resource; what else it holds is not for a batch. Taken are texts, truth values,
-// whole numbers and decimals; lists and bytes are left out, as are keys over 256 bytes, attributes
-// beyond 64, and the command line and environment variables, which go into no batch. Of equal keys
-// the first counts. Errors: DataLoss (not such a message).
+// The payload's resource, and of what else it holds the schema of threads, which some writers put
+// into the resource (dd-trace-py issue 18872). Of the resource's attributes are taken texts, truth
+// values, whole numbers and decimals; lists and bytes are left out, as are keys over 256 bytes,
+// attributes beyond 64, and the command line and environment variables, which go into no batch. Of
+// equal keys the first counts. Errors: DataLoss (not such a message).
 absl::StatusOr<ProcessContext> ParseContextPayload(std::string_view bytes);
 
 }  // namespace stackray

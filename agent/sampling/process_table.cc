@@ -130,6 +130,7 @@ ProcessTable::Entry& ProcessTable::TakeImage(const ProcessEvent& event) {
 }
 
 void ProcessTable::End(const ProcessId& id) {
+  if (on_end_) on_end_(id);
   const auto it = by_id_.find(id);
   if (it == by_id_.end() || it->second->ended_ns != 0) return;
   it->second->ended_ns = std::max<uint64_t>(now_ns_, 1);
@@ -250,7 +251,30 @@ std::vector<ExecutableFilePtr>* ProcessTable::FilesOf(const ProcessId& id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return nullptr;
   if (it->second->ended_ns != 0) it->second->ended_ns = std::max<uint64_t>(now_ns_, 1);
+  it->second->was_sampled = true;
   return &it->second->files;
+}
+
+void ProcessTable::FollowContexts(const TakeContext& take) {
+  for (Entry& entry : entries_) {
+    if (!std::exchange(entry.was_sampled, false) || entry.ended_ns != 0 || entry.is_kernel_thread ||
+        IsOutside(entry.id))
+      continue;
+    contexts_.Follow(entry.id, entry.since_ns, now_ns_, entry.context);
+    take(entry.id, entry.context);
+  }
+}
+
+const ProcessContext* ProcessTable::ContextOf(const ProcessId& id, bool is_outdated) {
+  constexpr uint64_t kLeastBetweenNs = 100'000'000;
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return nullptr;
+  Entry& entry = *it->second;
+  if (is_outdated && entry.ended_ns == 0 && now_ns_ - entry.context_ns > kLeastBetweenNs) {
+    entry.context_ns = now_ns_;
+    contexts_.Follow(id, entry.since_ns, now_ns_, entry.context);
+  }
+  return entry.context.context.get();
 }
 
 }  // namespace stackray

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -69,6 +70,15 @@ class ProcessTable {
   };
   std::vector<ServiceOf> Services();
 
+  // Brings up to date what the processes publish that were sampled since the last call, and hands
+  // it over. `end` of OnEnd() is called for every image that has ended.
+  using TakeContext = std::function<void(const ProcessId&, const ContextWatch&)>;
+  void FollowContexts(const TakeContext& take);
+  void OnEnd(std::function<void(const ProcessId&)> end) { on_end_ = std::move(end); }
+  // What the process publishes; nullptr: nothing that is known. `is_outdated`: something in it is
+  // missing, so it is read again, some times a second at most. Valid until the next call.
+  const ProcessContext* ContextOf(const ProcessId& id, bool is_outdated);
+
   size_t size() const { return entries_.size(); }
   size_t cgroups() const { return cgroups_.size(); }
 
@@ -94,6 +104,8 @@ class ProcessTable {
     bool is_kernel_thread = false;
     uint64_t since_ns = 0;  // Of this image, CLOCK_BOOTTIME.
     ContextWatch context;
+    uint64_t context_ns = 0;   // When it was read because it was outdated.
+    bool was_sampled = false;  // Since the last FollowContexts().
   };
   using Entries = std::list<Entry>;  // Most recently used first.
 
@@ -123,6 +135,7 @@ class ProcessTable {
   };
   std::deque<Ended> ended_;  // In the order in which they are looked at.
   ContextReader contexts_;
+  std::function<void(const ProcessId&)> on_end_;
   uint64_t now_ns_ = 0;
   uint32_t list_ = 0;
   ProcessInfo described_;

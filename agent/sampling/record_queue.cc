@@ -25,7 +25,11 @@ void RecordQueue::Add(const TakenRecord& record) {
   Entry entry{.first_word = waiting_.words.size(), .bytes = bytes, .finished = {}};
   waiting_.words.resize(waiting_.words.size() + (bytes + 7) / 8);
   uint64_t* const words = waiting_.words.data() + entry.first_word;
-  std::memcpy(words, record.bytes.data(), bytes);
+  const size_t head_bytes = bytes - record.tail_bytes;
+  std::memcpy(words, record.bytes.data(), head_bytes);
+  if (record.tail_bytes != 0)
+    std::memcpy(reinterpret_cast<uint8_t*>(words) + head_bytes,
+                record.bytes.data() + head_bytes + record.slice_bytes, record.tail_bytes);
   if (record.slice_bytes != 0) CutSlice(words, bytes);
   waiting_.bytes += bytes + sizeof(entry);
   if (record.finished != nullptr) {

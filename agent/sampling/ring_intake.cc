@@ -17,13 +17,13 @@ uint64_t RingIntake::Add(std::span<const uint8_t> bytes, const Take& take) {
     take({bytes});
     return 0;
   }
-  const size_t slice_bytes = sample->raw_stack.size();
+  const size_t slice_bytes = sample->raw_stack.size(), tail_bytes = sample->context.size();
   const StackAbove above = stack_pieces_.TakeOf(*sample->record);
   if ((sample->record->flags & SAMPLE_HAS_RAW) != 0) {
     const WalkResult finished = walk_.Finish(*sample, above);
-    take({bytes, &finished, slice_bytes});
+    take({bytes, &finished, slice_bytes, tail_bytes});
   } else {
-    take({.bytes = bytes, .slice_bytes = slice_bytes});
+    take({.bytes = bytes, .slice_bytes = slice_bytes, .tail_bytes = tail_bytes});
   }
   return slice_bytes;
 }

@@ -19,7 +19,8 @@ namespace stackray {
 struct TakenRecord {
   std::span<const uint8_t> bytes;        // As in the ring, aligned to 8.
   const WalkResult* finished = nullptr;  // In place of the sample's own walk.
-  size_t slice_bytes = 0;  // The last of `bytes`: a sample's slice, which is not needed any more.
+  size_t slice_bytes = 0;  // Of `bytes`: a sample's slice, which is not needed any more;
+  size_t tail_bytes = 0;   // and behind it the last of `bytes`, its context.
 };
 
 class RingIntake {

@@ -12,7 +12,8 @@ SampleLoop::SampleLoop(SampleLoopSettings settings, FrameResolver& resolver, OnS
     : settings_(std::move(settings)),
       resolver_(resolver),
       processes_(settings_.max_processes, settings_.service_names),
-      waits_(settings_.waits) {
+      waits_(settings_.waits),
+      contexts_(settings_.labels) {
   AddCapture(0, {.batch = settings_.batch, .max_bytes = settings_.max_batch_bytes},
              std::move(on_sealed));
 }
@@ -92,6 +93,20 @@ void SampleLoop::Take(const TakenRecord& taken) {
   }
 }
 
+// An index beyond the keys that are known makes the process's keys be read once more, as the OTEP
+// asks of readers.
+SampleContext SampleLoop::ContextOf(const process_key& process, std::span<const uint8_t> bytes) {
+  const std::optional<ThreadContextPart> part = DecodeContext(bytes);
+  if (!part) return {};
+  const auto read = [&](bool is_outdated) {
+    const ProcessContext* const published = processes_.ContextOf(ProcessIdOf(process), is_outdated);
+    return contexts_.Read(*part, published == nullptr ? std::span<const std::string>()
+                                                      : std::span(published->threads.keys));
+  };
+  const SampleContext context = read(false);
+  return context.knows_all_keys ? context : read(true);
+}
+
 void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished) {
   const sample_record& record = *sample.record;
   const auto origin = static_cast<SampleOrigin>(record.origin);
@@ -112,6 +127,7 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
     LoseWait(record.captures);
     return;
   }
+  const SampleContext context = ContextOf(record.process, sample.context);
   const Observation seen{.process = record.process,
                          .tid = record.tid,
                          .cpu = record.cpu,
@@ -122,12 +138,15 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
                          .time_ns = record.header.time_ns,
                          .stack = stack,
                          .origin = origin,
-                         .value = settings_.batch.page_fault_period};
+                         .value = settings_.batch.page_fault_period,
+                         .span = context.span,
+                         .labels = context.labels};
   AddTo(record.captures, seen);
 }
 
 // Kernel code is named by what is there now: a function that a thread waits in stays where it is.
 void SampleLoop::TakeWaitPart(const OpenWait& wait, const WaitPart& part) {
+  const SampleContext context = ContextOf(wait.process, wait.context());
   const Observation seen{
       .process = wait.process,
       .tid = wait.tid,
@@ -140,7 +159,9 @@ void SampleLoop::TakeWaitPart(const OpenWait& wait, const WaitPart& part) {
       .stack = {.words = wait.user(), .ranges = wait.code_ranges(), .end = wait.end},
       .origin = SampleOrigin::kOffCpu,
       .value = part.value,
-      .wait = part.kind};
+      .wait = part.kind,
+      .span = context.span,
+      .labels = context.labels};
   AddTo(wait.captures, seen);
 }
 

@@ -21,6 +21,7 @@
 #include "agent/sampling/off_cpu_waits.h"
 #include "agent/sampling/process_table.h"
 #include "agent/sampling/ring_intake.h"
+#include "agent/thread_context/sample_context.h"
 #include "bpf/shared/counters.h"
 #include "kernel/raw_sample.h"
 #include "reporter/batch.h"
@@ -35,6 +36,7 @@ struct SampleLoopSettings {
   size_t max_batch_bytes = 3'670'016;  // 3.5 MiB: receivers take 4 MiB.
   size_t max_processes = 16'384;
   ServiceNameOrder service_names = DefaultServiceNameOrder();
+  LabelChoice labels;
   OffCpuWaits::Limits waits;
   LoopClock clock;
 };
@@ -79,6 +81,9 @@ class SampleLoop {
     waits_.Check(waits_since);
   }
   const OffCpuWaits& waits() const { return waits_; }
+  // As ProcessTable: what the sampled processes publish, and which have ended.
+  void FollowContexts(const ProcessTable::TakeContext& take) { processes_.FollowContexts(take); }
+  void OnProcessEnd(std::function<void(const ProcessId&)> end) { processes_.OnEnd(std::move(end)); }
   // Of capture 0: as CaptureBatch says.
   void Seal() { captures_[0]->Seal(); }
   void LimitBatchBytes(size_t bytes) { captures_[0]->LimitBytes(bytes); }
@@ -108,12 +113,14 @@ class SampleLoop {
   void TakeWaitPart(const OpenWait& wait, const WaitPart& part);
   void AddTo(uint32_t captures, const Observation& seen);
   void LoseWait(uint32_t captures);
+  SampleContext ContextOf(const process_key& process, std::span<const uint8_t> bytes);
   std::span<OpenBatch* const> AllOpen();
 
   const SampleLoopSettings settings_;
   FrameResolver& resolver_;
   ProcessTable processes_;
   OffCpuWaits waits_;
+  SampleContextReader contexts_;
   std::array<std::unique_ptr<CaptureBatch>, MAX_CAPTURES + 1> captures_;  // nullptr: not in use.
   std::vector<OpenBatch*> all_open_;                                      // Scratch.
   SampleLoopCounts counts_;

@@ -23,6 +23,7 @@ namespace stackray {
 namespace {
 
 constexpr uint64_t kCpuLookIntervalNs = 1'000'000'000;
+constexpr uint64_t kContextLookIntervalNs = 500'000'000;
 constexpr uint64_t kDeletedLookIntervalNs = 10'000'000'000;
 constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of unwind tables.
 constexpr int kNoTimeout = -1;
@@ -100,6 +101,13 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, std::move(on_sealed));
+  if (s.sampler.context != CONTEXT_MODE_OFF) {
+    session->contexts_ =
+        std::make_unique<ThreadContexts>(session->sampler_->context_memory(), *session->files_);
+    session->loop_->OnProcessEnd([contexts = session->contexts_.get()](const ProcessId& process) {
+      contexts->Forget(process);
+    });
+  }
   session->captures_ =
       std::make_unique<SessionCaptures>(*session->sampler_, *session->loop_, s.loop);
   session->reader_ = std::make_unique<RingReader>(
@@ -228,6 +236,7 @@ void SamplingSession::Turn(int timeout_ms) {
   loop_->TakeLines();
   resolver_->FollowKernel();
   const uint64_t now = BootTimeNs();
+  FollowContexts(now);
   if (!running_ || now < next_cpu_look_ns_) return;
   next_cpu_look_ns_ = now + kCpuLookIntervalNs;
   if (now >= next_deleted_look_ns_) {
@@ -238,6 +247,17 @@ void SamplingSession::Turn(int timeout_ms) {
   FollowCpus();
   captures_->FollowServices();
   LookForLostEvents(sampler_->Counters());
+}
+
+// A short request of a new process should not be over before its context is read: hence not once a
+// second.
+void SamplingSession::FollowContexts(uint64_t now_ns) {
+  if (contexts_ == nullptr || !running_ || now_ns < next_context_look_ns_) return;
+  contexts_->SetLabelTargets(sampler_->targets().LabelNames());
+  next_context_look_ns_ = now_ns + kContextLookIntervalNs;
+  loop_->FollowContexts([&](const ProcessId& process, const ContextWatch& watch) {
+    contexts_->Follow(process, watch, now_ns);
+  });
 }
 
 // What fails now is tried again in a second.
@@ -291,7 +311,13 @@ void SamplingSession::Seal() {
 absl::StatusOr<int> SamplingSession::StartCapture(const CaptureOptions& options,
                                                   SampleLoop::OnSealed on_sealed) {
   const bool heard_of_all = sampler_->targets().HearsOfAll();
+  const bool wants_labels = std::ranges::any_of(options.targets, [](const TargetSettings& target) {
+    return target.kind == TargetKind::kLabel;
+  });
+  if (wants_labels && contexts_ == nullptr)
+    return absl::FailedPreconditionError("labels are not read: the agent runs with --context off");
   absl::StatusOr<int> capture = captures_->Start(options, std::move(on_sealed));
+  if (contexts_ != nullptr) contexts_->SetLabelTargets(sampler_->targets().LabelNames());
   if (capture.ok() && !heard_of_all && sampler_->targets().HearsOfAll()) ListProcesses();
   return capture;
 }
@@ -343,6 +369,7 @@ SessionCounts SamplingSession::Counts() {
       std::max<uint64_t>(counts.kernel.value[COUNT_PRODUCED] + counts.loop.wait_parts, settled);
   counts.in_flight = counts.produced - settled + counts.loop.samples - counts.loop.sealed_samples;
   counts.frames = resolver_->counts();
+  if (contexts_ != nullptr) counts.contexts = contexts_->counts();
   counts.map_bytes = sampler_->MapBytes();
   counts.cache_bytes = resolver_->cache_bytes();
   {

@@ -22,6 +22,7 @@
 #include "agent/sampling/ring_reader.h"
 #include "agent/sampling/sample_loop.h"
 #include "agent/sampling/session_captures.h"
+#include "agent/thread_context/thread_contexts.h"
 #include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
 #include "kernel/process_iterator.h"
@@ -66,6 +67,7 @@ struct SessionCounts {
   SampleLoopCounts loop;
   FrameResolver::Counts frames;
   RowStore::Statistics tables;
+  ThreadContexts::Counts contexts;
   // Of captures that the receivers get, too: those in their batches. Set by the agent.
   uint64_t sent_capture_samples = 0;
   uint64_t map_bytes = 0, cache_bytes = 0;
@@ -122,6 +124,11 @@ class SamplingSession {
   uint64_t fixed_map_bytes() const { return sampler_->FixedMapBytes(); }
 
   SampleLoop& loop() { return *loop_; }
+  // What is known of a process's thread contexts; nullptr: nothing. Call it from the thread that
+  // runs Turn().
+  const ThreadContextFinding* ContextsOf(uint32_t pid) const {
+    return contexts_ == nullptr ? nullptr : contexts_->FindingOf(pid);
+  }
   // Those beside the session's own profile; for all but Start() and EndCapture(), which follow
   // here.
   SessionCaptures& captures() { return *captures_; }
@@ -152,6 +159,7 @@ class SamplingSession {
   void ListEarlierWaits();
   void LookForLostEvents(const counters& now);
   void FollowCpus();
+  void FollowContexts(uint64_t now_ns);
   void AddLosses();
   void ShipWaits();
 
@@ -165,6 +173,7 @@ class SamplingSession {
   std::unique_ptr<TableLoader> loader_;
   std::unique_ptr<SampleWalk> walk_;
   std::unique_ptr<FrameResolver> resolver_;
+  std::unique_ptr<ThreadContexts> contexts_;  // nullptr: not wanted.
   std::unique_ptr<SampleLoop> loop_;
   std::unique_ptr<SessionCaptures> captures_;
   std::unique_ptr<RingReader> reader_;
@@ -178,7 +187,7 @@ class SamplingSession {
   uint64_t seen_lost_wait_ends_ = 0;
   OnlineCpuList online_cpus_;
   CpuChanges cpu_changes_;
-  uint64_t next_cpu_look_ns_ = 0, next_deleted_look_ns_ = 0;
+  uint64_t next_cpu_look_ns_ = 0, next_context_look_ns_ = 0, next_deleted_look_ns_ = 0;
   bool running_ = false;
 };
 

@@ -64,6 +64,10 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
                          .resource_attributes = sampling.resource_attributes,
                          .left_out = sampling.left_out_attributes,
                          .agent_version = kAgentVersion};
+  settings.sampler.context = sampling.context == "off"      ? CONTEXT_MODE_OFF
+                             : sampling.context == "labels" ? CONTEXT_MODE_LABELS
+                                                            : CONTEXT_MODE_LINKS;
+  settings.loop.labels = {.labels = sampling.context == "labels", .names = sampling.context_labels};
   settings.loop.service_names.clear();
   for (const std::string& word : sampling.service_name_from)
     if (const auto source = ServiceNameSourceOf(word))

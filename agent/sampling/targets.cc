@@ -48,6 +48,11 @@ absl::Status ApplyTarget(const TargetSettings& target, Sampler& sampler, int cap
     }
     case TargetKind::kCommandName: return targets.AddCommand(capture, target.command_name);
     case TargetKind::kUser: return targets.AddUser(capture, target.uid);
+    case TargetKind::kLabel: {
+      const size_t equals = target.label.find('=');
+      return targets.AddLabel(capture, std::string_view(target.label).substr(0, equals),
+                              std::string_view(target.label).substr(equals + 1));
+    }
     case TargetKind::kProgram:
     case TargetKind::kService: return targets.AddPids(capture, {}, /*inherit=*/true);
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostTargets = 64, kMostHosts = 1024, kMostTexts = 4096;
 constexpr char kTargetWords[] =
-    "a mapping with one of pid, cgroup, container, command, user, service and host";
+    "a mapping with one of pid, cgroup, container, command, user, service, label and host";
 
 using Strings = std::vector<std::string>;
 

@@ -12,6 +12,7 @@ TargetSettings TargetOf(const SettingValues& values) {
                 : !target.command_name.empty() ? TargetKind::kCommandName
                 : values.user                  ? TargetKind::kUser
                 : !target.service_name.empty() ? TargetKind::kService
+                : !target.label.empty()        ? TargetKind::kLabel
                                                : TargetKind::kWholeHost;
   return target;
 }

@@ -224,4 +224,19 @@ bool StoreServiceNameFrom(SettingValues& values, Texts texts) {
   return !values.service_name_from->empty();
 }
 
+bool StoreLabelTarget(SettingValues& values, Texts texts) {
+  return IsLabelTarget(texts[0]) && StoreText(texts[0], values.target.label);
+}
+
+bool StoreContextLabels(SettingValues& values, Texts texts) {
+  constexpr size_t kMostNames = 64, kMostBytes = 255;
+  std::vector<std::string> names = SplitWords(texts);
+  std::string name;
+  for (const std::string& text : names)
+    if (text.size() > kMostBytes || !StoreText(text, name)) return false;
+  if (names.size() > kMostNames) return false;
+  values.sampling.context_labels = std::move(names);
+  return true;
+}
+
 }  // namespace stackray

@@ -47,6 +47,7 @@ bool StoreSymbols(SettingValues& values, Texts texts);
 bool StoreDebuginfod(SettingValues& values, Texts texts);
 bool StoreContainer(SettingValues& values, Texts texts);
 bool StoreUser(SettingValues& values, Texts texts);
+bool StoreLabelTarget(SettingValues& values, Texts texts);
 bool StoreOutputs(SettingValues& values, Texts texts);
 bool StoreTimeout(SettingValues& values, Texts texts);
 bool StoreInsecure(SettingValues& values, Texts texts);
@@ -59,6 +60,7 @@ bool StoreHeaders(SettingValues& values, Texts texts);
 bool StoreResourceAttributes(SettingValues& values, Texts texts);
 bool StoreAttributes(SettingValues& values, Texts texts);
 bool StoreServiceNameFrom(SettingValues& values, Texts texts);
+bool StoreContextLabels(SettingValues& values, Texts texts);
 
 // The rows of the table files, in the order of --help.
 std::span<const SettingRow> TargetRows();

@@ -105,6 +105,18 @@ constexpr SettingRow kTargetRows[] = {
      [](V& v, Texts t) { return t[0].size() <= 255 && StoreText(t[0], v.target.service_name); },
      {},
      true},
+    {"label",
+     0,
+     kCaptureVerb,
+     ValueKind::kText,
+     HelpSection::kTarget,
+     "KEY=VALUE",
+     "every thread while it works on something that has this label",
+     "",
+     "a label's name of at most 64 bytes and its value of at most 255, with = between them",
+     &StoreLabelTarget,
+     {},
+     true},
     {"as-root", 0, kRecordVerb, ValueKind::kSwitch, HelpSection::kTarget, "",
      "run CMD as root instead of as the user who called sudo", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.target.as_root); }},
@@ -144,6 +156,16 @@ constexpr SettingRow kSamplingRows[] = {
      "standard with a receiver, else full; record: full",
      "full, standard, low, or keys of docs/receivers.md with commas between them",
      &StoreAttributes},
+    {"context", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "WHAT",
+     "what threads work on, as their tracing library says: off, links (trace and span ids) or "
+     "labels (and those of --context-labels)",
+     "links, with --context-labels labels", "off, links or labels",
+     [](V& v, Texts t) {
+       return StoreOneOf(t[0], {"off", "links", "labels"}, v.context.emplace());
+     }},
+    {"context-labels", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling, "NAME[,…]",
+     "labels to keep on samples; * keeps all", "none",
+     "names of labels with commas between them, or *", &StoreContextLabels},
     {"interpreter-loops", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "HOW",
      "native frames that run an interpreter's frames: hidden, folded (a second line of the "
      "innermost "

@@ -49,6 +49,7 @@ struct SettingValues {
   std::optional<bool> timestamps;
   std::optional<std::vector<std::string>> left_out_attributes;
   std::optional<std::vector<std::string>> service_name_from;
+  std::optional<std::string> context;
   std::optional<int64_t> seal_interval_ms;
   std::optional<bool> page;
   ReceiverStrings receiver;  // The one that flags and variables describe.

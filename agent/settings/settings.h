@@ -28,6 +28,7 @@ enum class TargetKind {
   kProgram,
   kUser,     // Captures only.
   kService,  // Captures only.
+  kLabel,    // Captures only.
 };
 
 // How native code gets its names: not at all, from symbol tables, or also inlined functions and
@@ -46,6 +47,7 @@ struct TargetSettings {
   bool as_root = false;              // kProgram: do not become the user who called sudo.
   uid_t uid = 0;                     // kUser: the effective user of a task.
   std::string service_name;          // kService: the resource's service.name.
+  std::string label;                 // kLabel: "KEY=VALUE" of what a thread works on.
 
   friend bool operator==(const TargetSettings&, const TargetSettings&) = default;
 };
@@ -68,6 +70,9 @@ struct SamplingSettings {
   // Words of ServiceNameSourceOf() (agent/sampling/service_name.h), the strongest first.
   std::vector<std::string> service_name_from = {"context", "environment", "kubernetes",
                                                 "systemd", "container",   "command"};
+  // What threads work on: "off", "links" (ids of traces and spans) or "labels" (and labels).
+  std::string context = "links";
+  std::vector<std::string> context_labels;   // Names of labels that are kept; "*": all.
   std::string interpreter_loops = "hidden";  // Or "folded", "kept": FrameResolver's LoopFrames.
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;

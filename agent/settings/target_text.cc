@@ -24,6 +24,7 @@ std::string DescribeTarget(const TargetSettings& target) {
     case TargetKind::kUser:
       return fmt::format("user {}", FindUserName(target.uid).value_or(fmt::to_string(target.uid)));
     case TargetKind::kService: return fmt::format("service {}", target.service_name);
+    case TargetKind::kLabel: return fmt::format("label {}", target.label);
   }
   return "";
 }

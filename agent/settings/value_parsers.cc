@@ -189,6 +189,14 @@ bool IsCaptureName(std::string_view text) {
   return IsPlainName(text) && text != "list" && text != "stop" && text != "get";
 }
 
+bool IsLabelTarget(std::string_view text) {
+  constexpr size_t kMostNameBytes = 64, kMostValueBytes = 255;
+  const size_t equals = text.find('=');
+  return equals != std::string_view::npos && equals >= 1 && equals <= kMostNameBytes &&
+         text.size() - equals - 1 <= kMostValueBytes &&
+         std::ranges::none_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); });
+}
+
 namespace {
 
 // Takes exactly `digits` of them off the text's front; nullopt: there are fewer, or the number is

@@ -53,6 +53,9 @@ bool IsReceiverName(std::string_view text);
 // of stackray capture.
 bool IsCaptureName(std::string_view text);
 
+// "KEY=VALUE" of a label: 1 to 64 bytes, then at most 255, of text without control characters.
+bool IsLabelTarget(std::string_view text);
+
 // "2026-11-26T18:05:00Z", with a fraction of a second or an offset like +01:00 (RFC 3339), in
 // nanoseconds since 1970. From 1970 to 2261.
 std::optional<int64_t> ParseTimeUnixNs(std::string_view text);

@@ -75,6 +75,11 @@ std::string TemporaryDebuginfodDirectory() {
   return fmt::format("/var/tmp/stackray-debuginfod-{}", geteuid());
 }
 
+// Who names labels wants them.
+std::string ContextOf(const SettingValues& values) {
+  return values.context.value_or(values.sampling.context_labels.empty() ? "links" : "labels");
+}
+
 absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
                          const Environment& environment, CommandLine& line) {
   absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
@@ -93,6 +98,7 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
   record.sampling.left_out_attributes =
       values.left_out_attributes.value_or(std::vector<std::string>());
   record.sampling.service_name_from = ServiceNameFrom(values, record.sampling.resource_attributes);
+  record.sampling.context = ContextOf(values);
   ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), record.sampling, line.warnings);
   line.verb = std::move(record);
   return absl::OkStatus();
@@ -143,6 +149,7 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
   agent.sampling.left_out_attributes = values.left_out_attributes.value_or(
       has_receiver ? StandardLeftOut() : std::vector<std::string>());
   agent.sampling.service_name_from = ServiceNameFrom(values, agent.sampling.resource_attributes);
+  agent.sampling.context = ContextOf(values);
   agent.page = values.page.value_or(!has_receiver);
   if (agent.page_access == PageReaders::kOpen && !IsLoopback(agent.listen))
     return absl::InvalidArgumentError(

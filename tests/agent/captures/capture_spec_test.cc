@@ -46,6 +46,7 @@ CaptureSpec Everything() {
                   Text(TargetKind::kContainer, &TargetSettings::container_id, "0123456789ab"),
                   Text(TargetKind::kCommandName, &TargetSettings::command_name, "näher"),
                   Text(TargetKind::kService, &TargetSettings::service_name, "shop"),
+                  Text(TargetKind::kLabel, &TargetSettings::label, "http.route=/a"),
                   User(33),
                   TargetSettings()};
   spec.types = {SampleOrigin::kOffCpu, SampleOrigin::kCpuClock};
@@ -78,11 +79,12 @@ TEST(CaptureSpec, ComesBackFromItsJson) {
 }
 
 TEST(CaptureSpec, ItsJsonIsWhatTheProtocolSays) {
-  EXPECT_EQ(ToJson(Everything()).dump(),
-            R"({"name":"web-1.x_y","targets":[{"pid":12},{"pid":[12,34],"inherit":false},)"
-            R"({"cgroup":"/system.slice/x"},{"container":"0123456789ab"},{"command":"näher"},)"
-            R"({"service":"shop"},{"user":33},{"host":true}],"types":["off-cpu","cpu"],)"
-            R"("frequency_hz":997,"duration_ms":300000,"send":true,"asked_by":"uid 0"})");
+  EXPECT_EQ(
+      ToJson(Everything()).dump(),
+      R"({"name":"web-1.x_y","targets":[{"pid":12},{"pid":[12,34],"inherit":false},)"
+      R"({"cgroup":"/system.slice/x"},{"container":"0123456789ab"},{"command":"näher"},)"
+      R"({"service":"shop"},{"label":"http.route=/a"},{"user":33},{"host":true}],"types":["off-cpu","cpu"],)"
+      R"("frequency_hz":997,"duration_ms":300000,"send":true,"asked_by":"uid 0"})");
 }
 
 TEST(CaptureSpec, KeysThatAreNotThereHaveTheirDefaults) {

@@ -154,5 +154,60 @@ TEST(ContextPayload, IsRefusedCut) {
     EXPECT_EQ(ParseContextPayload(damaged).status().code(), absl::StatusCode::kDataLoss) << damaged;
 }
 
+// Field 2 of the payload: the schema of threads, as three writers of 2026 have it.
+std::string ThreadKeys(const std::vector<std::string>& keys) {
+  std::string list;
+  for (const std::string& key : keys) list += Field(1, TextValue(key));
+  return KeyValue("threadlocal.attribute_key_map", Field(5, list));
+}
+
+TEST(ContextPayload, SaysHowThreadsSayWhatTheyWorkOn) {
+  const std::string schema = KeyValue("threadlocal.schema_version", TextValue("tlsdesc_v1_dev"));
+  const std::string keys = ThreadKeys({"datadog.local_root_span_id", "http.route"});
+  const std::string resource = Context(Attribute("service.name", "shop"));
+  const auto expect = [&](const std::string& payload) {
+    const auto context = ParseContextPayload(payload);
+    ASSERT_TRUE(context.ok());
+    EXPECT_EQ(context->service_name, "shop");
+    EXPECT_TRUE(context->attributes.empty());  // Keys of threads are not exported.
+    EXPECT_EQ(context->threads.version, "tlsdesc_v1_dev");
+    EXPECT_EQ(context->threads.keys,
+              (std::vector<std::string>{"datadog.local_root_span_id", "http.route"}));
+  };
+  expect(resource + Field(2, schema) + Field(2, keys));
+  // Some writers put them into the resource.
+  expect(Context(Attribute("service.name", "shop") + Field(1, schema) + Field(1, keys)));
+}
+
+TEST(ContextPayload, OtherThingsBesideTheResourceAreNotExported) {
+  const auto context = ParseContextPayload(Field(2, KeyValue("secret", TextValue("value"))));
+  ASSERT_TRUE(context.ok());
+  EXPECT_TRUE(context->attributes.empty());
+  EXPECT_EQ(context->threads, ThreadSchema());
+}
+
+TEST(ContextPayload, KeysOfThreadsKeepTheirPlaces) {
+  const std::string long_key(kMaxContextKeyBytes + 1, 'k');
+  const auto keys = [](const std::string& message) {
+    const auto context = ParseContextPayload(Field(2, message));
+    return context.ok() ? context->threads.keys : std::vector<std::string>{"damaged"};
+  };
+  EXPECT_EQ(keys(ThreadKeys({"a", "\xff", long_key, "b"})),
+            (std::vector<std::string>{"a", "", "", "b"}));
+  EXPECT_EQ(keys(ThreadKeys(std::vector<std::string>(300, "k"))).size(), kMaxThreadKeys);
+  EXPECT_TRUE(keys(KeyValue("threadlocal.attribute_key_map", TextValue("no list"))).empty());
+  EXPECT_EQ(keys(KeyValue("threadlocal.attribute_key_map", Field(5, "\x0a\x7f"))),
+            std::vector<std::string>{"damaged"});
+  EXPECT_EQ(keys(KeyValue("threadlocal.attribute_key_map",
+                          Field(5, Field(1, NumberValue(3, 7)) + Field(1, TextValue("b"))))),
+            (std::vector<std::string>{"", "b"}));
+}
+
+TEST(ContextMappings, NameLibrariesThatPublishNothing) {
+  EXPECT_TRUE(NamesContextLibrary(Line("1000", "/opt/x/libcustomlabels.so")));
+  EXPECT_TRUE(NamesContextLibrary(Line("1000", "/tmp/elastic-jvmti-linux-x64.so")));
+  EXPECT_FALSE(NamesContextLibrary(Line("1000", "/usr/lib/libc.so.6")));
+}
+
 }  // namespace
 }  // namespace stackray::test
