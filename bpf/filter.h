@@ -127,16 +127,18 @@ static __always_inline u32 captures_of_process(struct task_struct *task, struct 
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
 	u64 start_ns = READ_TASK(leader, start_boottime);
-	u32 number = READ_TASK(task, tgid), generation = controls.target_generation, pid;
+	u32 number = READ_TASK(task, tgid), generation = controls.target_generation,
+	    pid, captures;
 
 	if (own->target_pid == number && own->target_start_ns == start_ns &&
 	    own->target_generation == generation)
 		return own->target_captures;
 	pid = number_of(leader, number);
+	captures = captures_in(&target_pids, &pid); /* first: else it costs on_cpu_clock() stack */
 	own->target_pid = number;
 	own->target_start_ns = start_ns;
 	own->target_generation = generation;
-	own->target_captures = captures_in(&target_pids, &pid);
+	own->target_captures = captures;
 	return own->target_captures;
 }
 
