@@ -11,7 +11,7 @@ std::optional<uint32_t> Unsigned5::Next() {
     const uint32_t byte = bytes_[at_++];
     if (byte < excluded_) return std::nullopt;
     sum += (byte - excluded_) << (kShift * static_cast<uint32_t>(i));
-    if (byte < kLowCodes + excluded_ || i == kMostBytes - 1) return sum;
+    if (byte < kLowCodes || i == kMostBytes - 1) return sum;
   }
   return std::nullopt;
 }

@@ -69,6 +69,17 @@ TEST(HotSpotLines, ShortAndWideStepsAddUp) {
   EXPECT_TRUE(ReadLines(Bytes{0xff, 200}, 0).empty());
 }
 
+// A byte goes on from 192 on, whatever values are left out (JDK 20, utilities/unsigned5.hpp).
+TEST(HotSpotNumbers, AByteGoesOnFrom192On) {
+  for (const uint32_t excluded : {0u, 1u}) {
+    const Bytes bytes{191, 192, 5, 255, 255, 3};
+    Unsigned5 numbers(bytes, excluded);
+    EXPECT_EQ(numbers.Next(), 191 - excluded);
+    EXPECT_EQ(numbers.Next(), 192 - excluded + 64 * (5 - excluded));
+    EXPECT_EQ(numbers.Next(), (255 - excluded) * 65 + 4096 * (3 - excluded));
+  }
+}
+
 TEST(HotSpotLines, TheClosestEntryBeforeCounts) {
   const Method method{.lines = {{0, 10}, {8, 30}, {4, 20}}};
   EXPECT_EQ(method.At(-1).line, 0);
