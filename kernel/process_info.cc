@@ -118,6 +118,19 @@ std::string NameAsCalled(const ProcessId& id) {
   return {};
 }
 
+std::string ReadCommandLine(const ProcessId& id) {
+  constexpr size_t kMostBytes = 256 << 10;
+  const UniqueFd fd(open(fmt::format("/proc/{}/cmdline", id.pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char bytes[4096];
+  for (ssize_t n = 0; fd.valid() && text.size() < kMostBytes;) {
+    n = read(fd.get(), bytes, sizeof(bytes));
+    if (n <= 0) break;
+    text.append(bytes, static_cast<size_t>(n));
+  }
+  return IsSameProcess(id) ? text : std::string();
+}
+
 std::optional<ProcProcess> ReadProcProcess(const ProcessId& id) {
   ProcProcess process{.executable_path = ExecutablePath(id.pid),
                       .cgroup_text = ReadSmallFile(fmt::format("/proc/{}/cgroup", id.pid))};

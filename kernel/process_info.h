@@ -47,6 +47,10 @@ bool HasExecutable(uint32_t pid);
 // Empty: not known, or a 32-bit process. At most 255 bytes.
 std::string NameAsCalled(const ProcessId& id);
 
+// Its arguments as /proc/PID/cmdline has them, each with a NUL behind it: 256 KiB at most, which
+// the process may have written over. Empty: it is gone.
+std::string ReadCommandLine(const ProcessId& id);
+
 // Was its program started without a single variable? False too while exec() has not laid them out
 // yet, when /proc/PID/environ is empty: Linux 6.18's load_elf_binary() renames the process first,
 // makes env_start = env_end, moves env_end along, and sets end_code last (proc(5), fields 50, 51,

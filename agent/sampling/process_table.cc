@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/sampling/java_program.h"
 #include "kernel/process_info.h"
 
 namespace stackray {
@@ -193,6 +194,16 @@ std::string ProcessTable::CommandOf(Entry& entry) {
   return CommandName(command, image.called, image.path);
 }
 
+std::string ProcessTable::JavaProgram(Entry& entry) {
+  Image& image = *entry.image;
+  if (!image.java_asked && entry.ended_ns == 0 && !entry.is_kernel_thread && !IsOutside(entry.id) &&
+      IsJavaLauncher(image.path)) {
+    image.java_program = JavaProgramOf(ReadCommandLine(entry.id));
+    image.java_asked = true;
+  }
+  return image.java_program;
+}
+
 // Attributes: the context's first, then the environment's; of equal keys the first counts.
 void ProcessTable::TakeServiceFacts(Entry& entry) {
   const ServiceEnvironment& environment = entry.image->environment;
@@ -205,7 +216,8 @@ void ProcessTable::TakeServiceFacts(Entry& entry) {
        .environment = environment.service_name,
        .unit = entry.cgroup != nullptr ? std::string_view(entry.cgroup->service) : "",
        .info = described_,
-       .command = [&] { return CommandOf(entry); }});
+       .command = [&] { return CommandOf(entry); },
+       .java = [&] { return JavaProgram(entry); }});
 }
 
 const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,

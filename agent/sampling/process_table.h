@@ -92,6 +92,8 @@ class ProcessTable {
     std::string command;      // The leader's, right after the exec; empty: the exec was not seen.
     std::string called;       // As exec() was told; empty: not asked for, or not known.
     bool called_asked = false;
+    std::string java_program;  // Of a JVM.
+    bool java_asked = false;
   };
   struct Entry {
     ProcessId id;
@@ -119,6 +121,7 @@ class ProcessTable {
   void ReadEnvironment(Entry& entry);
   void TakeServiceFacts(Entry& entry);
   std::string CommandOf(Entry& entry);
+  std::string JavaProgram(Entry& entry);
   std::shared_ptr<const CgroupFacts> CgroupOf(const ProcessEvent& event);
   std::shared_ptr<const CgroupFacts> InternCgroup(const std::string& key, auto read);
 

@@ -11,12 +11,13 @@ namespace {
 constexpr size_t kCommandBytes = 15;   // TASK_COMM_LEN without its NUL.
 constexpr size_t kShortIdDigits = 12;  // As container tools show an id.
 
-constexpr std::array<std::pair<std::string_view, ServiceNameSource>, 6> kWords = {{
+constexpr std::array<std::pair<std::string_view, ServiceNameSource>, 7> kWords = {{
     {"context", ServiceNameSource::kContext},
     {"environment", ServiceNameSource::kEnvironment},
     {"kubernetes", ServiceNameSource::kKubernetes},
     {"systemd", ServiceNameSource::kSystemd},
     {"container", ServiceNameSource::kContainer},
+    {"java", ServiceNameSource::kJava},
     {"command", ServiceNameSource::kCommand},
 }};
 
@@ -40,6 +41,7 @@ std::string NameFrom(ServiceNameSource source, const ServiceNameFacts& facts) {
     case ServiceNameSource::kKubernetes: return WorkloadOf(facts.info);
     case ServiceNameSource::kSystemd: return std::string(facts.unit);
     case ServiceNameSource::kContainer: return facts.info.container_name;
+    case ServiceNameSource::kJava: return facts.java ? facts.java() : std::string();
     case ServiceNameSource::kCommand: return facts.command();
   }
   return {};

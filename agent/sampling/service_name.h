@@ -5,6 +5,7 @@
 //   kubernetes   its workload, where its context or environment says that as k8s.… attributes
 //   systemd      the unit in its cgroup's path
 //   container    the container's name; its id stands last of all, because no name is worse
+//   java         a JVM's main class or jar, as its command line says
 //   command      what its program was called at exec(): a symbolic link's name, a script's
 #ifndef STACKRAY_AGENT_SAMPLING_SERVICE_NAME_H_
 #define STACKRAY_AGENT_SAMPLING_SERVICE_NAME_H_
@@ -25,6 +26,7 @@ enum class ServiceNameSource {
   kKubernetes,
   kSystemd,
   kContainer,
+  kJava,
   kCommand
 };
 using ServiceNameOrder = std::vector<ServiceNameSource>;
@@ -38,7 +40,8 @@ ServiceNameOrder DefaultServiceNameOrder();
 struct ServiceNameFacts {
   std::string_view context, environment, unit;
   const ProcessInfo& info;
-  std::function<std::string()> command;  // Asked only when its turn comes.
+  std::function<std::string()> command;    // Asked only when its turn comes.
+  std::function<std::string()> java = {};  // Asked only when its turn comes.
 };
 std::string ChooseServiceName(const ServiceNameOrder& order, const ServiceNameFacts& facts);
 

@@ -208,8 +208,8 @@ constexpr SettingRow kSamplingRows[] = {
      "OTEL_SERVICE_NAME"},
     {"service-name-from", 0, kSamplingVerbs, ValueKind::kList, HelpSection::kSampling, "SOURCE[,…]",
      "where a process's service.name comes from, the strongest first",
-     "context,environment,kubernetes,systemd,container,command",
-     "different ones of context, environment, kubernetes, systemd, container and command",
+     "context,environment,kubernetes,systemd,container,java,command",
+     "different ones of context, environment, kubernetes, systemd, container, java and command",
      &StoreServiceNameFrom},
 };
 

@@ -68,8 +68,8 @@ struct SamplingSettings {
   std::vector<std::string>
       left_out_attributes;  // Keys; agent with a receiver: those of "standard".
   // Words of ServiceNameSourceOf() (agent/sampling/service_name.h), the strongest first.
-  std::vector<std::string> service_name_from = {"context", "environment", "kubernetes",
-                                                "systemd", "container",   "command"};
+  std::vector<std::string> service_name_from = {"context",   "environment", "kubernetes", "systemd",
+                                                "container", "java",        "command"};
   // What threads work on: "off", "links" (ids of traces and spans) or "labels" (and labels).
   std::string context = "links";
   std::vector<std::string> context_labels;   // Names of labels that are kept; "*": all.

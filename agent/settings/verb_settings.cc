@@ -51,7 +51,8 @@ std::vector<std::string> ServiceNameFrom(const SettingValues& values,
       values.service_name_from.value_or(SamplingSettings().service_name_from);
   const bool is_named = std::ranges::any_of(
       attributes, [](const auto& attribute) { return attribute.first == "service.name"; });
-  if (is_named && !values.service_name_from) std::erase(words, "command");
+  if (is_named && !values.service_name_from)
+    std::erase_if(words, [](const auto& word) { return word == "java" || word == "command"; });
   return words;
 }
 

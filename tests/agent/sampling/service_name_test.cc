@@ -12,7 +12,7 @@ ServiceNameOrder Order(std::initializer_list<const char*> words) {
 }
 
 struct Said {
-  std::string context, environment, workload, unit, container_name, container_id, command;
+  std::string context, environment, workload, unit, container_name, container_id, command, java;
 };
 
 std::string Choose(const ServiceNameOrder& order, const Said& said) {
@@ -22,13 +22,14 @@ std::string Choose(const ServiceNameOrder& order, const Said& said) {
                                    .environment = said.environment,
                                    .unit = said.unit,
                                    .info = info,
-                                   .command = [&] { return said.command; }});
+                                   .command = [&] { return said.command; },
+                                   .java = [&] { return said.java; }});
 }
 
 TEST(ServiceName, TheFirstSourceThatKnowsOneCounts) {
   const ServiceNameOrder order = DefaultServiceNameOrder();
   Said said{"context",   "environment",      "workload", "unit",
-            "container", "0123456789abcdef", "command"};
+            "container", "0123456789abcdef", "command",  "java"};
   EXPECT_EQ(Choose(order, said), "context");
   said.context.clear();
   EXPECT_EQ(Choose(order, said), "environment");
@@ -39,13 +40,15 @@ TEST(ServiceName, TheFirstSourceThatKnowsOneCounts) {
   said.unit.clear();
   EXPECT_EQ(Choose(order, said), "container");
   said.container_name.clear();
+  EXPECT_EQ(Choose(order, said), "java");
+  said.java.clear();
   EXPECT_EQ(Choose(order, said), "command");
   said.command.clear();
   EXPECT_EQ(Choose(order, said), "0123456789ab");
 }
 
 TEST(ServiceName, OtherOrdersAndFewerSources) {
-  const Said said{"", "environment", "", "unit", "", "0123456789abcdef", "command"};
+  const Said said{"", "environment", "", "unit", "", "0123456789abcdef", "command", ""};
   EXPECT_EQ(Choose(Order({"command", "environment"}), said), "command");
   EXPECT_EQ(Choose(Order({"systemd"}), said), "unit");
   EXPECT_EQ(Choose(Order({"context"}), said), "");
