@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "interpreters/hotspot/language_names.h"
 #include "interpreters/hotspot/paged_memory.h"
 #include "interpreters/hotspot/unsigned5.h"
 
@@ -193,11 +194,11 @@ absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, u
   if (!name || !signature || !holder_name) return Failure(memory);
   Method method;
   const std::string class_text = ClassText(*holder_name);
-  method.function = class_text + "." + *name;
+  method.file = FileOf(memory, layout, pool, holder);
+  method.function = FunctionText(class_text, *name, method.file);
   std::string class_path = class_text;
   std::ranges::replace(class_path, '.', '/');
   method.system_name = class_path + "." + *name + *signature;
-  method.file = FileOf(memory, layout, pool, holder);
   method.lines = LinesOf(memory, layout, const_method, NumberAt<uint16_t>(sizes, 0));
   return method;
 }

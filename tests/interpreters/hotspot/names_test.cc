@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/language_names.h"
 #include "interpreters/hotspot/method.h"
 #include "interpreters/hotspot/unsigned5.h"
 
@@ -86,6 +87,20 @@ TEST(HotSpotLines, TheClosestEntryBeforeCounts) {
   EXPECT_EQ(method.At(3).line, 10);
   EXPECT_EQ(method.At(7).line, 20);
   EXPECT_EQ(method.At(9).line, 30);
+}
+
+TEST(HotSpotLanguages, NamesAreThoseOfTheSource) {
+  EXPECT_EQ(FunctionText("shop.Cart", "add", "Cart.java"), "shop.Cart.add");
+  EXPECT_EQ(FunctionText("shop.CartKt", "total", "Cart.kt"), "shop.CartKt.total");
+  EXPECT_EQ(FunctionText("shop.Cart$", "$plus$plus", "Cart.scala"), "shop.Cart.++");
+  EXPECT_EQ(FunctionText("shop.Cart", "$anonfun$total$1", "Cart.scala"),
+            "shop.Cart.$anonfun$total$1");
+  EXPECT_EQ(FunctionText("my_shop.core$run_all_BANG_", "invokeStatic", "core.clj"),
+            "my-shop.core/run-all!");
+  EXPECT_EQ(FunctionText("user$outer$inner__12", "doInvoke", "core.clj"), "user/outer/inner--12");
+  EXPECT_EQ(FunctionText("user$f", "getRequiredArity", "core.clj"), "user/f.getRequiredArity");
+  EXPECT_EQ(FunctionText("clojure.core__init", "load", "core.clj"), "clojure.core__init.load");
+  EXPECT_EQ(FunctionText("$", "$", ".scala"), "$.$");
 }
 
 TEST(HotSpotScopes, TheNextDescriptionCounts) {
