@@ -9,6 +9,8 @@
  * Memory and tables
  *   int env_read(struct scratch *s, void *to, u32 bytes, u64 from)   0 or an error; the target's
  *   memory
+ *   int env_read_runtime(struct scratch *s, void *to, u32 bytes, u64 from)   env_read() of what a
+ *   runtime of kind STACK keeps: its code, and what describes it
  *   CODE_IS_READABLE   0: env_read() may know the stack alone
  *   u8 *env_chunk(struct scratch *s, u32 index)   the chunk's CHUNK_MAP_BYTES bytes, or NULL
  *   void env_count(u32 counter)   enum counter
@@ -26,9 +28,12 @@
  *   int env_scan_word(struct scratch *s, u64 at)   scan_word_inline(), as a call of its own
  *   int env_frame_record_kind(struct scratch *s)   frame_record_kind(), as a call of its own
  *     A driver whose code is readable asks needs_scan() behind step_native().
- *   int env_leave_made_code(struct scratch *s)   leave_made_frame(), where a runtime has made the
- *                                                code; END_UNSUPPORTED_RULE: the code is no
- *                                                runtime's
+ *   int env_leave_made_code(struct scratch *s)   leave_made_frame() or step_of_stack_runtime(),
+ *                                                where a runtime has made the code;
+ *                                                END_UNSUPPORTED_RULE: the code is no runtime's
+ *   int env_step_hotspot(struct scratch *s, u32 step)   the step's function, as a call of its own
+ *   int env_leave_pushed(struct scratch *s, u64 at, u32 words)   leave_pushed(), as a call of
+ *   its own
  * Frames of runtimes
  *   int env_is_new_code(struct scratch *s, u64 code, u32 check)   was this code not seen before?
  *   Now it is

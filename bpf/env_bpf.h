@@ -69,6 +69,11 @@ static __always_inline int env_read(struct scratch *s, void *to, u32 bytes, u64 
 	return bpf_probe_read_user(to, bytes, (void *)from) ? END_READ_FAULT : END_NONE;
 }
 
+static __always_inline int env_read_runtime(struct scratch *s, void *to, u32 bytes, u64 from)
+{
+	return env_read(s, to, bytes, from);
+}
+
 static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
 {
 	u32 zero = 0;

@@ -29,6 +29,8 @@
 #define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
+#define HOTSPOT_MOST_POPS 3
+#define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
 #define INTERPRETED_METHOD (-3)
@@ -43,6 +45,7 @@ enum hotspot_step {
 	HOTSPOT_STEP_STUB = 2,
 };
 static int env_step_hotspot(struct scratch *s, u32 step);
+static int env_leave_pushed(struct scratch *s, u64 at, u32 words);
 
 static __always_inline const struct hotspot_process *hotspot_of(const struct scratch *s)
 {
@@ -103,13 +106,21 @@ static __always_inline u64 find_hotspot_block(struct scratch *s, u64 pc)
 		return 0;
 	at = (pc - begin) >> (p->segment_shift & 31);
 	for (i = 0; i < HOTSPOT_MAX_HOPS; i++) {
-		if (env_read(s, &back, sizeof(back), map + at) || back == HOTSPOT_NO_SEGMENT)
+		if (env_read_runtime(s, &back, sizeof(back), map + at) || back == HOTSPOT_NO_SEGMENT)
 			return 0;
 		if (!back)
 			return begin + (at << (p->segment_shift & 31));
 		at -= back;
 	}
 	return 0;
+}
+
+/* The blob's kind; 0: it says none. */
+static __always_inline u32 blob_kind(const struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+
+	return p->kind == HOTSPOT_NO_FIELD ? 0 : s->stack.blob[(p->blob + p->kind) & (HOTSPOT_BLOB_ROOM - 1)];
 }
 
 /* Is the blob a compiled method, or the wrapper of a native one? */
@@ -119,10 +130,10 @@ static __always_inline int is_method_blob(struct scratch *s)
 	u64 name = blob_long(s, p->name), text = 0;
 
 	if (p->kind != HOTSPOT_NO_FIELD)
-		return s->stack.blob[(p->blob + p->kind) & (HOTSPOT_BLOB_ROOM - 1)] == p->kind_of_methods;
+		return blob_kind(s) == p->kind_of_methods;
 	if (!name || name == s->stack.method_names[0] || name == s->stack.method_names[1])
 		return !!name;
-	if (env_read(s, &text, sizeof(text), name))
+	if (env_read_runtime(s, &text, sizeof(text), name))
 		return 0;
 	if (text == 0x00646f6874656d6eULL) /* "nmethod" */
 		s->stack.method_names[0] = name;
@@ -169,15 +180,65 @@ static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rb
 	return 1;
 }
 
-/* How many bytes a barrier's stub has pushed around the call that returns here: the first
+/* Has a call left this return address? */
+static __always_inline int is_behind_jvms_call(struct scratch *s, u64 pc)
+{
+	u64 code = 0;
+
+	if (env_read_runtime(s, &code, sizeof(code), pc - 8))
+		return 0;
+	return (code >> 24 & 0xff) == 0xe8 || (code >> 48 & 0x38ff) == 0x10ff || (code >> 40 & 0x38ff) == 0x10ff ||
+	       (code >> 16 & 0x38ff) == 0x10ff;
+}
+
+/* Leaves a frame that has pushed some words beyond what is known: where a call, or the interpreter,
+ * has left a return address in one of `words` words from `at` on. Of those of a compiled frame rbp
+ * lies below it. */
+static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 pc = 0;
+	u32 i;
+
+	for (i = 0; i < HOTSPOT_STUB_WORDS; i++, at += 8) {
+		if (i >= words)
+			break;
+		if (read_word(s, at, &pc) || !is_in_code_heap(s, pc) ||
+		    (pc - p->interpreter_begin >= p->interpreter_bytes && !is_behind_jvms_call(s, pc)))
+			continue;
+		return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED);
+	}
+	return 0;
+}
+
+/* Words that are popped right behind a call were pushed for it: C1's slow check of a type. */
+static __always_inline u32 bytes_popped(u64 code)
+{
+	u32 i, bytes = 0;
+
+	for (i = 0; i < HOTSPOT_MOST_POPS; i++) {
+		if ((code & 0xff) == 0x41)
+			code >>= 8;
+		if ((code & 0xf8) != 0x58)
+			break;
+		code >>= 8;
+		bytes += 8;
+	}
+	return bytes;
+}
+
+/* How many bytes are pushed around the call that returns here. Of a barrier's stub the first
  * "add $n, %rsp" behind it undoes that, unless it is the epilogue's, which pops rbp next. */
 static __always_inline u32 bytes_around_call(struct scratch *s)
 {
 	const u8 *code = (const u8 *)s->stack.code;
 	u32 i;
 
-	if (env_read(s, s->stack.code, HOTSPOT_BARRIER_BYTES + 8, s->regs.pc))
+	if (env_read_runtime(s, s->stack.code, HOTSPOT_BARRIER_BYTES + 8, s->regs.pc))
 		return 0;
+	i = bytes_popped(s->stack.code[0]);
+	if (i)
+		return i;
 	for (i = 0; i < HOTSPOT_BARRIER_BYTES; i++) {
 		if (code[i] != 0x48 || code[i + 2] != 0xc4)
 			continue;
@@ -252,7 +313,9 @@ static __always_inline int leave_sized_frame(struct scratch *s, u32 words, u32 s
 		return pushed && leave_to_java(s, top + pushed - 8, 1) ? END_NONE : END_NO_MAPPING;
 	}
 	mark_guess(s);
-	return leave_to_java(s, sp, 0) || leave_to_java(s, sp + 8, 1) ? END_NONE : END_NO_MAPPING;
+	if (leave_to_java(s, sp, 0) || leave_to_java(s, sp + 8, 1))
+		return END_NONE;
+	return env_leave_pushed(s, top, HOTSPOT_MOST_PUSHED) ? END_NONE : END_NO_MAPPING;
 }
 
 /* What a return address was before its frame was marked to be deoptimised. */
@@ -285,33 +348,59 @@ static __always_inline int step_compiled_frame(struct scratch *s)
 				       (s->regs.exact_pc ? 0 : HOTSPOT_RETURN_BIT));
 	if (end)
 		return end;
-	if (s->regs.exact_pc && !env_read(s, s->stack.code, 16, pc - 8)) {
+	if (s->regs.exact_pc && !env_read_runtime(s, s->stack.code, 16, pc - 8)) {
 		complete = p->is_short_complete ? (u32)(s32)(s16)blob_half(s, p->frame_complete) :
 						  blob_word(s, p->frame_complete);
 		state = place < begin + complete ?
 				state_in_prologue(s->stack.code[0], s->stack.code[1], begin + complete - place) :
 				state_in_body(s->stack.code[0], s->stack.code[1]);
 	}
+	/* Without a frame: wrappers of MethodHandle's methods, which jump on. */
+	if (words < 2)
+		return leave_to_java(s, s->regs.r[UNWIND_SP], 0) ? END_NONE : END_NO_MAPPING;
 	return leave_sized_frame(s, words, state);
 }
 
-/* Code without a frame's size: it has pushed nothing, or rbp, or some words. */
+/* A leaf that native code has called and that has pushed nothing. */
+static __always_inline int leave_to_native(struct scratch *s, u64 at)
+{
+	u64 pc = 0;
+
+	if (!s->regs.exact_pc || read_word(s, at, &pc) || !is_behind_jvms_call(s, pc))
+		return END_NO_MAPPING;
+	enter_caller(s, pc, at + 8, s->regs.r[UNWIND_FP]);
+	mark_guess(s);
+	return END_NONE;
+}
+
+/* The stub of a method's entry barrier pushes -1 before it makes its frame record
+ * (cpu/x86/stubGenerator_x86_64.cpp, "nmethod entry barrier"). */
+static __always_inline int leave_entry_barrier(struct scratch *s, u64 rbp)
+{
+	u64 cookie = 0, saved = 0;
+
+	if (read_word(s, rbp, &saved) || read_word(s, rbp + 8, &cookie) || cookie != ~0ULL ||
+	    !leave_to_java(s, rbp + 16, 0))
+		return 0;
+	s->regs.r[UNWIND_FP] = saved;
+	return 1;
+}
+
+/* Code without a frame's size: it has pushed nothing, or rbp, or some words. Of the words in its
+ * room none is believed that no call has left. */
 static __always_inline int leave_small_stub(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP];
-	u32 i;
 
-	if (leave_to_java(s, sp, 0))
+	if (s->regs.exact_pc && leave_to_java(s, sp, 0))
 		return END_NONE;
-	if (rbp - sp < HOTSPOT_MOST_RECORD_BYTES && leave_to_java(s, rbp + 8, 1))
+	/* The JVM itself has called it (flush_icache_stub). */
+	if (s->regs.exact_pc && leave_to_native(s, sp) == END_NONE)
 		return END_NONE;
-	for (i = 1; i <= HOTSPOT_STUB_WORDS; i++) {
-		if (!leave_to_java(s, sp + i * 8, 0))
-			continue;
-		mark_guess(s);
+	if (rbp - sp < HOTSPOT_MOST_RECORD_BYTES && (leave_to_java(s, rbp + 8, 1) || leave_entry_barrier(s, rbp)))
 		return END_NONE;
-	}
-	return END_NO_MAPPING;
+	mark_guess(s);
+	return env_leave_pushed(s, sp, HOTSPOT_STUB_WORDS) ? END_NONE : END_NO_MAPPING;
 }
 
 /* A frame that keeps rbp as a frame pointer, whoever has called it. */
@@ -337,13 +426,15 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 	end = name_stack_frame(s, blob_at(s) | (is_call_stub ? HOTSPOT_CALL_STUB : HOTSPOT_STUB), 0);
 	if (end)
 		return end;
-	if (is_call_stub)
+	if (is_call_stub || (p->kind_of_upcalls && blob_kind(s) == p->kind_of_upcalls && !s->regs.exact_pc))
 		return leave_by_frame_pointer(s);
-	if (pc == p->return_barrier && pc && !env_read(s, &target, sizeof(target), p->barrier_target)) {
+	if (pc == p->return_barrier && pc && !env_read_runtime(s, &target, sizeof(target), p->barrier_target)) {
 		enter_caller(s, target, sp, rbp);
 		return END_NONE;
 	}
-	return words > 1 ? leave_sized_frame(s, words, FRAME_WHOLE) : leave_small_stub(s);
+	/* -1: the stub does not say how many, as C1's slow check of a type. */
+	return words > 1 && words <= HOTSPOT_MOST_FRAME_WORDS ? leave_sized_frame(s, words, FRAME_WHOLE)
+							      : leave_small_stub(s);
 }
 
 /* The bytecode's index + 1; 0: not known. */
@@ -383,9 +474,10 @@ static __always_inline int step_interpreted_frame(struct scratch *s)
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
 	method = interpreted_slot(s, INTERPRETED_METHOD);
 	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
-	if (sender < rbp + 16 || sender - rbp > (1 << 20) || method & 7 ||
-	    env_read(s, &const_method, sizeof(const_method), method + p->const_method) ||
-	    env_read(s, &sizes, sizeof(sizes), const_method + p->code_size))
+	/* linkToStatic() and its like take an argument away above the caller's stack pointer. */
+	if (sender < rbp + 8 || sender - rbp > (1 << 20) || method & 7 ||
+	    env_read_runtime(s, &const_method, sizeof(const_method), method + p->const_method) ||
+	    env_read_runtime(s, &sizes, sizeof(sizes), const_method + p->code_size))
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
 	bytes = sizes & 0xffff;
 	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP],
@@ -413,8 +505,8 @@ static __always_inline int step_hotspot(struct scratch *s)
 	s->stack.block = find_hotspot_block(s, pc);
 	if (!s->stack.block)
 		return END_UNSUPPORTED_RULE;
-	if (env_read(s, s->stack.blob, HOTSPOT_BLOB_BYTES, s->stack.block) &&
-	    env_read(s, s->stack.blob, HOTSPOT_SMALL_BLOB_BYTES, s->stack.block))
+	if (env_read_runtime(s, s->stack.blob, HOTSPOT_BLOB_BYTES, s->stack.block) &&
+	    env_read_runtime(s, s->stack.blob, HOTSPOT_SMALL_BLOB_BYTES, s->stack.block))
 		return END_READ_FAULT;
 	if (!s->stack.blob[p->used & (HOTSPOT_BLOB_ROOM - 1)])
 		return END_UNSUPPORTED_RULE;

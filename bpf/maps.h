@@ -147,6 +147,15 @@ struct {
 	__type(value, struct process_contexts);
 } thread_contexts SEC(".maps");
 
+/* Process id's low bits → a process that has no runtime of kind STACK, as user space has found out.
+ * 64 KiB; what is displaced asks once more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ANSWERED_PROCESSES);
+	__type(key, u32);
+	__type(value, struct process_key);
+} without_stack_runtime SEC(".maps");
+
 /* Hash of a code object → which one it was. 64 KiB; what is displaced wakes the reader once
  * more. */
 #define SEEN_CODES_BITS 13

@@ -271,6 +271,28 @@ static __always_inline void plan_stack_above(struct scratch *s, u64 end)
 	raw->stack_end = end;
 }
 
+/* How many words of the body it takes. A global function: its loop is verified once. */
+__noinline int attach_asked_walk(u32 slot, u32 at)
+{
+	struct scratch *s = scratch_at(slot);
+	const u64 *words;
+	u32 i;
+
+	if (!s)
+		return 0;
+	words = (const u64 *)&s->made_code.asked;
+	ROLLED
+	for (i = 0; i < ASKED_WORDS; i++) {
+		u64 to = (u64)at + i;
+
+		barrier_var(to); /* compared and used in one register, which the verifier needs */
+		if (to >= BODY_WORDS)
+			break;
+		s->body[to] = words[i];
+	}
+	return ASKED_WORDS;
+}
+
 /* The stack from the frame that could not be left, for user space to go on with. Page by page: the
  * kernel leaves a random gap below a process's argument strings, often with a page that nobody has
  * touched, a large frame may have such pages inside, and a read across them would fail as a
@@ -299,6 +321,8 @@ __noinline int attach_raw_stack(u32 slot)
 	raw->at = s->word_count + s->range_count * (sizeof(struct code_range) / 8);
 	s->record.probed_count = attach_probed_returns(slot, raw->at);
 	raw->at += s->record.probed_count * (sizeof(struct probed_return) / 8);
+	if (s->flags & SAMPLE_ASKS)
+		raw->at += attach_asked_walk(slot, raw->at);
 	for (i = 0; i < RAW_STACK_MAX_BYTES / 4096 + 1; i++)
 		if (copy_raw_page(slot))
 			break;

@@ -62,7 +62,8 @@ static __always_inline int send_sample(struct scratch *s, struct counters *count
 	struct sample_record *record = &s->record;
 	u64 size = sizeof(*record) + (u64)s->word_count * 8 +
 		   (u64)s->range_count * sizeof(struct code_range) +
-		   (u64)record->probed_count * sizeof(struct probed_return) + record->raw_bytes +
+		   (u64)record->probed_count * sizeof(struct probed_return) +
+		   record->flags / SAMPLE_ASKS * sizeof(struct asked_walk) + record->raw_bytes +
 		   s->context_bytes;
 	u32 number = counters->sent++;
 	int is_lost = 0;

@@ -24,8 +24,9 @@
 #define BODY_WORDS                                                                                 \
 	(SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS +                                        \
 	 SAMPLE_MAX_RANGES * sizeof(struct code_range) / 8 +                                       \
-	 MAX_PROBED_RETURNS * sizeof(struct probed_return) / 8 + RAW_STACK_MAX_BYTES / 8 +         \
-	 CONTEXT_WORDS)
+	 MAX_PROBED_RETURNS * sizeof(struct probed_return) / 8 + ASKED_WORDS +                     \
+	 RAW_STACK_MAX_BYTES / 8 + CONTEXT_WORDS)
+#define ASKED_WORDS (sizeof(struct asked_walk) / 8)
 
 /* What is known of a range's tables; index as in `ranges`. */
 enum range_state {
@@ -250,12 +251,18 @@ struct context_walk {
 
 /* Where code that the process's runtime has made is called from; asked for once a sample, and only
  * for memory of no file. */
+enum made_code_state {
+	MADE_CODE_KNOWN = 1,
+	/* BPF only: but whether there is a runtime of kind STACK; `asked` says where that was met */
+	MADE_CODE_ASKS = 2,
+};
 struct made_code {
 	u64 base; /* of the runtime's file, as runtime_walk.base */
 	struct made_code_callers callers;
-	u32 is_known, is_there;
+	u32 is_known, is_there; /* is_known: 0, or enum made_code_state */
 	u32 has_stack_runtime; /* stack_walk.process is the process's */
 	u32 reserved;
+	struct asked_walk asked;
 };
 
 /* A runtime of kind STACK (bpf/hotspot.h), in one sample. */
@@ -371,7 +378,7 @@ struct scratch {
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	struct made_code made_code;
-	struct stack_walk stack; /* BPF only */
+	struct stack_walk stack;
 	struct context_walk context; /* BPF only, but for the tests */
 	struct runtime_walk run;
 	struct code_record code_record; /* and right behind it: */

@@ -6,7 +6,26 @@
 
 #ifndef STACKRAY_ARM64
 #include "bpf/env_bpf.h"
-#include "bpf/hotspot.h"
+#include "bpf/pid_namespace.h"
+#include "bpf/stack_steps.h"
+
+#define YOUNG_PROCESS_NS 2000000000ULL
+
+/* Nobody has said whether the process has such a runtime: the walk goes on as if it had none, and
+ * user space gets what it needs to take it up from here. */
+static __always_inline void ask_for_stack_runtime(struct scratch *s)
+{
+	u32 index = s->record.process.pid & (ANSWERED_PROCESSES - 1);
+	const struct process_key *answered = bpf_map_lookup_elem(&without_stack_runtime, &index);
+
+	if (!answered || is_same_process(answered, &s->record.process) ||
+	    (pid_namespace && s->record.process.pid & PID_OUTSIDE))
+		return;
+	s->made_code.is_known = MADE_CODE_ASKS;
+	s->made_code.asked.regs = s->regs;
+	s->made_code.asked.user_words = s->word_count - s->first_user_word;
+	s->made_code.asked.reserved = 0;
+}
 
 /* s->stack.process := what user space knows of the process. */
 static __always_inline void find_stack_runtime(struct scratch *s)
@@ -14,8 +33,13 @@ static __always_inline void find_stack_runtime(struct scratch *s)
 	const struct stack_process *process = bpf_map_lookup_elem(&stack_runtimes, &s->record.process);
 
 	s->made_code.has_stack_runtime = 0;
-	if (!process)
+	if (!process) {
+		ask_for_stack_runtime(s);
 		return;
+	}
+	/* A process that may end at once: its names are read from its memory. */
+	if (s->record.header.time_ns - s->record.process.start_time_ns < YOUNG_PROCESS_NS)
+		s->wake_reader = 1;
 	bpf_probe_read_kernel(&s->stack.process, sizeof(s->stack.process), process);
 	s->stack.method_names[0] = 0;
 	s->stack.method_names[1] = 0;
@@ -23,6 +47,18 @@ static __always_inline void find_stack_runtime(struct scratch *s)
 }
 
 /* Global functions: the verifier looks at each of them once. */
+__noinline int leave_hotspot_pushed(u32 slot, u64 at, u32 words)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? leave_pushed(s, at, words) : 0;
+}
+
+static int env_leave_pushed(struct scratch *s, u64 at, u32 words)
+{
+	return leave_hotspot_pushed((u32)s->host, at, words);
+}
+
 __noinline int step_hotspot_interpreted(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
@@ -58,16 +94,7 @@ __noinline int step_stack_runtime(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);
 
-	if (!s)
-		return END_BAD_TABLE;
-	switch (s->stack.process.kind) {
-	case RUNTIME_HOTSPOT:
-		if (IS_LEFT_OUT(HOTSPOT))
-			return END_UNSUPPORTED_RULE;
-		refuse_for_tests(1u << RUNTIME_HOTSPOT);
-		return step_hotspot(s);
-	default: return END_UNSUPPORTED_RULE;
-	}
+	return s ? step_of_stack_runtime(s) : END_BAD_TABLE;
 }
 #endif
 

@@ -134,14 +134,15 @@ __noinline int attach_context(u32 slot)
 		env_count(COUNT_CONTEXT_CUT);
 	keep_ids_alone(&s->context);
 	at = (u64)s->word_count * 8 + (u64)s->range_count * sizeof(struct code_range) +
-	     (u64)s->record.probed_count * sizeof(struct probed_return) + s->record.raw_bytes;
+	     (u64)s->record.probed_count * sizeof(struct probed_return) +
+	     s->record.flags / SAMPLE_ASKS * sizeof(struct asked_walk) + s->record.raw_bytes;
 	bytes = s->context.part_bytes;
 	barrier_var(at);
 	barrier_var(bytes);
 	if (!bytes || bytes > CONTEXT_WORDS * 8 || at > (BODY_WORDS - CONTEXT_WORDS) * 8)
 		return 0;
 	bpf_probe_read_kernel((u8 *)s->body + at, bytes, &s->context.part);
-	s->record.flags |= SAMPLE_HAS_CONTEXT;
+	s->record.has_context = 1;
 	s->context_bytes = bytes;
 	return 0;
 }

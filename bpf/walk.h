@@ -59,6 +59,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
 	s->context_bytes = 0;
+	s->record.has_context = 0;
 	s->deadline_ns = 0;
 	s->flags = 0;
 	s->guessed_words = 0;
@@ -252,8 +253,8 @@ __noinline int leave_made_code(u32 slot)
 	if (!s)
 		return END_UNSUPPORTED_RULE;
 	if (!s->made_code.is_known) {
-		find_stack_runtime(s);
 		find_made_code(s);
+		find_stack_runtime(s);
 	}
 	if (s->made_code.has_stack_runtime)
 		return step_stack_runtime(slot);
@@ -366,8 +367,9 @@ __noinline int take_thread_start(u32 slot)
 }
 
 /* The walk met a table that is not there: it is asked for, and user space gets what it needs to go
- * on. A global function: a few samples in a hundred come here. */
-__noinline int leave_to_user_space(u32 slot)
+ * on. Or it is not known whether the process has a runtime of kind STACK. A global function: a few
+ * samples in a hundred come here. */
+__noinline int leave_to_user_space(u32 slot, u32 is_missing)
 {
 	struct scratch *s = scratch_at(slot);
 
@@ -375,10 +377,19 @@ __noinline int leave_to_user_space(u32 slot)
 		return 0;
 	send_miss(s);
 	s->record.resume = s->regs;
+	if (s->made_code.is_known == MADE_CODE_ASKS) {
+		s->made_code.is_known = MADE_CODE_KNOWN;
+		s->regs = s->made_code.asked.regs;
+		s->flags |= SAMPLE_ASKS;
+	}
 	if (attach_raw_stack(slot)) {
 		s->flags |= SAMPLE_HAS_RAW;
 		env_count(COUNT_RAW_STACKS);
-	} else {
+		return 0;
+	}
+	s->flags &= ~SAMPLE_ASKS;
+	if (is_missing) {
+		s->regs = s->record.resume;
 		guess_frames(slot);
 	}
 	return 0;
@@ -414,7 +425,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 			if (pid_namespace && s->record.process.pid & PID_OUTSIDE)
 				end = END_OUTSIDE_NAMESPACE;
 			else
-				leave_to_user_space(slot);
+				leave_to_user_space(slot, 1);
 		}
 	}
 	if (UNLIKELY(!end))
@@ -422,6 +433,8 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 	if (UNLIKELY(s->runtime_count ||
 		     ((end >= END_READ_FAULT || end == END_NULL_FP) && recall_runtime(slot))))
 		ship_all_runtimes(slot);
+	if (UNLIKELY(s->made_code.is_known == MADE_CODE_ASKS))
+		leave_to_user_space(slot, 0);
 	copy_ranges(slot);
 	s->record.end = end;
 	s->record.flags |= s->flags;

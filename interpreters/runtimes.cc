@@ -98,7 +98,7 @@ std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {
 
 void Runtimes::MeetProcess(const ProcessId& process, uint32_t runtime, uint64_t base) {
   const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
-  if (data != nullptr) of_stack_.Meet(process, runtime, *data, base, absl::Now());
+  if (data != nullptr) of_stack_.Meet(process, runtime, data, base, absl::Now());
 }
 
 uint64_t Runtimes::OwnerOf(const ProcessId& process) {

@@ -1,6 +1,7 @@
 #include "interpreters/stack_runtimes.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,10 +11,17 @@ namespace {
 
 constexpr size_t kMostLookedAt = 16'384, kMostNone = 16'384;
 constexpr absl::Duration kFirstWait = absl::Milliseconds(5), kLongestWait = absl::Seconds(10);
-constexpr uint32_t kMostDoublings = 11;
+constexpr uint32_t kTriesADoubling = 4, kMostDoublings = 11;
+// A runtime that has begun is read again after these: its first code may have been in the making.
+constexpr std::array kAgain = {absl::Milliseconds(20), absl::Milliseconds(200), absl::Seconds(2)};
 
 process_key KeyOf(const ProcessId& process) {
   return {.pid = process.pid, .exec_id = process.exec_id, .start_time_ns = process.start_time_ns};
+}
+
+absl::Duration WaitAfter(uint32_t tries) {
+  const uint32_t doublings = std::min(tries / kTriesADoubling, kMostDoublings);
+  return std::min(kFirstWait * static_cast<double>(1U << doublings), kLongestWait);
 }
 
 }  // namespace
@@ -33,50 +41,101 @@ StackRuntimes::Known& StackRuntimes::Find(const ProcessId& process) {
   return entries_.front();
 }
 
-void StackRuntimes::Attach(uint32_t runtime, const RuntimeData& data, uint64_t base, absl::Time now,
-                           Known* known) {
+const StackRuntimes::Known* StackRuntimes::Look(const ProcessId& process) const {
+  const auto found = known_.find(process);
+  return found == known_.end() ? nullptr : &*found->second;
+}
+
+void StackRuntimes::Attach(absl::Time now, Known* known) {
   const std::unique_ptr<ProcessMemory> memory = open_(known->process.pid);
-  absl::StatusOr<std::shared_ptr<const StackInstance>> instance = data.Attach(*memory, base);
+  absl::StatusOr<std::shared_ptr<const StackInstance>> instance =
+      known->data->Attach(*memory, known->base);
   if (!instance.ok()) {
-    const absl::Duration wait =
-        kFirstWait * static_cast<double>(1U << std::min(known->tries++, kMostDoublings));
-    known->next_try = absl::IsUnavailable(instance.status()) ? now + std::min(wait, kLongestWait)
-                                                             : absl::InfiniteFuture();
+    const bool is_later = absl::IsUnavailable(instance.status()) && known->instance == nullptr;
+    known->next_try = is_later ? now + WaitAfter(known->tries++) : absl::InfiniteFuture();
     return;
   }
   stack_process process = (*instance)->ForBpf();
-  process.runtime = runtime;
-  if (memory_.PutProcess(KeyOf(known->process), process).ok())
-    known->instance = *std::move(instance);
-  else
+  process.runtime = known->runtime;
+  if (!memory_.PutProcess(KeyOf(known->process), process).ok()) {
     known->next_try = now + kLongestWait;
+    return;
+  }
+  if (known->instance == nullptr) known->tries = 0;
+  known->instance = *std::move(instance);
+  known->next_try =
+      known->tries < kAgain.size() ? now + kAgain.at(known->tries++) : absl::InfiniteFuture();
 }
 
-void StackRuntimes::Meet(const ProcessId& process, uint32_t runtime, const RuntimeData& data,
-                         uint64_t base, absl::Time now) {
+void StackRuntimes::Meet(const ProcessId& process, uint32_t runtime,
+                         const std::shared_ptr<const RuntimeData>& data, uint64_t base,
+                         absl::Time now) {
+  absl::MutexLock lock(&mutex_);
   Known& known = Find(process);
-  if (known.instance == nullptr && now >= known.next_try) Attach(runtime, data, base, now, &known);
+  known.runtime = runtime;
+  known.base = base;
+  known.data = data;
+  if (now >= known.next_try) Attach(now, &known);
+}
+
+void StackRuntimes::MeetAgain(const ProcessId& process, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(process);
+  if (found == known_.end()) return;
+  Known& known = *found->second;
+  if (known.data != nullptr && now >= known.next_try) Attach(now, &known);
 }
 
 bool StackRuntimes::ShouldLook(const ProcessId& process) {
+  absl::MutexLock lock(&mutex_);
   if (looked_at_.size() >= kMostLookedAt) looked_at_.clear();
   return looked_at_.insert(process).second;
 }
 
-std::shared_ptr<const StackInstance> StackRuntimes::Of(const ProcessId& process) {
-  const auto found = known_.find(process);
-  return found == known_.end() ? nullptr : found->second->instance;
+std::shared_ptr<const StackInstance> StackRuntimes::Of(const ProcessId& process) const {
+  absl::MutexLock lock(&mutex_);
+  const Known* const known = Look(process);
+  return known == nullptr ? nullptr : known->instance;
+}
+
+std::optional<stack_process> StackRuntimes::ForBpf(const ProcessId& process) const {
+  absl::MutexLock lock(&mutex_);
+  const Known* const known = Look(process);
+  if (known == nullptr || known->instance == nullptr) return std::nullopt;
+  stack_process found = known->instance->ForBpf();
+  found.runtime = known->runtime;
+  return found;
+}
+
+bool StackRuntimes::IsExpected(const ProcessId& process) const {
+  absl::MutexLock lock(&mutex_);
+  const Known* const known = Look(process);
+  return known != nullptr && known->instance == nullptr && known->next_try < absl::InfiniteFuture();
+}
+
+void StackRuntimes::SayNone(const ProcessId& process) { memory_.SayNone(KeyOf(process)); }
+
+bool StackRuntimes::IsNone(const FileIdentity& file) const {
+  absl::MutexLock lock(&mutex_);
+  return none_.contains(file);
 }
 
 void StackRuntimes::AddNone(const FileIdentity& file) {
+  absl::MutexLock lock(&mutex_);
   if (none_.size() >= kMostNone) none_.clear();
   none_.insert(file);
 }
 
 void StackRuntimes::Wipe() {
+  absl::MutexLock lock(&mutex_);
   for (Known& known : entries_) known = {.process = known.process};
   looked_at_.clear();
   none_.clear();
+}
+
+size_t StackRuntimes::size() const {
+  absl::MutexLock lock(&mutex_);
+  return known_.size();
 }
 
 }  // namespace stackray

@@ -1,12 +1,13 @@
 // Processes with a runtime of kind STACK (bpf/shared/runtimes.h): found, told to BPF, and kept for
 // the names of their frames.
 //
-// A process is met by a sample in the runtime's file. Until BPF is told, its frames in memory of no
-// file are unknown code; so such code makes us look once at all files that the process has mapped
-// (ShouldLook()). A runtime that has not begun yet is asked again, ever more rarely.
+// A process is met by a sample in the runtime's file, or by one in memory of no file: BPF asks
+// about those, and all files that the process has mapped are looked at once (ShouldLook()). A
+// runtime that has not begun yet is asked again, ever more rarely; one that has just begun too,
+// because it goes on to make its first code.
 //
 // Memory:  MAX_STACK_PROCESSES instances of about 1 KiB, the least recently asked for first to go.
-// Threads: one (the sample loop's).
+// Threads: any.
 #ifndef STACKRAY_INTERPRETERS_STACK_RUNTIMES_H_
 #define STACKRAY_INTERPRETERS_STACK_RUNTIMES_H_
 
@@ -14,9 +15,13 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "interpreters/runtime.h"
 #include "kernel/runtime_memory.h"
@@ -33,39 +38,52 @@ class StackRuntimes {
 
   // The process has `data`'s file in memory, which BPF names `runtime`; `base`: where byte 0 of its
   // text mapping would be. `now` is a steady time.
-  void Meet(const ProcessId& process, uint32_t runtime, const RuntimeData& data, uint64_t base,
-            absl::Time now);
+  void Meet(const ProcessId& process, uint32_t runtime,
+            const std::shared_ptr<const RuntimeData>& data, uint64_t base, absl::Time now);
+  // As before, of a process that is met once more.
+  void MeetAgain(const ProcessId& process, absl::Time now);
   // The process was sampled in memory of no file: should its files be looked at? Once a process.
   bool ShouldLook(const ProcessId& process);
   // nullptr: none that is known.
-  std::shared_ptr<const StackInstance> Of(const ProcessId& process);
+  std::shared_ptr<const StackInstance> Of(const ProcessId& process) const;
+  // What BPF is told of it.
+  std::optional<stack_process> ForBpf(const ProcessId& process) const;
+  // Has it a runtime that has not begun yet?
+  bool IsExpected(const ProcessId& process) const;
+  // BPF need not ask about the process again.
+  void SayNone(const ProcessId& process);
+  std::unique_ptr<ProcessMemory> Open(const ProcessId& process) const { return open_(process.pid); }
 
   // Files that hold no such runtime need not be opened again.
-  bool IsNone(const FileIdentity& file) const { return none_.contains(file); }
+  bool IsNone(const FileIdentity& file) const;
   void AddNone(const FileIdentity& file);
 
   // Forgets what was read; processes that BPF knows are read again when they are met.
   void Wipe();
-  size_t size() const { return known_.size(); }
+  size_t size() const;
 
  private:
   struct Known {
     ProcessId process;
+    uint32_t runtime = 0;
+    uint64_t base = 0;
+    std::shared_ptr<const RuntimeData> data;
     std::shared_ptr<const StackInstance> instance;  // nullptr: not yet, or never.
     absl::Time next_try = absl::InfinitePast();
-    uint32_t tries = 0;
+    uint32_t tries = 0;  // Of the present state.
   };
   using Entries = std::list<Known>;  // Most recently asked for first.
-  Known& Find(const ProcessId& process);
-  void Attach(uint32_t runtime, const RuntimeData& data, uint64_t base, absl::Time now,
-              Known* known);
+  Known& Find(const ProcessId& process) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Known* Look(const ProcessId& process) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Attach(absl::Time now, Known* known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RuntimeMemory& memory_;
   const OpenMemory open_;
-  Entries entries_;
-  absl::flat_hash_map<ProcessId, Entries::iterator> known_;
-  absl::flat_hash_set<ProcessId> looked_at_;
-  absl::flat_hash_set<FileIdentity> none_;
+  mutable absl::Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ProcessId, Entries::iterator> known_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<ProcessId> looked_at_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<FileIdentity> none_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace stackray

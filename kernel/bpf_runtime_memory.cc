@@ -30,4 +30,9 @@ void BpfRuntimeMemory::RemoveProcess(const process_key& process) {
   bpf_map_delete_elem(stack_runtimes_fd_, &process);
 }
 
+void BpfRuntimeMemory::SayNone(const process_key& process) {
+  const uint32_t index = process.pid % ANSWERED_PROCESSES;
+  bpf_map_update_elem(without_stack_runtime_fd_, &index, &process, BPF_ANY);
+}
+
 }  // namespace stackray

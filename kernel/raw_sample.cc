@@ -16,6 +16,13 @@ bool RangeIsSane(const code_range& range) {
   return range.start < range.end && range.kind >= RANGE_FILE && range.kind <= RANGE_ANON;
 }
 
+// Do the first `count` of the words end with a frame's last one?
+bool EndsWithFrame(std::span<const uint64_t> words, size_t count) {
+  size_t at = 0;
+  while (at < count && at < words.size()) at += FrameWordCount(words[at]);
+  return at == count && count > 0;
+}
+
 // Every native frame and every run's end must name a range that is there, every other have all its
 // words.
 bool WordsAreSane(std::span<const uint64_t> words, size_t range_count) {
@@ -39,11 +46,12 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
       record->weight_shift > MAX_WEIGHT_SHIFT) {
     return Damaged("a count over its bound");
   }
-  const size_t want = sizeof(sample_record) + 8 * size_t{record->kernel_count} +
+  const size_t asked = (record->flags & SAMPLE_ASKS) != 0 ? sizeof(asked_walk) : 0;
+  const size_t want = sizeof(sample_record) + asked + 8 * size_t{record->kernel_count} +
                       8 * size_t{record->user_words} +
                       sizeof(code_range) * size_t{record->range_count} +
                       sizeof(probed_return) * size_t{record->probed_count} + record->raw_bytes;
-  const bool has_context = (record->flags & SAMPLE_HAS_CONTEXT) != 0;
+  const bool has_context = record->has_context != 0;
   if (has_context ? want > bytes.size() : want != bytes.size())
     return Damaged("sample's parts do not add up to its size");
   const uint8_t* at = bytes.data() + sizeof(sample_record);
@@ -56,7 +64,8 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
   at += sample.ranges.size_bytes();
   sample.probed_returns = {reinterpret_cast<const probed_return*>(at), record->probed_count};
   at += sample.probed_returns.size_bytes();
-  sample.raw_stack = {at, record->raw_bytes};
+  if (asked != 0) sample.asked = reinterpret_cast<const asked_walk*>(at);
+  sample.raw_stack = {at + asked, record->raw_bytes};
   sample.context = bytes.subspan(want);
   if (has_context && (record->raw_bytes % 8 != 0 || !DecodeContext(sample.context)))
     return Damaged("a context that is none, or of a wrong size");
@@ -65,6 +74,8 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
       return Damaged("a range that ends before it starts, or of no known kind");
   if (!WordsAreSane(sample.user, sample.ranges.size()))
     return Damaged("a frame of no known kind or range");
+  if (sample.asked != nullptr && !EndsWithFrame(sample.user, sample.asked->user_words))
+    sample.asked = nullptr;
   return sample;
 }
 

@@ -25,9 +25,14 @@ struct RawSample {
   std::span<const uint64_t> user;    // Frame words, leaf first (bpf/shared/records.h).
   std::span<const code_range> ranges;
   std::span<const probed_return> probed_returns = {};  // Innermost first; nearly always empty.
-  std::span<const uint8_t>
-      raw_stack;  // From record->resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards; often empty.
+  const asked_walk* asked = nullptr;                   // With SAMPLE_ASKS.
+  std::span<const uint8_t> raw_stack;                  // From raw_begin() upwards; often empty.
   std::span<const uint8_t> context;  // A struct context_part and its labels; empty: none.
+
+  uint64_t raw_begin() const {
+    const unwind_registers& from = asked != nullptr ? asked->regs : record->resume;
+    return from.r[UNWIND_SP] - RED_ZONE_BYTES;
+  }
 };
 
 // What is behind a sample's other parts, checked.

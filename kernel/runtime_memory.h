@@ -21,6 +21,8 @@ class RuntimeMemory {
   // Errors: ResourceExhausted (too many), Internal.
   virtual absl::Status PutProcess(const process_key& process, const stack_process& what) = 0;
   virtual void RemoveProcess(const process_key& process) = 0;
+  // The process has none: BPF need not ask again. Where that cannot be told, it does.
+  virtual void SayNone(const process_key& process) = 0;
 };
 
 }  // namespace stackray

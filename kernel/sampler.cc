@@ -185,8 +185,9 @@ absl::Status Sampler::Impl::Load() {
       bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
       bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
       reinterpret_cast<uint64_t*>(&control_->file_generation));
-  runtimes_ = std::make_unique<BpfRuntimeMemory>(bpf_map__fd(skeleton_->maps.runtime_files),
-                                                 bpf_map__fd(skeleton_->maps.stack_runtimes));
+  runtimes_ = std::make_unique<BpfRuntimeMemory>(
+      bpf_map__fd(skeleton_->maps.runtime_files), bpf_map__fd(skeleton_->maps.stack_runtimes),
+      bpf_map__fd(skeleton_->maps.without_stack_runtime));
   contexts_ =
       std::make_unique<BpfContextMemory>(bpf_map__fd(skeleton_->maps.thread_contexts), control_);
   targets_ = std::make_unique<CaptureTargets>(

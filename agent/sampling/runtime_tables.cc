@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "agent/sampling/stack_runtimes_of_process.h"
+#include "kernel/raw_sample.h"
+
 namespace stackray {
 
 std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& rows,
@@ -18,11 +21,13 @@ std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& r
       });
 }
 
-std::unique_ptr<SampleWalk> MakeSampleWalk(TableLoader& loader, RowMemory& memory,
-                                           Runtimes& runtimes) {
-  return std::make_unique<SampleWalk>(loader, memory, [&runtimes](uint32_t runtime) {
-    return runtimes.CallersOfMadeCode(runtime);
-  });
+std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
+                                           RowMemory& memory, Runtimes& runtimes) {
+  return std::make_unique<SampleWalk>(
+      loader, memory, [&runtimes](uint32_t runtime) { return runtimes.CallersOfMadeCode(runtime); },
+      [&files, &runtimes](const process_key& process, std::span<const code_range> ranges) {
+        return FindStackRuntimeOf(ProcessIdOf(process), ranges, files, runtimes);
+      });
 }
 
 }  // namespace stackray

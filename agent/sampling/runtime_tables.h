@@ -18,8 +18,8 @@ namespace stackray {
 // All arguments outlive what is returned.
 std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& rows,
                                              size_t open_table_bytes, Runtimes& runtimes);
-std::unique_ptr<SampleWalk> MakeSampleWalk(TableLoader& loader, RowMemory& memory,
-                                           Runtimes& runtimes);
+std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
+                                           RowMemory& memory, Runtimes& runtimes);
 
 }  // namespace stackray
 

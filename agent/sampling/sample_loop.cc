@@ -115,6 +115,7 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
   uint32_t flags = record.flags;
   if (finished != nullptr) {
     stack = {.words = finished->words, .ranges = finished->ranges, .end = finished->end};
+    if (finished->is_anew) flags &= ~uint32_t{SAMPLE_GUESSED};
     flags |= finished->flags;
     ++counts_.finished_here;
   }

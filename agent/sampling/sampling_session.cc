@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
       std::make_unique<Runtimes>(session->sampler_->runtime_memory(), s.runtime_name_bytes);
   session->loader_ =
       MakeTableLoader(*session->files_, *session->rows_, s.open_table_bytes, *session->runtimes_);
-  session->walk_ = MakeSampleWalk(*session->loader_, memory, *session->runtimes_);
+  session->walk_ = MakeSampleWalk(*session->files_, *session->loader_, memory, *session->runtimes_);
   session->resolver_ =
       std::make_unique<FrameResolver>(*session->files_, std::move(kernel), s.symbol_cache_bytes,
                                       s.native, session->runtimes_.get());
@@ -164,7 +164,7 @@ void SamplingSession::ListEarlierWaits() {
   if (!settings_.sampler.off_cpu) return;
   // The ring's reader has one of its own.
   const std::unique_ptr<SampleWalk> walk =
-      MakeSampleWalk(*loader_, sampler_->row_memory(), *runtimes_);
+      MakeSampleWalk(*files_, *loader_, sampler_->row_memory(), *runtimes_);
   EarlierWaits waits(*walk);
   const auto still_waits = [this](const sample_record& record) {
     return sampler_->WaitsSince(record.tid) == record.header.time_ns;

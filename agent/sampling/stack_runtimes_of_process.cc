@@ -1,7 +1,10 @@
 #include "agent/sampling/stack_runtimes_of_process.h"
 
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "kernel/process_files.h"
 #include "symbolizer/elf_image.h"
 
@@ -47,8 +50,29 @@ void MeetStackRuntimes(const ProcessId& process, std::span<const code_range> ran
     is_unknown |=
         range.kind == RANGE_ANON && (!has_runtime || runtimes.of_stack().Of(process) == nullptr);
   }
-  if (is_unknown && runtimes.of_stack().ShouldLook(process))
+  if (!is_unknown) return;
+  if (runtimes.of_stack().ShouldLook(process))
     LookAtMappings(process, files, runtimes);
+  else
+    runtimes.of_stack().MeetAgain(process, absl::Now());
+}
+
+std::optional<StackRuntimeOfProcess> FindStackRuntimeOf(const ProcessId& process,
+                                                        std::span<const code_range> ranges,
+                                                        ExecutableFiles& files,
+                                                        Runtimes& runtimes) {
+  StackRuntimes& of_stack = runtimes.of_stack();
+  MeetStackRuntimes(process, ranges, files, runtimes);
+  std::optional<stack_process> found = of_stack.ForBpf(process);
+  if (!found) {
+    if (!of_stack.IsExpected(process)) of_stack.SayNone(process);
+    return std::nullopt;
+  }
+  const std::shared_ptr<ProcessMemory> memory = of_stack.Open(process);
+  return StackRuntimeOfProcess{.process = *found,
+                               .read = [memory](uint64_t address, std::span<uint8_t> to) {
+                                 return memory->Read(address, to);
+                               }};
 }
 
 }  // namespace stackray

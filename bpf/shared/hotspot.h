@@ -46,7 +46,8 @@ struct hotspot_process {
 	u16 const_method;    /* in a Method */
 	u16 const_method_bytes; /* of a ConstMethod: the bytecodes follow */
 	u16 code_size;       /* in a ConstMethod; name, signature and number follow */
-	u16 reserved_half;
+	u8 kind_of_upcalls;  /* the value of `kind` of stubs by which native code calls Java; 0: none */
+	u8 reserved_byte;
 };
 
 /* A frame's two words (FRAME_OF_STACK). First word: an address that is a multiple of 8, and */

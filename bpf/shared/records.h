@@ -159,7 +159,9 @@ enum sample_flags {
 	SAMPLE_OLDER_RANGES = 32,
 	/* ORIGIN_OFF_CPU: the thread could have run on: it was preempted, or gave its turn away */
 	SAMPLE_PREEMPTED = 64,
-	SAMPLE_HAS_CONTEXT = 128, /* a struct context_part is behind all other parts */
+	/* the highest; with SAMPLE_HAS_RAW: a struct asked_walk is there, because BPF does not know
+	 * whether the process has a runtime of kind STACK */
+	SAMPLE_ASKS = 128,
 };
 
 /* What made a sample; the numbers are those of SampleOrigin (profile/sample_types.h). */
@@ -192,15 +194,28 @@ struct sample_record {
 	u16 range_count;
 	u16 kernel_count;
 	u16 user_words;
-	u32 raw_bytes;                 /* stack bytes from resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards */
+	/* stack bytes from resume.r[UNWIND_SP] - RED_ZONE_BYTES upwards; with SAMPLE_ASKS from the asked
+	 * walk's */
+	u32 raw_bytes;
 	u8 origin;                     /* enum sample_origin */
 	u8 weight_shift;               /* ORIGIN_OFF_CPU: at most MAX_WEIGHT_SHIFT */
-	u16 probed_count;              /* only with SAMPLE_HAS_RAW */
+	u8 probed_count;               /* only with SAMPLE_HAS_RAW */
+	u8 has_context;                /* 1: a struct context_part is behind all other parts */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
 	 * struct code_range[range_count], struct probed_return[probed_count] (innermost first),
-	 * u8 raw[raw_bytes] (a multiple of 8), struct context_part with its labels. */
+	 * with SAMPLE_ASKS struct asked_walk, u8 raw[raw_bytes] (a multiple of 8), with has_context
+	 * struct context_part and its labels. */
 };
+static_assert(MAX_PROBED_RETURNS <= 255, "probed_count is a byte");
+/* The walk came to memory of no file and went on as if no runtime of kind STACK had made it. Where
+ * one has, user space takes the walk up from here again. The raw bytes begin at this frame. */
+struct asked_walk {
+	struct unwind_registers regs; /* of that frame */
+	u32 user_words;               /* up to that frame's word, which is one of them */
+	u32 reserved;
+};
+static_assert(sizeof(struct asked_walk) % 8 == 0, "the raw bytes behind it are aligned");
 /* A return address that a return probe has replaced on the stack by the kernel's trampoline. */
 struct probed_return {
 	/* where it was: on x86-64 its place, on arm64 the stack pointer at the function's entry */

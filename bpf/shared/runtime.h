@@ -37,6 +37,7 @@ struct runtime_layout {
 /* Value of the BPF hash "stack_runtimes", by struct process_key: a process with a runtime of kind
  * STACK. One such runtime a process. User space writes and deletes. */
 #define MAX_STACK_PROCESSES 256
+#define ANSWERED_PROCESSES 4096 /* a power of two: entries of "without_stack_runtime" */
 struct stack_process {
 	u32 kind;    /* enum runtime_kind */
 	u32 runtime; /* the number that its ranges and frames have, with STACK_RUNTIME */

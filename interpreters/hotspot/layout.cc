@@ -114,6 +114,7 @@ uint64_t AddressOf(const VmTables& tables, std::string_view name) {
 void SetKinds(const VmTables& tables, Layout* layout) {
   hotspot_process& bpf = layout->bpf;
   bpf.kind_of_methods = static_cast<u8>(tables.Constant("CodeBlobKind::Nmethod").value_or(0));
+  bpf.kind_of_upcalls = static_cast<u8>(tables.Constant("CodeBlobKind::Upcall").value_or(0));
   bpf.are_pointers = tables.Field("CodeBlob::_code_begin") != nullptr;
   const VmField* const complete = tables.Field("CodeBlob::_frame_complete_offset");
   bpf.is_short_complete = complete != nullptr && complete->type.find("16") != std::string::npos;

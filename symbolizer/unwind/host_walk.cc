@@ -22,6 +22,10 @@ int env_read(scratch* s, void* to, u32 bytes, u64 from) {
   return EnvironmentOf(s).Read(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE
                                                                          : END_READ_FAULT;
 }
+[[maybe_unused]] int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
+  return EnvironmentOf(s).ReadRuntime(from, {static_cast<uint8_t*>(to), bytes}) ? END_NONE
+                                                                                : END_READ_FAULT;
+}
 u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
 void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
@@ -77,16 +81,30 @@ int env_find_range(scratch* s, u64 pc) {
 }
 
 #ifndef STACKRAY_ARM64
+#include "bpf/stack_steps.h"
+
+int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
+int env_step_hotspot(scratch* s, u32 step) {
+  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
+  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
+}
+
+void FindRuntimesOfMadeCode(scratch* s) {
+  s->made_code.is_known = 1;
+  s->made_code.is_there = EnvironmentOf(s).FindMadeCode(&s->made_code) ? 1 : 0;
+  const stack_process* const process = EnvironmentOf(s).FindStackRuntime();
+  s->made_code.has_stack_runtime = process != nullptr ? 1 : 0;
+  if (process == nullptr) return;
+  s->stack.process = *process;
+  s->stack.method_names[0] = s->stack.method_names[1] = 0;
+}
+
 int env_leave_made_code(scratch* s) {
-  if (s->made_code.is_known == 0) {
-    s->made_code.is_known = 1;
-    s->made_code.is_there = EnvironmentOf(s).FindMadeCode(&s->made_code) ? 1 : 0;
-    s->stack.method_names[0] = 0;
-    s->stack.method_names[1] = 0;
-    s->made_code.has_stack_runtime = EnvironmentOf(s).FindStackRuntime(&s->stack.process) ? 1 : 0;
+  if (s->made_code.is_known == 0) FindRuntimesOfMadeCode(s);
+  if (s->made_code.has_stack_runtime != 0) {
+    const int end = step_of_stack_runtime(s);
+    if (end != END_UNSUPPORTED_RULE) return end;
   }
-  if (s->made_code.has_stack_runtime != 0 && s->stack.process.kind == RUNTIME_HOTSPOT)
-    return step_hotspot(s);
   return s->made_code.is_there != 0 ? leave_made_frame(s) : int{END_UNSUPPORTED_RULE};
 }
 #endif

@@ -30,8 +30,11 @@ class WalkEnvironment {
   // Where code that a runtime of the process has made is called from; false: it makes none, or it
   // is not known.
   virtual bool FindMadeCode(made_code* /*found*/) { return false; }
-  // The runtime of kind STACK that the process has; false: none that is known.
-  virtual bool FindStackRuntime(stack_process* /*found*/) { return false; }
+  // What BPF is told of the process's runtime of kind STACK; nullptr: it has none. Valid as long as
+  // this.
+  virtual const stack_process* FindStackRuntime() { return nullptr; }
+  // Of that runtime's own memory, code included: all of `to`, or false.
+  virtual bool ReadRuntime(uint64_t address, std::span<uint8_t> to) { return Read(address, to); }
   // The return addresses that probes have replaced on this stack, innermost first.
   virtual std::span<const probed_return> ProbedReturns() { return {}; }
   // Of the thread; 0: not known, and Go's stacks are not followed from one to the other.
@@ -43,6 +46,7 @@ struct WalkResult {
   std::vector<code_range> ranges;
   uint32_t end = END_NONE;  // enum end_reason.
   uint32_t flags = 0;       // enum sample_flags: SAMPLE_GUESSED.
+  bool is_anew = false;     // BPF's own result from there on, guesses included, does not count.
 };
 
 // Threads: one at a time. Memory: one struct scratch (about 50 KiB).

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "bpf/shared/records.h"
 #include "bpf/shared/runtime.h"
 #include "profile/executable.h"
 #include "symbolizer/cfi/page_encode.h"
@@ -30,6 +31,15 @@ using RecogniseMadeCode = std::function<std::optional<MadeCodeRules>(
 // Of a runtime whose code lies in memory of no file: where that is called from (bpf/made_code.h);
 // nullopt: it makes none.
 using MadeCodeCallersOf = std::function<std::optional<made_code_callers>(uint32_t runtime)>;
+
+// A process's runtime of kind STACK (bpf/shared/runtimes.h): what BPF is told, and its memory.
+struct StackRuntimeOfProcess {
+  stack_process process = {};
+  std::function<bool(uint64_t address, std::span<uint8_t> to)> read;  // All of `to`, or false.
+};
+// Of a process with these executable mappings; nullopt: it has none that has begun. Any thread.
+using FindStackRuntime = std::function<std::optional<StackRuntimeOfProcess>(
+    const process_key& process, std::span<const code_range> ranges)>;
 
 }  // namespace stackray
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint64_t kStackPageBytes = 4096;
 
+constexpr bool IsMiss(uint32_t end) { return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE; }
+
 // A stretch of the sampled stack, with zeros where a page could not be read.
 struct Stretch {
   uint64_t address;
@@ -39,13 +41,14 @@ class RecordEnvironment : public WalkEnvironment {
  public:
   RecordEnvironment(const RawSample& sample, const StackAbove& above, TableLoader& loader,
                     RowMemory& memory, const MadeCodeCallersOf& made_code_callers,
-                    const LiveThread* live)
+                    const stackray::FindStackRuntime& find_stack_runtime, const LiveThread* live)
       : sample_(sample),
-        stretches_{Stretch{sample.record->resume.r[UNWIND_SP] - RED_ZONE_BYTES, sample.raw_stack},
+        stretches_{Stretch{sample.raw_begin(), sample.raw_stack},
                    Stretch{above.address, above.bytes}},
         loader_(loader),
         memory_(memory),
         made_code_callers_(made_code_callers),
+        find_stack_runtime_(find_stack_runtime),
         live_(live) {}
 
   bool Read(uint64_t address, std::span<uint8_t> to) override {
@@ -96,10 +99,18 @@ class RecordEnvironment : public WalkEnvironment {
     return false;
   }
 
-  bool FindStackRuntime(stack_process* found) override {
-    if (live_ == nullptr || live_->stack_runtime == nullptr) return false;
-    *found = *live_->stack_runtime;
-    return true;
+  const stack_process* FindStackRuntime() override {
+    if (live_ != nullptr) return live_->stack_runtime;
+    if (!is_runtime_asked_ && find_stack_runtime_)
+      runtime_ = find_stack_runtime_(sample_.record->process, RangesByNow());
+    is_runtime_asked_ = true;
+    return runtime_ ? &runtime_->process : nullptr;
+  }
+
+  // Never of the stack of a thread that runs, which has changed since.
+  bool ReadRuntime(uint64_t address, std::span<uint8_t> to) override {
+    if (live_ != nullptr) return live_->read(address, to);
+    return runtime_ && runtime_->read(address, to);
   }
 
   uint64_t ThreadPointer() override { return live_ == nullptr ? 0 : live_->thread_pointer; }
@@ -122,6 +133,15 @@ class RecordEnvironment : public WalkEnvironment {
       is_gone_ = mapped_now_->empty();
     }
     return RangeOf(pc, *mapped_now_);
+  }
+
+  // With the runtimes that have become known since.
+  Ranges RangesByNow() const {
+    Ranges ranges(sample_.ranges.begin(), sample_.ranges.end());
+    for (code_range& range : ranges)
+      if (const file_entry* const entry = FileOf(range); entry != nullptr)
+        range.runtime = static_cast<uint16_t>(entry->runtime);
+    return ranges;
   }
 
   bool HasMoreRanges() const { return sample_.ranges.size() >= SAMPLE_MAX_RANGES; }
@@ -160,6 +180,9 @@ class RecordEnvironment : public WalkEnvironment {
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf& made_code_callers_;
+  const stackray::FindStackRuntime& find_stack_runtime_;
+  std::optional<StackRuntimeOfProcess> runtime_;
+  bool is_runtime_asked_ = false;
   const LiveThread* const live_;      // nullptr: the record alone is to be believed.
   std::optional<Ranges> mapped_now_;  // Where the kernel cannot say one.
   bool is_gone_ = false;              // The process.
@@ -202,8 +225,19 @@ WalkResult SampleWalk::Finish(const RawSample& raw, const StackAbove& above,
   absl::MutexLock lock(&loader_.mutex());
   RawSample sample = raw;
   TakeMovedTexts(&sample);
-  RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_, live);
-  WalkResult result = walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
+  RecordEnvironment environment(sample, above, loader_, memory_, made_code_callers_,
+                                find_stack_runtime_, live);
+  const asked_walk* const asked = sample.asked;
+  const bool is_anew = asked != nullptr && environment.FindStackRuntime() != nullptr;
+  if (asked != nullptr && !is_anew && !IsMiss(sample.record->end))
+    return {.words = {sample.user.begin(), sample.user.end()},
+            .ranges = {sample.ranges.begin(), sample.ranges.end()},
+            .end = sample.record->end};
+  WalkResult result =
+      is_anew ? walk_.Resume(environment, asked->regs, sample.user.first(asked->user_words),
+                             sample.ranges)
+              : walk_.Resume(environment, sample.record->resume, sample.user, sample.ranges);
+  result.is_anew = is_anew;
   if (result.end == END_NO_MAPPING && environment.LacksRanges()) result.end = END_TOO_MANY_RANGES;
   return result;
 }

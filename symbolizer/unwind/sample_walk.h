@@ -29,13 +29,19 @@ struct LiveThread {
 // Threads: one at a time; takes the loader's lock for the length of one walk.
 class SampleWalk {
  public:
-  // Both outlive this. Without `made_code_callers` code that a runtime has made ends a stack.
-  SampleWalk(TableLoader& loader, RowMemory& memory, MadeCodeCallersOf made_code_callers = {})
-      : loader_(loader), memory_(memory), made_code_callers_(std::move(made_code_callers)) {}
+  // Both outlive this. Without `made_code_callers` and `find_stack_runtime` code that a runtime has
+  // made ends a stack.
+  SampleWalk(TableLoader& loader, RowMemory& memory, MadeCodeCallersOf made_code_callers = {},
+             FindStackRuntime find_stack_runtime = {})
+      : loader_(loader),
+        memory_(memory),
+        made_code_callers_(std::move(made_code_callers)),
+        find_stack_runtime_(std::move(find_stack_runtime)) {}
 
   // `sample` has SAMPLE_HAS_RAW; `above`: what of its stack came behind the slice. The stack in the
   // result is whole, from the leaf on; its end says why it stopped, END_READ_FAULT also when both
-  // were too short.
+  // were too short. Where the sample asks for a runtime that the process does not have, and BPF's
+  // walk met no missing table, BPF's own result comes back.
   WalkResult Finish(const RawSample& sample, const StackAbove& above);
   // Walks a thread that is on no CPU, from the sample's leaf on; its slice is read first.
   WalkResult WalkLive(const RawSample& sample, const LiveThread& live);
@@ -47,6 +53,7 @@ class SampleWalk {
   TableLoader& loader_;
   RowMemory& memory_;
   const MadeCodeCallersOf made_code_callers_;
+  const FindStackRuntime find_stack_runtime_;
   HostWalk walk_;
   std::vector<code_range> ranges_;  // Of the sample at hand, where texts were moved.
   std::vector<uint64_t> words_;     // Frame words of that sample.

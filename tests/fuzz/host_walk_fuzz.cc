@@ -48,8 +48,21 @@ class InputEnvironment : public stackray::WalkEnvironment {
     return (range.start ^ file_offset) % 3 == 0;
   }
   uint8_t* Chunk(uint32_t index) override { return index % 4 == 3 ? nullptr : chunk_; }
+  // A JVM whose code heap is all memory of no file, with a layout that the input says.
+  const stack_process* FindStackRuntime() override {
+    if (input_[7] % 4 == 0) return nullptr;
+    hotspot_process& jvm = process_.hotspot;
+    const auto* const at = input_.data() + input_.size() - sizeof(jvm);
+    if (input_.size() >= sizeof(jvm)) std::memcpy(&jvm, at, sizeof(jvm));
+    process_.kind = RUNTIME_HOTSPOT;
+    jvm.heaps[0] = {.begin = kCodeBase, .bytes = kRanges * kRangeBytes, .segment_map = 1 << 20};
+    jvm.interpreter_begin = kCodeBase + 7 * kRangeBytes;
+    jvm.interpreter_bytes = input_[9] * 256U;
+    return &process_;
+  }
 
  private:
+  stack_process process_ = {.kind = 0, .runtime = STACK_RUNTIME | 1, .hotspot = {}};
   std::span<const uint8_t> input_;
   uint8_t* chunk_;
 };

@@ -35,6 +35,9 @@ int env_read(scratch* s, void* to, u32 bytes, u64 from) {
   auto* const memory = reinterpret_cast<ProcessMemory*>(s->host);
   return memory->Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
+int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
+  return env_read(s, to, bytes, from);
+}
 u8* env_chunk(scratch*, u32) { return nullptr; }
 [[maybe_unused]] void env_count(u32) {}
 [[maybe_unused]] int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
@@ -42,6 +45,7 @@ u8* env_chunk(scratch*, u32) { return nullptr; }
 #define CODE_IS_READABLE 1
 #include "bpf/hotspot.h"
 
+int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
 int env_step_hotspot(scratch* s, u32 step) {
   if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
@@ -78,6 +82,7 @@ hotspot::Layout LayoutOf(std::span<const uint8_t> data) {
                           &layout.scopes_pcs,         &layout.pcs_end})
     *field = next = static_cast<uint16_t>((next * 5 + 8) % 300);
   layout.bpf.kind = is_old ? HOTSPOT_NO_FIELD : 3;
+  layout.bpf.kind_of_upcalls = is_old ? 0 : 2;
   layout.bpf.blob = 16;
   layout.bpf.used = 8;
   layout.bpf.are_pointers = is_old;

@@ -37,6 +37,10 @@ void Check(std::span<const uint8_t> bytes) {
   ExpectInside(bytes, sample->user);
   ExpectInside(bytes, sample->ranges);
   ExpectInside(bytes, sample->raw_stack);
+  if (sample->asked != nullptr) {
+    ExpectInside(bytes, std::span(sample->asked, 1));
+    if (sample->asked->user_words > sample->user.size()) std::abort();
+  }
   if (stackray::CommandText(sample->record->leader_command).size() > COMMAND_BYTES) std::abort();
   size_t at = 0;
   for (; at < sample->user.size(); at += stackray::FrameWordCount(sample->user[at]))

@@ -33,6 +33,7 @@ class LastLayout : public stackray::RuntimeMemory {
     return absl::OkStatus();
   }
   void RemoveProcess(const process_key&) override {}
+  void SayNone(const process_key&) override {}
   uint32_t kind() const { return layout_.kind; }
 
  private:

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,7 +28,9 @@ class FakeRuntimeMemory : public RuntimeMemory {
     return absl::OkStatus();
   }
   void RemoveProcess(const process_key& process) override { processes_.erase(process.pid); }
+  void SayNone(const process_key& process) override { none_.insert(process.pid); }
   std::map<uint32_t, runtime_layout> put_;
+  std::set<uint32_t> none_;
   std::map<uint32_t, stack_process> processes_;  // By pid.
 };
 

@@ -54,7 +54,7 @@ class StackRuntimesTest : public testing::Test {
 
   static constexpr uint32_t kRuntime = STACK_RUNTIME | 4;
   FakeRuntimeMemory bpf_;
-  FakeData data_;
+  std::shared_ptr<FakeData> data_ = std::make_shared<FakeData>();
   absl::Time now_ = absl::UnixEpoch();
   StackRuntimes runtimes_{bpf_, [](uint32_t) { return std::make_unique<NoMemory>(); }};
 };
@@ -62,7 +62,7 @@ class StackRuntimesTest : public testing::Test {
 TEST_F(StackRuntimesTest, BpfIsToldOnce) {
   Meet(7);
   Meet(7);
-  EXPECT_EQ(data_.asked, 1);
+  EXPECT_EQ(data_->asked, 1);
   ASSERT_TRUE(bpf_.processes_.contains(7));
   EXPECT_EQ(bpf_.processes_[7].runtime, kRuntime);
   EXPECT_NE(runtimes_.Of(Process(7)), nullptr);
@@ -70,23 +70,45 @@ TEST_F(StackRuntimesTest, BpfIsToldOnce) {
 }
 
 TEST_F(StackRuntimesTest, ARuntimeThatHasNotBegunIsAskedEverMoreRarely) {
-  data_.answer = absl::UnavailableError("not yet");
+  data_->answer = absl::UnavailableError("not yet");
   for (int i = 0; i < 1000; ++i, now_ += absl::Milliseconds(10)) Meet(7);
-  EXPECT_GT(data_.asked, 5);
-  EXPECT_LT(data_.asked, 15);
+  EXPECT_GT(data_->asked, 15);
+  EXPECT_LT(data_->asked, 45);
+  EXPECT_TRUE(runtimes_.IsExpected(Process(7)));
   EXPECT_EQ(runtimes_.Of(Process(7)), nullptr);
-  data_.answer = absl::OkStatus();
+  data_->answer = absl::OkStatus();
   now_ += absl::Seconds(10);
   Meet(7);
   EXPECT_NE(runtimes_.Of(Process(7)), nullptr);
 }
 
 TEST_F(StackRuntimesTest, WhatMakesNoSenseIsNotAskedAgain) {
-  data_.answer = absl::DataLossError("no JVM");
+  data_->answer = absl::DataLossError("no JVM");
   Meet(7);
   now_ += absl::Hours(1);
   Meet(7);
-  EXPECT_EQ(data_.asked, 1);
+  EXPECT_EQ(data_->asked, 1);
+  EXPECT_FALSE(runtimes_.IsExpected(Process(7)));
+  EXPECT_FALSE(runtimes_.ForBpf(Process(7)));
+}
+
+TEST_F(StackRuntimesTest, OneThatHasJustBegunIsReadAFewTimesMore) {
+  for (int i = 0; i < 1000; ++i, now_ += absl::Milliseconds(10)) Meet(7);
+  EXPECT_EQ(data_->asked, 4);
+  data_->answer = absl::DataLossError("no JVM");
+  EXPECT_NE(runtimes_.Of(Process(7)), nullptr);
+}
+
+TEST_F(StackRuntimesTest, OneThatIsMetAgainIsAskedAsBefore) {
+  data_->answer = absl::UnavailableError("not yet");
+  Meet(7);
+  now_ += absl::Milliseconds(10);
+  runtimes_.MeetAgain(Process(7), now_);
+  EXPECT_EQ(data_->asked, 2);
+  runtimes_.MeetAgain(Process(8), now_);
+  EXPECT_EQ(data_->asked, 2) << "one that was never met";
+  runtimes_.SayNone(Process(8));
+  EXPECT_TRUE(bpf_.none_.contains(8));
 }
 
 TEST_F(StackRuntimesTest, TheLeastRecentlyMetGoesFirst) {

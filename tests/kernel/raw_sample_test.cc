@@ -102,6 +102,44 @@ TEST(DecodeRecord, ASampleHasAllItsParts) {
   EXPECT_EQ(CommandText(sample->record->thread_command), "short");
 }
 
+// A sample with an asked walk in front of its slice.
+Bytes AskingSample(uint32_t user_words) {
+  Bytes sample = Sample(), bytes(kSampleBytes + sizeof(asked_walk));
+  const size_t before = kSampleBytes - kRaw;
+  std::memcpy(bytes.data(), sample.data(), before);
+  asked_walk asked = {.regs = {}, .user_words = user_words, .reserved = 0};
+  asked.regs.pc = 0x1234;
+  asked.regs.r[UNWIND_SP] = 0x7ffc00000000 + RED_ZONE_BYTES;
+  std::memcpy(bytes.data() + before, &asked, sizeof(asked));
+  std::memcpy(bytes.data() + before + sizeof(asked), sample.data() + before, kRaw);
+  FillHeader(bytes, RECORD_SAMPLE);
+  bytes.As<sample_record>()->flags = SAMPLE_HAS_RAW | SAMPLE_ASKS;
+  return bytes;
+}
+
+TEST(DecodeRecord, AnAskedWalkLiesInFrontOfTheSlice) {
+  Bytes bytes = AskingSample(2);
+  const absl::StatusOr<Record> record = bytes.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto& sample = std::get<RawSample>(*record);
+  ASSERT_NE(sample.asked, nullptr);
+  EXPECT_EQ(sample.asked->regs.pc, 0x1234u);
+  EXPECT_EQ(sample.raw_begin(), 0x7ffc00000000u);
+  ASSERT_EQ(sample.raw_stack.size(), kRaw);
+  EXPECT_EQ(sample.raw_stack[0], 0x5a);
+}
+
+TEST(DecodeRecord, AnAskedWalkThatEndsBetweenFramesIsNone) {
+  for (const uint32_t words : {0u, static_cast<uint32_t>(kUser) + 1, 0xffffffffu}) {
+    Bytes bytes = AskingSample(words);
+    const absl::StatusOr<Record> record = bytes.Decode();
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(std::get<RawSample>(*record).asked, nullptr) << words;
+  }
+  Bytes bytes = AskingSample(1);
+  EXPECT_EQ(DecodeRecord(bytes.span().first(kSampleBytes)).status().code(), kDataLoss);
+}
+
 TEST(DecodeRecord, ASampleMayBeEmpty) {
   Bytes bytes(sizeof(sample_record));
   FillHeader(bytes, RECORD_SAMPLE);
@@ -167,7 +205,7 @@ TEST(DecodeRecord, EveryDamagedFieldIsRefused) {
       {"ranges at the limit", kDataLoss, [](Bytes& b) { Fixed(b).range_count = 0xffff; }},
       {"probed returns less", kDataLoss, [](Bytes& b) { --Fixed(b).probed_count; }},
       {"probed returns more", kDataLoss, [](Bytes& b) { ++Fixed(b).probed_count; }},
-      {"probed returns at the limit", kDataLoss, [](Bytes& b) { Fixed(b).probed_count = 0xffff; }},
+      {"probed returns at the limit", kDataLoss, [](Bytes& b) { Fixed(b).probed_count = 0xff; }},
       {"raw less", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes -= 8; }},
       {"raw more", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes += 8; }},
       {"raw wraps", kDataLoss, [](Bytes& b) { Fixed(b).raw_bytes = 0u - 8; }},
@@ -415,7 +453,7 @@ Bytes SampleWithContext(uint16_t label_bytes, size_t tail_bytes, uint8_t kind = 
   Bytes bytes(kSampleBytes + tail_bytes);
   std::memcpy(bytes.data(), plain.data(), kSampleBytes);
   FillHeader(bytes, RECORD_SAMPLE);
-  bytes.As<sample_record>()->flags |= SAMPLE_HAS_CONTEXT;
+  bytes.As<sample_record>()->has_context = 1;
   if (tail_bytes >= sizeof(context_part)) {
     auto* part = reinterpret_cast<context_part*>(bytes.data() + kSampleBytes);
     part->kind = kind;

@@ -145,7 +145,8 @@ __attribute__((aligned(4096))) struct heap_memory code_heap = {
 			  [0x45] = 0x49, 0x3b, 0xa7, 0x50, 0x04, 0, 0,       /* cmp n(%r15), %rsp */
 			  [0x4c] = 0x0f, 0x87, 0, 1, 0, 0,                   /* ja */
 			  [0x52] = 0xc3,
-			  [0x80] = 0x90, 0x48, 0x83, 0xc4, 0x10, 0xe9 },     /* a barrier's stub */
+			  [0x80] = 0x90, 0x48, 0x83, 0xc4, 0x10, 0xe9,       /* a barrier's stub */
+			  [0xa0] = 0x5e, 0x41, 0x5f, 0x90 },                 /* pop %rsi, pop %r15 */
 	},
 	.stub = { .used = 1, .name = "vtable chunks", .kind = 4, .size = 900 },
 	.freed = { .used = 0, .name = "nmethod", .kind = 1, .size = 900 },

@@ -18,6 +18,9 @@ int env_read(scratch*, void* to, u32 bytes, u64 from) {
   LiveProcessMemory memory(static_cast<uint32_t>(getpid()));
   return memory.Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
+int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
+  return env_read(s, to, bytes, from);
+}
 u8* env_chunk(scratch*, u32) { return nullptr; }
 [[maybe_unused]] void env_count(u32) {}
 int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
@@ -25,6 +28,7 @@ int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 #define CODE_IS_READABLE 1
 #include "bpf/hotspot.h"
 
+int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
 int env_step_hotspot(scratch* s, u32 step) {
   if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
@@ -114,6 +118,43 @@ TEST_P(HotSpotStep, ABarriersPushedWordsAreSkipped) {
   EXPECT_EQ(Step(Compiled(0x80), false), END_NO_MAPPING);
 }
 
+TEST_P(HotSpotStep, WordsThatArePoppedBehindTheCallAreSkipped) {
+  stack_[6] = 99;
+  stack_[7] = Compiled(0x20);
+  ASSERT_EQ(Step(Compiled(0xa0), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 8u);
+}
+
+TEST_P(HotSpotStep, AnEntryBarriersStubHasAWordMoreThanAFrameRecord) {
+  stack_[3] = 99;
+  stack_[4] = ~u64{0};
+  stack_[5] = Compiled(0x20);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[3]);
+  ASSERT_EQ(Step(StubAt(0x20), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 6u);
+}
+
+// An address behind a call.
+__attribute__((noinline)) u64 AfterCall() {
+  return reinterpret_cast<u64>(__builtin_return_address(0));
+}
+
+TEST_P(HotSpotStep, NativeCodeMayCallAStub) {
+  const u64 caller = AfterCall();
+  stack_[0] = caller;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, caller);
+  EXPECT_EQ(Popped(), 1u);
+  EXPECT_NE(s_->flags & SAMPLE_GUESSED, 0u);
+  stack_[0] = caller + 1;
+  s_->window_base = ~0ULL;
+  EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no call leaves that address";
+}
+
 TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
   stack_[2] = Compiled(0x30);  // 16 bytes from the stack pointer.
   stack_[5] = Compiled(0x20);
@@ -167,6 +208,20 @@ TEST_P(HotSpotStep, AnInterpretedFrameSaysItsMethodAndBytecode) {
   s_->regs.r[13] = constant + p().const_method_bytes + 2;
   ASSERT_EQ(Step(p().interpreter_begin + 5, true), END_NONE);
   EXPECT_EQ(static_cast<u32>(s_->body[1]), 3u);
+}
+
+// A method that linkToStatic() has called: the caller's stack pointer is a word below its frame.
+TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
+  u64* const rbp = &stack_[16];
+  rbp[1] = Compiled(0x20);
+  rbp[-1] = reinterpret_cast<u64>(rbp + 1);
+  rbp[-3] = jvm_.Address("outer_method");
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(p().interpreter_begin + 5, false), END_NONE);
+  EXPECT_EQ(Popped(), 17u);
+  rbp[-1] = reinterpret_cast<u64>(rbp);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
 
 TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {

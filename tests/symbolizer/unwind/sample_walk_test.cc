@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "tests/recorder/memory_rows.h"
@@ -107,6 +109,57 @@ TEST_F(OlderRanges, ASampleThatNamesAllOfThemIsBelieved) {
   EXPECT_EQ(result.end, END_NO_MAPPING);
   EXPECT_EQ(result.words.size(), 1u);
 }
+
+// BPF does not know whether the process has a runtime whose frames are on the stack.
+class AskingSample : public OlderRanges {
+ protected:
+  WalkResult FinishAsked(SampleWalk& walk, uint8_t end) {
+    const uint64_t words[] = {uint64_t{FRAME_EXACT} << FRAME_KIND_SHIFT | leaf_.address(),
+                              uint64_t{FRAME_RETURN} << FRAME_KIND_SHIFT | (leaf_.address() + 4)};
+    const std::vector<code_range> ranges = {RangeOf(leaf_.address())};
+    const std::array<uint64_t, 32> stack = {};
+    sample_record record = {.end = end, .flags = SAMPLE_HAS_RAW | SAMPLE_ASKS};
+    asked_walk asked = {.regs = {}, .user_words = 1, .reserved = 0};
+    asked.regs.pc = leaf_.address();
+    asked.regs.exact_pc = 1;
+    asked.regs.r[UNWIND_SP] = record.resume.r[UNWIND_SP] = kStack;
+    return walk.Finish(
+        {.record = &record,
+         .kernel = {},
+         .user = words,
+         .ranges = ranges,
+         .probed_returns = {},
+         .asked = &asked,
+         .raw_stack = {reinterpret_cast<const uint8_t*>(stack.data()), sizeof(stack)}},
+        {});
+  }
+};
+
+TEST_F(AskingSample, BpfsResultStaysWhereThereIsNone) {
+  int asked = 0;
+  SampleWalk walk(loader_, rows_, {}, [&asked](const process_key&, std::span<const code_range>) {
+    ++asked;
+    return std::nullopt;
+  });
+  const WalkResult result = FinishAsked(walk, END_NULL_FP);
+  EXPECT_EQ(result.end, END_NULL_FP);
+  EXPECT_EQ(result.words.size(), 2u);
+  EXPECT_FALSE(result.is_anew);
+  EXPECT_EQ(asked, 1);
+}
+
+#ifndef STACKRAY_ARM64
+TEST_F(AskingSample, TheWalkIsTakenUpWhereItWasAsked) {
+  const StackRuntimeOfProcess jvm{.process = {.kind = RUNTIME_HOTSPOT},
+                                  .read = [](uint64_t, std::span<uint8_t>) { return false; }};
+  SampleWalk walk(loader_, rows_, {},
+                  [&jvm](const process_key&, std::span<const code_range>) { return jvm; });
+  const WalkResult result = FinishAsked(walk, END_NULL_RA);
+  EXPECT_TRUE(result.is_anew);
+  EXPECT_EQ(result.end, END_NULL_FP) << "a JVM without code leaves no frame";
+  EXPECT_EQ(result.words.size(), 1u);
+}
+#endif
 
 // On the stack lies the kernel's trampoline, and the record tells what was there.
 class ProbedReturns : public OlderRanges {
