@@ -128,7 +128,7 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
          .reason =
              fmt::format("code made at run time (JIT): {} stacks end early there: [truncated: {}]",
                          stacks, reason),
-         .helps = {is_java ? "start java with -XX:+PreserveFramePointer"
+         .helps = {is_java ? "a JVM of HotSpot from JDK 8 on, on x86-64; arm64 is not walked yet"
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
 

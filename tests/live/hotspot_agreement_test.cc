@@ -1,33 +1,50 @@
-// A Java thread's frames beside the JVM's own answer (jstack): class, method, line and order of
-// each frame, inlined ones too. The chain of calls never changes; only the innermost method's line
-// does, for the JVM answers at a safepoint and we at a tick.
+// A Java thread's frames beside the JVM's own answer (what it says to jstack): class, method, line
+// and order of each frame, inlined ones too. The thread runs in a loop at the end of a chain of
+// calls, another one at each stop: only the innermost frame's line may differ, for the JVM answers
+// at a safepoint and we at a tick. Of a virtual thread the answer is Thread.getStackTrace()'s.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "tests/live/java_runs.h"
 #include "tests/live/sampled_run.h"
-#include "tests/live/target_program.h"
+#include "tests/live/talking_program.h"
 
 namespace stackray::test {
 namespace {
 
 constexpr double kFrequencyHz = 499;
-constexpr int kTimeoutMs = 20'000;
-constexpr uint64_t kWarmUpSamples = 250, kSamples = 600;
+constexpr int kTimeoutMs = 20'000, kStartMs = 60'000;
+constexpr uint64_t kSamplesAStop = 3;
+constexpr int kUsualStops = 4;
 
 struct Mode {
   const char* name;
   std::vector<std::string> options;
+  const char* warm_ups;
+  bool is_virtual = false;
+  int first_jdk = 8;  // That has the options.
 };
 const Mode kModes[] = {
-    {"Interpreted", {"-Xint"}},
-    {"C1", {"-XX:TieredStopAtLevel=1"}},
-    {"C2", {"-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}},
-    {"Tiered", {}},
+    {"Interpreted", {"-Xint"}, "50"},
+    {"C1", {"-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC"}, "4000"},
+    {"C2",
+     {"-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"},
+     "12000"},
+    {"Tiered", {"-XX:+UseSerialGC"}, "6000"},
+    {"Pointers", {"-XX:-UseCompressedOops", "-XX:ReservedCodeCacheSize=64m"}, "6000"},
+    {"Zgc", {"-XX:+UseZGC", "-XX:+PreserveFramePointer"}, "6000", false, 17},
+    {"Virtual", {"-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"}, "6000", true, 21},
 };
+
+int StopsAsked() {
+  const char* asked = std::getenv("STACKRAY_JAVA_STOPS");
+  return asked == nullptr ? kUsualStops : std::atoi(asked);
+}
 
 // "Shapes.third:78", innermost first.
 std::vector<std::string> JavaFrames(const SeenStack& stack) {
@@ -44,48 +61,104 @@ std::vector<std::string> JavaFrames(const SeenStack& stack) {
 // The method alone.
 std::string MethodOf(const std::string& frame) { return frame.substr(0, frame.rfind(':')); }
 
-bool Agree(const std::vector<std::string>& ours, const std::vector<std::string>& theirs) {
+// Frames of a virtual thread stand on its carrier's, which are not in its own answer.
+bool Agree(std::vector<std::string> ours, const std::vector<std::string>& theirs, bool is_virtual) {
+  if (is_virtual && ours.size() > theirs.size() &&
+      MethodOf(ours[theirs.size()]).starts_with("jdk.internal.vm.Continuation."))
+    ours.resize(theirs.size());
   if (ours.empty() || ours.size() != theirs.size() || MethodOf(ours[0]) != MethodOf(theirs[0]))
     return false;
   return std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1);
 }
 
+std::string Difference(const std::vector<std::string>& ours,
+                       const std::vector<std::string>& theirs) {
+  std::string text;
+  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const std::string left = i < ours.size() ? ours[i] : "-";
+    const std::string right = i < theirs.size() ? theirs[i] : "-";
+    text += fmt::format("{} {} | {}\n", left == right ? " " : "*", left, right);
+  }
+  return text;
+}
+
+struct Tally {
+  int stops = 0, agreed = 0;
+  int64_t samples = 0, of_agreed = 0;
+  size_t frames = 0;  // Of the JVM's answers.
+  std::string first_difference;
+};
+
+bool IsOfWorker(const std::vector<std::string>& ours) {
+  return std::ranges::any_of(
+      ours, [](const std::string& frame) { return frame.starts_with("Stops.spin:"); });
+}
+
+void TakeStop(SampledRun& run, TalkingProgram& program, const Mode& mode, Tally& tally) {
+  const auto heard = [&] { return program.Heard().size(); };
+  size_t from = heard();
+  program.Say("next");
+  if (WaitForLine(program, from, "ready", kTimeoutMs).empty()) return;
+  run.Run(1);  // What is older.
+  const size_t first = run.stacks().size();
+  run.Run(kTimeoutMs, run.session().loop().counts().samples + kSamplesAStop);
+  std::vector<std::string> theirs;
+  if (mode.is_virtual) {
+    from = heard();
+    program.Say("trace");
+    theirs = FramesOfTrace(WaitForLine(program, from, "end", kTimeoutMs));
+  } else {
+    theirs = ThreadFrames(program.pid(), "worker");
+  }
+  int64_t seen = 0, agreed = 0;
+  for (size_t i = first; i < run.stacks().size(); ++i) {
+    const SeenStack& stack = run.stacks()[i];
+    const std::vector<std::string> ours = JavaFrames(stack);
+    if (!IsOfWorker(ours) && !ours.empty()) continue;
+    if (ours.empty() && stack.marker.empty()) continue;  // A thread of the JVM itself.
+    seen += stack.count;
+    if (Agree(ours, theirs, mode.is_virtual))
+      agreed += stack.count;
+    else if (tally.first_difference.empty())
+      tally.first_difference = stack.marker + "\n" + Difference(ours, theirs);
+  }
+  if (seen == 0) return;
+  ++tally.stops;
+  tally.agreed += seen == agreed ? 1 : 0;
+  tally.samples += seen;
+  tally.of_agreed += agreed;
+  tally.frames += theirs.size();
+}
+
 class HotSpotAgreement : public testing::TestWithParam<Mode> {};
 
 TEST_P(HotSpotAgreement, EachFrameIsTheJvmsOwn) {
-  const std::string classes = CompileJava("Shapes");
+  const std::string classes = CompileJava("Stops");
   if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  const Mode& mode = GetParam();
+  int jdks = 0;
   for (const Jdk& jdk : FindJdks()) {
+    if (jdk.number() < mode.first_jdk) continue;
     SCOPED_TRACE(jdk.home);
-    std::vector<std::string> command = {jdk.home + "/bin/java"};
-    command.insert(command.end(), GetParam().options.begin(), GetParam().options.end());
-    command.insert(command.end(), {"-cp", classes, "Shapes", "chain"});
-    const TargetProgram program = TargetProgram::Start(command);
+    std::vector<std::string> options = mode.options;
+    options.insert(options.end(), {"-cp", classes, "Stops", mode.warm_ups});
+    if (mode.is_virtual) options.emplace_back("virtual");
+    TalkingProgram program(jdk.Java(options));
+    ASSERT_FALSE(WaitForLine(program, 0, "ready", kStartMs).empty());
     auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
     if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
-    (*run)->Run(kTimeoutMs, kWarmUpSamples);
-    const size_t warm_up = (*run)->stacks().size();
-    (*run)->Run(kTimeoutMs, kSamples);
+    ++jdks;
+    (*run)->Run(kTimeoutMs, 20);  // Files that are new.
+    Tally tally;
+    for (int i = 0; i < StopsAsked(); ++i) TakeStop(**run, program, mode, tally);
     (*run)->Stop();
-    const std::vector<std::string> theirs = ThreadFrames(jdk, program.pid(), "main");
-    ASSERT_FALSE(theirs.empty()) << "jstack has not answered";
-    int64_t agreed = 0, seen = 0;
-    std::string other;
-    for (size_t i = warm_up; i < (*run)->stacks().size(); ++i) {
-      const SeenStack& stack = (*run)->stacks()[i];
-      const std::vector<std::string> ours = JavaFrames(stack);
-      if (ours.empty() || MethodOf(ours.back()) != "Shapes.main") continue;
-      seen += stack.count;
-      if (Agree(ours, theirs))
-        agreed += stack.count;
-      else if (other.empty())
-        for (const std::string& frame : ours) other += frame + "\n";
-    }
-    Measured(fmt::format("java {} {}: {} of {} stacks as jstack has them, of {} frames",
-                         jdk.version, GetParam().name, agreed, seen, theirs.size()));
-    EXPECT_GT(seen, 20);
-    EXPECT_EQ(agreed, seen) << other;
+    Measured(fmt::format("java {} {}: {} of {} stops agree, {} of {} samples, {} frames",
+                         jdk.version, mode.name, tally.agreed, tally.stops, tally.of_agreed,
+                         tally.samples, tally.frames));
+    EXPECT_GT(tally.stops, StopsAsked() / 2);
+    EXPECT_EQ(tally.agreed, tally.stops) << tally.first_difference;
   }
+  if (jdks == 0) GTEST_SKIP() << "no JDK from " << mode.first_jdk << " on here";
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, HotSpotAgreement, testing::ValuesIn(kModes),

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,33 +49,74 @@ Seen Look(const std::vector<SeenStack>& stacks, size_t first) {
   return seen;
 }
 
+// "3 times [truncated: …]: leaf < caller < …", the kinds of cut stacks.
+std::vector<std::string> CutStacks(const std::vector<SeenStack>& stacks) {
+  std::map<std::string, int64_t> kinds;
+  for (const SeenStack& stack : stacks) {
+    if (stack.marker.empty()) continue;
+    std::string text = stack.marker + ":";
+    for (const std::string& name : stack.UserNames()) text += " < " + name;
+    kinds[text] += stack.count;
+  }
+  std::vector<std::string> texts;
+  texts.reserve(kinds.size());
+  for (const auto& [kind, count] : kinds) texts.push_back(fmt::format("{} times {}", count, kind));
+  return texts;
+}
+
+struct LoadRun {
+  double complete = 0, all = 0;
+  Seen seen;
+  std::string ends;
+  std::vector<std::string> cuts;
+};
+
+// Samples the program, once it has run for a while. Empty: no BPF here, as `why` says.
+std::optional<LoadRun> RunLoad(const std::vector<std::string>& command, uint64_t samples,
+                               std::string* why) {
+  const TargetProgram program = TargetProgram::Start(command);
+  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  if (!run.ok()) {
+    *why = run.status().ToString();
+    return std::nullopt;
+  }
+  (*run)->Run(kTimeoutMs, kWarmUpSamples);  // The start, and files that are new.
+  const uint64_t complete = (*run)->complete(), all = (*run)->with_user_stack();
+  const size_t warm_up = (*run)->stacks().size();
+  (*run)->Run(kTimeoutMs, samples);
+  (*run)->Stop();
+  return LoadRun{.complete = static_cast<double>((*run)->complete() - complete),
+                 .all = static_cast<double>((*run)->with_user_stack() - all),
+                 .seen = Look((*run)->stacks(), warm_up),
+                 .ends = (*run)->Ends(),
+                 .cuts = CutStacks((*run)->stacks())};
+}
+
+void Report(const std::string& name, const LoadRun& run) {
+  const Seen& seen = run.seen;
+  Measured(fmt::format(
+      "java {} under load: {} of {} whole, {} of {} with main or run as root, of {} frames {} "
+      "unnamed, {} with a line, {} with inlined ones, {} stacks with unknown code; {}",
+      name, run.complete, run.all, seen.rooted, seen.stacks, seen.frames, seen.unnamed,
+      seen.with_line, seen.inlined, seen.unknown, run.ends));
+  for (const std::string& cut : run.cuts) Measured(cut);
+}
+
 TEST(HotSpotLoad, StacksAreWholeAndNamed) {
   const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
   const std::string classes = CompileJava("Shapes");
   if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
   for (const Jdk& jdk : FindJdks()) {
     SCOPED_TRACE(jdk.home);
-    const TargetProgram program =
-        TargetProgram::Start({jdk.home + "/bin/java", "-Xmx256m", "-cp", classes, "Shapes"});
-    auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
-    if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
-    (*run)->Run(kTimeoutMs, kWarmUpSamples);  // The start, and files that are new.
-    const uint64_t complete = (*run)->complete(), all = (*run)->with_user_stack();
-    const size_t warm_up = (*run)->stacks().size();
-    (*run)->Run(kTimeoutMs, bounds.samples);
-    (*run)->Stop();
-    const auto now_complete = static_cast<double>((*run)->complete() - complete);
-    const auto now_all = static_cast<double>((*run)->with_user_stack() - all);
-    const Seen seen = Look((*run)->stacks(), warm_up);
-    Measured(fmt::format(
-        "java {} under load: {} of {} whole, {} of {} with main or run as root, of {} frames {} "
-        "unnamed, {} with a line, {} with inlined ones, {} stacks with unknown code; {}",
-        jdk.version, now_complete, now_all, seen.rooted, seen.stacks, seen.frames, seen.unnamed,
-        seen.with_line, seen.inlined, seen.unknown, (*run)->Ends()));
-    for (const std::string& cut : (*run)->CutStacks()) Measured(cut);
-    ASSERT_GT(now_all, static_cast<double>(bounds.samples - kWarmUpSamples) / 2);
-    EXPECT_GE(now_complete, bounds.least_whole * now_all);
-    EXPECT_GE(static_cast<double>(seen.stacks), 0.5 * now_all);
+    std::string why;
+    const std::optional<LoadRun> run =
+        RunLoad(jdk.Java({"-Xmx256m", "-cp", classes, "Shapes"}), bounds.samples, &why);
+    if (!run) GTEST_SKIP() << "no BPF here: " << why;
+    Report(jdk.version, *run);
+    const Seen& seen = run->seen;
+    ASSERT_GT(run->all, static_cast<double>(bounds.samples - kWarmUpSamples) / 2);
+    EXPECT_GE(run->complete, bounds.least_whole * run->all);
+    EXPECT_GE(static_cast<double>(seen.stacks), 0.5 * run->all);
     EXPECT_GE(static_cast<double>(seen.rooted), 0.99 * static_cast<double>(seen.stacks));
     EXPECT_LE(static_cast<double>(seen.unnamed),
               bounds.most_stale * static_cast<double>(seen.frames));
@@ -81,6 +124,44 @@ TEST(HotSpotLoad, StacksAreWholeAndNamed) {
     EXPECT_EQ(seen.unknown, 0);
   }
 }
+
+struct Collector {
+  const char* name;
+  int first_jdk;
+};
+class HotSpotChurn : public testing::TestWithParam<Collector> {};
+
+// Classes are unloaded, code is thrown away and compiled anew, with each collector.
+TEST_P(HotSpotChurn, CodeThatComesAndGoesIsNamedOrStale) {
+  const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
+  const std::string classes = CompileJava("Churn");
+  if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  int ran = 0;
+  for (const Jdk& jdk : FindJdks()) {
+    if (jdk.number() < GetParam().first_jdk) continue;
+    SCOPED_TRACE(jdk.home);
+    std::string why;
+    const std::optional<LoadRun> run =
+        RunLoad(jdk.Java({fmt::format("-XX:+Use{}GC", GetParam().name), "-Xmx256m", "-cp", classes,
+                          "Churn"}),
+                bounds.samples, &why);
+    if (!run) GTEST_SKIP() << "no BPF here: " << why;
+    Report(fmt::format("{} {}, comes and goes", jdk.version, GetParam().name), *run);
+    if (run->all == 0) continue;  // Shenandoah is not in each build.
+    ++ran;
+    EXPECT_GE(run->complete, bounds.least_whole * run->all);
+    EXPECT_LE(static_cast<double>(run->seen.unnamed),
+              bounds.most_stale * static_cast<double>(run->seen.frames));
+    EXPECT_EQ(run->seen.unknown, 0);
+  }
+  if (ran == 0) GTEST_SKIP() << "no JDK with this collector here";
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectors, HotSpotChurn,
+                         testing::Values(Collector{"G1", 8}, Collector{"Serial", 8},
+                                         Collector{"Parallel", 8}, Collector{"Z", 17},
+                                         Collector{"Shenandoah", 17}),
+                         [](const auto& collector) { return std::string(collector.param.name); });
 
 }  // namespace
 }  // namespace stackray::test
