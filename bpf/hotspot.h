@@ -206,7 +206,7 @@ static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 		if (read_word(s, at, &pc) || !is_in_code_heap(s, pc) ||
 		    (pc - p->interpreter_begin >= p->interpreter_bytes && !is_behind_jvms_call(s, pc)))
 			continue;
-		return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED);
+		return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED || at - 8 == s->regs.r[UNWIND_FP]);
 	}
 	return 0;
 }
@@ -397,10 +397,15 @@ static __always_inline int leave_small_stub(struct scratch *s)
 	/* The JVM itself has called it (flush_icache_stub). */
 	if (s->regs.exact_pc && leave_to_native(s, sp) == END_NONE)
 		return END_NONE;
+	/* Of a leaf the nearest address comes first: rbp may be a frame's further up. */
+	if (s->regs.exact_pc && env_leave_pushed(s, sp, HOTSPOT_STUB_WORDS)) {
+		mark_guess(s);
+		return END_NONE;
+	}
 	if (rbp - sp < HOTSPOT_MOST_RECORD_BYTES && (leave_to_java(s, rbp + 8, 1) || leave_entry_barrier(s, rbp)))
 		return END_NONE;
 	mark_guess(s);
-	return env_leave_pushed(s, sp, HOTSPOT_STUB_WORDS) ? END_NONE : END_NO_MAPPING;
+	return !s->regs.exact_pc && env_leave_pushed(s, sp, HOTSPOT_STUB_WORDS) ? END_NONE : END_NO_MAPPING;
 }
 
 /* A frame that keeps rbp as a frame pointer, whoever has called it. */
