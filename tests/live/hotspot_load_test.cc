@@ -2,9 +2,14 @@
 // start, all Java frames named, whatever kind of code they are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +21,7 @@ namespace stackray::test {
 namespace {
 
 constexpr double kFrequencyHz = 499;
+constexpr int kLives = 3;
 constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
 constexpr uint64_t kWarmUpSamples = 800, kUsualSamples = 2000;
 
@@ -123,6 +129,58 @@ TEST(HotSpotLoad, StacksAreWholeAndNamed) {
     EXPECT_GT(seen.inlined, 0);
     EXPECT_EQ(seen.unknown, 0);
   }
+}
+
+// What STACKRAY_JAVA_PROGRAM says, words with spaces between them: a compiler, a server.
+TEST(HotSpotLoad, ProgramOfOtherMakers) {
+  const char* const asked = std::getenv("STACKRAY_JAVA_PROGRAM");
+  if (asked == nullptr) GTEST_SKIP() << "no STACKRAY_JAVA_PROGRAM";
+  std::istringstream words(asked);
+  const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+  const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
+  std::string why;
+  const std::optional<LoadRun> run = RunLoad(command, bounds.samples, &why);
+  if (!run) GTEST_SKIP() << "no BPF here: " << why;
+  Report(asked, *run);
+  EXPECT_GE(run->complete, bounds.least_whole * run->all);
+  EXPECT_LE(static_cast<double>(run->seen.unnamed), 0.002 * static_cast<double>(run->seen.frames));
+}
+
+// Programs that begin after the sampler and live for 300 ms: no frame of theirs is unknown.
+TEST(HotSpotShort, LivesOf300MsAreNamed) {
+  const std::string classes = CompileJava("Brief");
+  if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  auto run = SampledRun::Start(kFrequencyHz, {static_cast<uint32_t>(getpid())});
+  if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+  for (const Jdk& jdk : FindJdks()) {
+    SCOPED_TRACE(jdk.home);
+    const size_t before = (*run)->stacks().size();
+    for (int life = 0; life < kLives; ++life) {
+      TargetProgram program = TargetProgram::Start(jdk.Java({"-cp", classes, "Brief"}));
+      while (!program.Poll()) (*run)->Run(20);
+    }
+    int64_t samples = 0, frames = 0, unknown = 0, cut = 0;
+    std::set<std::string> functions;
+    for (size_t i = before; i < (*run)->stacks().size(); ++i) {
+      const SeenStack& stack = (*run)->stacks()[i];
+      if (stack.command != "java") continue;
+      samples += stack.count;
+      cut += stack.marker.empty() ? 0 : stack.count;
+      for (const DecodedFrame& frame : stack.user) {
+        frames += stack.count;
+        const std::string name = frame.lines.empty() ? "" : frame.lines.back().function;
+        unknown += name == "[gone]" || name == "[stale]" ? stack.count : 0;
+        if (name.starts_with("Brief.")) functions.insert(name);
+      }
+    }
+    Measured(
+        fmt::format("java {}, {} lives of 300 ms: {} samples, {} cut or through unknown code, "
+                    "{} of {} frames [gone] or [stale], {} of its methods",
+                    jdk.version, kLives, samples, cut, unknown, frames, functions.size()));
+    EXPECT_GE(functions.size(), 3u);
+    EXPECT_LE(static_cast<double>(cut + unknown), 0.01 * static_cast<double>(samples));
+  }
+  (*run)->Stop();
 }
 
 struct Collector {
