@@ -73,7 +73,7 @@ __noinline u32 look_up_cgroups(u64 css_set)
 
 /* The answer stays right for a css_set until a task is moved, or another target is chosen. One
  * whose address is used again has had a task moved into it, or holds another cgroup of v2. */
-static __always_inline u32 captures_of_cgroups(struct task_struct *task, struct counters *own)
+static __noinline u32 captures_of_cgroups(struct task_struct *task, struct counters *own)
 {
 	u64 css_set, generation = controls.cgroup_generation, id = cgroup_id_of(task);
 	struct seen_cgroups *seen;
@@ -96,7 +96,7 @@ static __always_inline u32 captures_of_cgroups(struct task_struct *task, struct 
 	return captures;
 }
 
-/* A function of its own, whose stack is not the walk's. */
+/* Functions of their own, whose stack is not the walk's. */
 static __noinline u32 captures_of_command(struct task_struct *task)
 {
 	struct task_struct *leader = READ_TASK(task, group_leader);
@@ -113,7 +113,7 @@ static __noinline u32 captures_of_command(struct task_struct *task)
 	return captures_in(&target_commands, &key);
 }
 
-static __always_inline u32 captures_of_user(struct task_struct *task)
+static __noinline u32 captures_of_user(struct task_struct *task)
 {
 	u32 user = BPF_CORE_READ(task, cred, euid.val);
 

@@ -64,7 +64,8 @@ int on_cpu_clock(struct event_context *ctx)
 	prefetch_hot_lines(task, s, counters, trace, set);
 	if (!READ_TASK(task, tgid))
 		return 0;
-	captures = with_labels(captures_of(task, counters, controls.of_slot[event]), controls.of_slot[event]);
+	captures = with_labels(captures_of(task, counters, controls.of_slot[event]),
+			       controls.of_slot[event]);
 	if (LIKELY(event == EVENT_SLOT_CPU_CLOCK)) {
 		counters->value[COUNT_TICKS]++;
 		counters->value[COUNT_FILTERED] += !captures;
@@ -96,7 +97,7 @@ int on_cpu_clock(struct event_context *ctx)
 	set->used = s->used_ranges; /* which the next sample is to ask for early */
 	if (UNLIKELY(send_sample(s, counters)))
 		count_fate(counters, s->record.captures, FATE_RING_FULL, COUNT_RING_FULL);
-	stop_if_armed(mode);
+	stop_if_armed(tick_mode(&ctx->registers)); /* anew: the stack has no room to keep it */
 	s->busy = 0;
 	return 0;
 }
