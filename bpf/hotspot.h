@@ -21,10 +21,10 @@
 #ifndef STACKRAY_BPF_HOTSPOT_H
 #define STACKRAY_BPF_HOTSPOT_H
 
+#include "bpf/hotspot_blob.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
 
-#define HOTSPOT_NO_SEGMENT 0xff
 #define HOTSPOT_MOST_FRAME_WORDS 0x10000
 #define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
@@ -46,126 +46,6 @@ enum hotspot_step {
 };
 static int env_step_hotspot(struct scratch *s, u32 step);
 static int env_leave_pushed(struct scratch *s, u64 at, u32 words);
-
-static __always_inline const struct hotspot_process *hotspot_of(const struct scratch *s)
-{
-	return &s->stack.process.hotspot;
-}
-
-static __always_inline u32 blob_half(const struct scratch *s, u32 at)
-{
-	return *(const u16 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 2)));
-}
-
-static __always_inline u32 blob_word(const struct scratch *s, u32 at)
-{
-	return *(const u32 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 4)));
-}
-
-static __always_inline u64 blob_long(const struct scratch *s, u32 at)
-{
-	return *(const u64 *)(s->stack.blob + ((hotspot_of(s)->blob + at) & (HOTSPOT_BLOB_ROOM - 8)));
-}
-
-static __always_inline u64 blob_at(const struct scratch *s)
-{
-	return s->stack.block + hotspot_of(s)->blob;
-}
-
-/* An address of the blob's code that a field says. */
-static __always_inline u64 blob_address(const struct scratch *s, u32 field)
-{
-	if (hotspot_of(s)->are_pointers)
-		return blob_long(s, field);
-	return blob_at(s) + (s64)(s32)blob_word(s, field);
-}
-
-static __always_inline int is_in_code_heap(const struct scratch *s, u64 pc)
-{
-	const struct hotspot_heap *heaps = hotspot_of(s)->heaps;
-
-	return pc - heaps[0].begin < heaps[0].bytes || pc - heaps[1].begin < heaps[1].bytes ||
-	       pc - heaps[2].begin < heaps[2].bytes || pc - heaps[3].begin < heaps[3].bytes;
-}
-
-/* The begin of the block that the pc is in; 0: it is in none. */
-static __always_inline u64 find_hotspot_block(struct scratch *s, u64 pc)
-{
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 begin = 0, map = 0, at;
-	u8 back = 0;
-	u32 i;
-
-	for (i = 0; i < HOTSPOT_MAX_HEAPS; i++) {
-		if (pc - p->heaps[i].begin >= p->heaps[i].bytes)
-			continue;
-		begin = p->heaps[i].begin;
-		map = p->heaps[i].segment_map;
-	}
-	if (!map)
-		return 0;
-	at = (pc - begin) >> (p->segment_shift & 31);
-	for (i = 0; i < HOTSPOT_MAX_HOPS; i++) {
-		if (env_read_runtime(s, &back, sizeof(back), map + at) || back == HOTSPOT_NO_SEGMENT)
-			return 0;
-		if (!back)
-			return begin + (at << (p->segment_shift & 31));
-		at -= back;
-	}
-	return 0;
-}
-
-/* The blob's kind; 0: it says none. */
-static __always_inline u32 blob_kind(const struct scratch *s)
-{
-	const struct hotspot_process *p = hotspot_of(s);
-
-	return p->kind == HOTSPOT_NO_FIELD ? 0 : s->stack.blob[(p->blob + p->kind) & (HOTSPOT_BLOB_ROOM - 1)];
-}
-
-/* Is the blob a compiled method, or the wrapper of a native one? */
-static __always_inline int is_method_blob(struct scratch *s)
-{
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 name = blob_long(s, p->name), text = 0;
-
-	if (p->kind != HOTSPOT_NO_FIELD)
-		return blob_kind(s) == p->kind_of_methods;
-	if (!name || name == s->stack.method_names[0] || name == s->stack.method_names[1])
-		return !!name;
-	if (env_read_runtime(s, &text, sizeof(text), name))
-		return 0;
-	if (text == 0x00646f6874656d6eULL) /* "nmethod" */
-		s->stack.method_names[0] = name;
-	else if (text == 0x6e2065766974616eULL) /* "native n", of "native nmethod" */
-		s->stack.method_names[1] = name;
-	else
-		return 0;
-	return 1;
-}
-
-/* The frame's word, which was appended as a native one, becomes the runtime's two. */
-static __always_inline int name_stack_frame(struct scratch *s, u64 first, u64 second)
-{
-	u64 last = s->word_count - 1, range = s->current_range, *words;
-	u32 i = range;
-
-	/* else the second word's place is the count that was read, which the verifier of 5.10
-	 * does not connect with `last` */
-	barrier_var(last);
-	if (last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1 ||
-	    last - s->first_user_word >= SAMPLE_MAX_USER_WORDS - 1 || i >= SAMPLE_MAX_RANGES)
-		return END_TOO_DEEP;
-	s->ranges[i].runtime = s->stack.process.runtime;
-	words = &s->body[last];
-	words[0] = (u64)FRAME_OF_STACK << FRAME_KIND_SHIFT | range << FRAME_RANGE_SHIFT |
-		   (first & FRAME_OFFSET_MASK);
-	words[1] = second;
-	s->word_count = last + 2;
-	s->extra_words++;
-	s->max_words = SAMPLE_MAX_USER_WORDS;
-	return END_NONE;
-}
 
 /* Leaves a frame whose return address is at `at`, if that leads to the JVM's code. */
 static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rbp)
