@@ -89,9 +89,11 @@ TEST_P(EverySetting, ConfigFlagBeatsItsVariable) {
 
 TEST_P(EverySetting, BadValuesNamePlaceAndAllowed) {
   using testing::HasSubstr;
-  const Verb verb = row_.verbs & kAgentVerb    ? kAgentVerb
-                    : row_.verbs & kRecordVerb ? kRecordVerb
-                                               : kCaptureVerb;
+  const Verb verb = row_.verbs & kAgentVerb     ? kAgentVerb
+                    : row_.verbs & kRecordVerb  ? kRecordVerb
+                    : row_.verbs & kCaptureVerb ? kCaptureVerb
+                    : row_.verbs & kDumpVerb    ? kDumpVerb
+                                                : kReportVerb;
   const std::string allowed(row_.allowed);
   const std::string flag = Read(WithFlag(verb, case_.bad), {});
   EXPECT_THAT(flag, HasSubstr(fmt::format("error: --{}: ", row_.key)));
