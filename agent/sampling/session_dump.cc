@@ -160,7 +160,7 @@ absl::StatusOr<ProcessDump> SamplingSession::Dump(uint32_t pid, const DumpOption
   Pass pass;
   ProcessDump dump{.pid = pid, .time_unix_ns = static_cast<int64_t>(BootTimeNs()) + WallOffsetNs()};
   const std::unique_ptr<SampleWalk> walk =
-      MakeSampleWalk(*loader_, sampler_->row_memory(), *runtimes_);
+      MakeSampleWalk(*files_, *loader_, sampler_->row_memory(), *runtimes_);
   ThreadWalk thread_walk(*walk, *loader_, *files_, *runtimes_);
   if (absl::Status status = ReadThreads(*thread_list_, pid, options.rounds, thread_walk, pass);
       !status.ok())

@@ -22,6 +22,7 @@ class KeptLayout : public RuntimeMemory {
     return absl::OkStatus();
   }
   void RemoveProcess(const process_key&) override {}
+  void SayNone(const process_key&) override {}
   const std::optional<runtime_layout>& layout() const { return layout_; }
 
  private:

@@ -41,14 +41,6 @@ int env_leave_probe(scratch* s, int end);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
-#ifndef STACKRAY_ARM64
-#include "bpf/hotspot.h"
-
-static int env_step_hotspot(struct scratch* s, u32 step) {
-  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
-  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
-}
-#endif
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
