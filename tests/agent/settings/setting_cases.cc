@@ -5,28 +5,24 @@
 namespace stackray {
 namespace {
 
-const RecordSettings* Record(const CommandLine& line) {
-  return std::get_if<RecordSettings>(&line.verb);
+template <class Settings>
+const Settings* Verb(const CommandLine& line) {
+  return std::get_if<Settings>(&line.verb);
 }
+constexpr auto* Record = &Verb<RecordSettings>;
+constexpr auto* Capture = &Verb<CaptureSettings>;
+constexpr auto* Explain = &Verb<ExplainSettings>;
+constexpr auto* Dump = &Verb<DumpSettings>;
+constexpr auto* Report = &Verb<ReportVerbSettings>;
 const AgentSettings& Agent(const CommandLine& line) { return std::get<AgentSettings>(line.verb); }
-const CaptureSettings* Capture(const CommandLine& line) {
-  return std::get_if<CaptureSettings>(&line.verb);
-}
 // Of capture's the first that is not -a.
 const TargetSettings& Target(const CommandLine& line) {
-  if (Capture(line)) {
-    for (const TargetSettings& target : Capture(line)->targets)
+  if (const CaptureSettings* capture = Capture(line)) {
+    for (const TargetSettings& target : capture->targets)
       if (target.kind != TargetKind::kWholeHost) return target;
-    return Capture(line)->targets.at(0);
+    return capture->targets.at(0);
   }
   return Record(line) ? Record(line)->target : Agent(line).target;
-}
-const ExplainSettings* Explain(const CommandLine& line) {
-  return std::get_if<ExplainSettings>(&line.verb);
-}
-const DumpSettings* Dump(const CommandLine& line) { return std::get_if<DumpSettings>(&line.verb); }
-const ReportVerbSettings* Report(const CommandLine& line) {
-  return std::get_if<ReportVerbSettings>(&line.verb);
 }
 const SamplingSettings& Sampling(const CommandLine& line) {
   if (Dump(line)) return Dump(line)->sampling;
@@ -86,7 +82,6 @@ Case ReceiverText(Sample file, Sample variable, Sample flag, std::string bad,
             return Agent(line).receivers.empty() ? std::string() : Agent(line).receivers[0].*field;
           }};
 }
-
 }  // namespace
 
 std::map<std::string_view, Case> Cases() {
