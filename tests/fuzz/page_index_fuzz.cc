@@ -43,9 +43,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     question.query = (shape & 4) != 0 ? "" : "/a|e/";
     question.hidden.clear();
     if ((shape & 2) != 0) question.hidden.insert("native");
-    const auto& functions = store.tables().functions.items();
+    const auto& functions = store.tables()->functions.items();
     question.callers =
-        stackray::KeyText(stackray::FunctionKey(store.tables(), functions[functions.size() / 2]));
+        stackray::KeyText(stackray::FunctionKey(*store.tables(), functions[functions.size() / 2]));
     size_t written = 0;
     const absl::Status status =
         stackray::WritePageAnswer(store, question, {}, {}, [&](std::string_view part) {

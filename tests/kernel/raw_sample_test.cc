@@ -491,7 +491,7 @@ TEST(DecodeRecord, ADamagedContextIsRefused) {
   };
   for (const auto& c : cases) EXPECT_EQ(Bytes(c.bytes).Code(), kDataLoss) << c.what;
   Bytes without_flag = SampleWithContext(0, sizeof(context_part));
-  without_flag.As<sample_record>()->flags = 0;
+  without_flag.As<sample_record>()->has_context = 0;
   EXPECT_EQ(without_flag.Code(), kDataLoss);
 }
 
