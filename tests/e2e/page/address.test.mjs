@@ -43,7 +43,7 @@ async function shown(at = page) {
     range: document.querySelector(".range-text").textContent, view: document.querySelector(".body").dataset.view,
     details: document.querySelector(".details").textContent, query: document.querySelector(".search-input").value,
     pressed: [...document.querySelectorAll("[aria-pressed=true]")].map((node) => node.textContent).join(),
-    legend: document.querySelector(".legend").textContent, by: document.querySelector(".picker select").value,
+    legend: document.querySelector(".legend").textContent, by: document.querySelector("[aria-label='One block for each']").value,
     selects: [...document.querySelectorAll(".select-caption")].map((node) => node.textContent).join(),
   }));
 }
