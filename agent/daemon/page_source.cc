@@ -132,12 +132,11 @@ absl::StatusOr<std::string> HistoryPageSource::ProfileGzip(int64_t from_ms, int6
 }
 
 absl::StatusOr<std::string> HistoryPageSource::CaptureProfileGzip(const std::string& name,
-                                                                  std::stop_token stop) {
+                                                                  const std::stop_token& stop) {
   const absl::StatusOr<std::shared_ptr<History>> capture = captures_.Open(name);
   if (!capture.ok()) return capture.status();
   const uint64_t before_ns = ThreadCpuNs();
-  absl::StatusOr<std::string> document =
-      MakeProfile(capture->get(), 0, INT64_MAX / kNsPerMs, std::move(stop));
+  absl::StatusOr<std::string> document = MakeProfile(capture->get(), 0, INT64_MAX / kNsPerMs, stop);
   malloc_trim(0);
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return document;

@@ -39,7 +39,7 @@ class HistoryPageSource final : public PageDataSource {
   absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                           std::stop_token stop) override;
   absl::StatusOr<std::string> CaptureProfileGzip(const std::string& name,
-                                                 std::stop_token stop) override;
+                                                 const std::stop_token& stop) override;
   std::string StatusJson() override;
   std::string MetricsText() override;
   absl::Status Health() override;

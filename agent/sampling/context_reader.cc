@@ -75,7 +75,7 @@ size_t HeldBytes(const ProcessContext& context) {
     if (const auto* text = std::get_if<std::string>(&value)) bytes += text->capacity();
   }
   bytes += context.threads.version.capacity();
-  for (const std::string& key : context.threads.keys) bytes += sizeof(key) + key.capacity();
+  for (const std::string& key : context.threads.keys) bytes += sizeof(std::string) + key.capacity();
   return bytes;
 }
 

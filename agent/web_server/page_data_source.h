@@ -26,7 +26,8 @@ class PageDataSource {
   virtual absl::StatusOr<std::string> ProfileGzip(int64_t from_ms, int64_t to_ms,
                                                   std::stop_token stop) = 0;
   // Such a document of all the time of a capture. Errors: NotFound.
-  virtual absl::StatusOr<std::string> CaptureProfileGzip(const std::string&, std::stop_token) {
+  virtual absl::StatusOr<std::string> CaptureProfileGzip(const std::string& /*name*/,
+                                                         const std::stop_token& /*stop*/) {
     return absl::NotFoundError("no captures here");
   }
   // The answer to GET /api/view there, compressed by gzip. `query`: what stands behind "?". `stop`:

@@ -198,12 +198,12 @@ class WebServer::Impl {
     return answer;
   }
 
-  WebAnswer Profile(const std::string& target, std::stop_token stop) {
+  WebAnswer Profile(const std::string& target, const std::stop_token& stop) {
     RequestHead request;
     request.target = target;
     if (const std::optional<std::string> capture = request.Parameter("capture")) {
       const double began = ThreadCpuSeconds();
-      absl::StatusOr<std::string> gzip = source_.CaptureProfileGzip(*capture, std::move(stop));
+      absl::StatusOr<std::string> gzip = source_.CaptureProfileGzip(*capture, stop);
       if (!gzip.ok()) return Failed(gzip.status());
       return Compressed(MakeCompressedBody(*std::move(gzip), ThreadCpuSeconds() - began));
     }
