@@ -93,7 +93,7 @@ class WebServer::Impl {
       handlers.slow = [this](const std::string& target, std::stop_token stop) {
         const bool is_view = target.starts_with(kView);
         return is_view ? View(target.substr(kView.size()), std::move(stop))
-                       : Profile(target, std::move(stop));
+                       : Profile(target, stop);
       };
     handlers.answered = [this](int status) {
       ++requests_;
