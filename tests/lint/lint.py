@@ -28,7 +28,7 @@ import tidy  # noqa: E402
 import words  # noqa: E402
 from repository import Repository  # noqa: E402
 
-TIDY_SECONDS = 240
+TIDY_SECONDS = 180
 
 
 def chosen_lints(repository, arguments):
