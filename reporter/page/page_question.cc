@@ -69,7 +69,7 @@ constexpr std::array<std::pair<std::string_view, PageOrder>, 3> kOrders = {{
 }};
 
 // False: its value is none for that name.
-bool Take(std::string_view name, std::string value, PageQuestion* q) {
+bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "from_ms") return ReadNumber(value, kMostMs, &q->from_ms);
   if (name == "to_ms") return ReadNumber(value, kMostMs, &q->to_ms);
   if (name == "chosen_from_ms") return ReadNumber(value, kMostMs, &q->chosen_from_ms);
@@ -100,7 +100,7 @@ bool Take(std::string_view name, std::string value, PageQuestion* q) {
        {"users", &q->users},
        {"hidden", &q->hidden}}};
   for (const auto& [word, out] : sets)
-    if (name == word) out->insert(std::move(value));
+    if (name == word) out->insert(value);
   return true;
 }
 
