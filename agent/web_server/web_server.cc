@@ -92,8 +92,7 @@ class WebServer::Impl {
     if (!metrics_only_)
       handlers.slow = [this](const std::string& target, std::stop_token stop) {
         const bool is_view = target.starts_with(kView);
-        return is_view ? View(target.substr(kView.size()), std::move(stop))
-                       : Profile(target, stop);
+        return is_view ? View(target.substr(kView.size()), std::move(stop)) : Profile(target, stop);
       };
     handlers.answered = [this](int status) {
       ++requests_;
