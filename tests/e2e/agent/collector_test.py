@@ -13,7 +13,7 @@ import sys
 import time
 
 import agent_case
-import stackray_command
+import collector_case
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "collector"))
@@ -75,18 +75,5 @@ class AgentToCollector(agent_case.AgentCase):
         self.send("http/protobuf", self.collector.http_port, "zstd")
 
 
-def main():
-    reason = stackray_command.why_no_bpf()
-    if reason:
-        print(f"skipped: no BPF here: {reason}", file=sys.stderr)
-        return agent_case.SKIPPED
-    built = subprocess.run([str(HERE.parent / "collector" / "build_collector.sh"), sys.argv.pop(1)],
-                           stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        return built.returncode
-    AgentToCollector.binary = built.stdout.strip().splitlines()[-1]
-    return agent_case.main()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(collector_case.main(AgentToCollector))

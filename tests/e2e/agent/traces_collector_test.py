@@ -9,12 +9,11 @@ Exit: 77 when there is no BPF here, or no Collector can be built; the reason is 
 import collections
 import os
 import pathlib
-import subprocess
 import sys
 import time
 
 import agent_case
-import stackray_command
+import collector_case
 from otlp_spans import named, spans_of, start_of_batch
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -31,7 +30,8 @@ def draw(spans, root):
 
     def add(span, depth):
         wrong = f"  [{span.problem}]" if span.problem else ""
-        lines.append(f"{(span.start - root.start) / 1e9:8.3f} s {(span.end - span.start) / 1e9:8.3f} s  "
+        begins, takes = (span.start - root.start) / 1e9, (span.end - span.start) / 1e9
+        lines.append(f"{begins:8.3f} s {takes:8.3f} s  "
                      f"{'  ' * depth}{span.name}{wrong}")
         for child in sorted((s for s in spans if s.parent == span.span), key=lambda s: s.start):
             add(child, depth + 1)
@@ -130,18 +130,5 @@ class TracesToCollector(agent_case.AgentCase):
         self.outage("grpc", self.collector.http_port)
 
 
-def main():
-    reason = stackray_command.why_no_bpf()
-    if reason:
-        print(f"skipped: no BPF here: {reason}", file=sys.stderr)
-        return agent_case.SKIPPED
-    built = subprocess.run([str(HERE.parent / "collector" / "build_collector.sh"), sys.argv.pop(1)],
-                           stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        return built.returncode
-    TracesToCollector.binary = built.stdout.strip().splitlines()[-1]
-    return agent_case.main()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(collector_case.main(TracesToCollector))
