@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/method.h"
-#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {
