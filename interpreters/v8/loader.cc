@@ -1,6 +1,7 @@
 #include "interpreters/v8/loader.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -67,7 +68,7 @@ std::shared_ptr<const RuntimeData> V8Loader::Recognise(const ElfImage& image,
   absl::StatusOr<v8::Builtins> builtins = v8::Builtins::Read(image, source);
   if (!builtins.ok()) {
     layout->is_supported = false;
-    layout->reason = builtins.status().message();
+    layout->reason = std::string(builtins.status().message());
     builtins = v8::Builtins();
   }
   if (image.machine() != EM_X86_64) layout->is_supported = false;
