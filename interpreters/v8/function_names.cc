@@ -92,7 +92,9 @@ Code Reader::ReadInterpreted() {
 }
 
 Code Reader::ReadBaseline(const CodeObject& code, const SharedFunction& function) {
-  const uint64_t bytecode = BytecodeOf(heap, code.data);
+  // V8 9.4 has it in the function's data alone.
+  const uint64_t own = BytecodeOf(heap, code.data);
+  const uint64_t bytecode = own != 0 ? own : function.bytecode;
   const auto length = heap.Smi(bytecode, heap.layout().bytecode_length).value_or(0);
   const auto table = heap.Bytes(code.positions, kMostTableBytes);
   int32_t offset = -1;

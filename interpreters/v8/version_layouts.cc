@@ -90,6 +90,7 @@ void Set10_2(V8Layout* l) {  // Node 18.
   l->last_uncompiled_type = 220;
   l->fixed_array_type = 179;
   l->first_nonstring_type = 0x80;
+  l->has_receiver_slot = false;
   l->most_inlined_names = 75;
   l->module_scope = 3;
   l->bytecode_header = 56;
@@ -109,7 +110,6 @@ void Set11_3(V8Layout* l) {  // Node 20: the instructions are an object of their
   l->last_uncompiled_type = 223;
   l->fixed_array_type = 175;
   l->script_source_url = 112;
-  l->has_receiver_slot = false;
   l->bytecode_header = 54;
   l->has_stream = true;
   l->stream_header = 16;

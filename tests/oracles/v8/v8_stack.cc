@@ -98,7 +98,7 @@ struct Walker {
 void Walker::Print(const char* kind, const V8Frame& frame, bool is_leaf) {
   const auto code = ReadV8Code(memory, layout, scripts, frame);
   if (!code.ok()) {
-    fmt::print("{}\t[{}]\t\t0\t0\t{}\n", kind, code.status().message(), int{is_leaf});
+    fmt::print("{}\t[{}]\t\t0\t0\t{}\n", kind, std::string(code.status().message()), int{is_leaf});
     return;
   }
   bool is_inner = is_leaf;
@@ -178,7 +178,9 @@ void Walker::PrintStack(uint64_t pc, uint64_t fp, uint64_t sp) {
 int Run(pid_t pid, int stops) {
   const std::string exe = fmt::format("/proc/{}/exe", pid);
   const int fd = open(exe.c_str(), O_RDONLY | O_CLOEXEC);
-  const FdSource source(fd);
+  const off_t size = lseek(fd, 0, SEEK_END);
+  if (size <= 0) return 2;
+  const FdSource source(fd, static_cast<uint64_t>(size));
   const auto image = ElfImage::Create(source);
   if (!image.ok()) return 2;
   RuntimeFile file(*image, source, "", IsLayoutSymbol);
