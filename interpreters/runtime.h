@@ -58,8 +58,8 @@ struct FileRange {
 
 // A function of a runtime's own file that shows as a frame of the runtime: a builtin.
 struct RuntimeFunction {
-  uint64_t place = 0;  // Of its first byte in the file.
-  std::string_view name;  // Lives as long as the RuntimeData.
+  uint64_t place = 0;        // Of its first byte in the file.
+  std::string_view name;     // Lives as long as the RuntimeData.
   bool is_plumbing = false;  // Only carries calls: hidden, as loops are.
 };
 

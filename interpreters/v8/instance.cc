@@ -35,10 +35,9 @@ stack_process Instance::ForBpf() const {
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
     ProcessMemory& memory, const RuntimePlace& place) const {
-  const uint64_t second =
-      IsInterpreted(place.code)
-          ? place.check << 32 | (static_cast<uint32_t>(place.instruction) + 1)
-          : place.check;
+  const uint64_t second = IsInterpreted(place.code)
+                              ? place.check << 32 | (static_cast<uint32_t>(place.instruction) + 1)
+                              : place.check;
   return ReadV8Code(memory, *layout_, scripts_, UnpackFrame(place.code, second));
 }
 

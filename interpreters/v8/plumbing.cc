@@ -8,15 +8,32 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::array kPrefixes = {
-    "JSEntry"sv,           "JSConstructEntry"sv, "InterpreterEnter"sv, "InterpreterPushArgs"sv,
-    "Call_"sv,             "CallFunction_"sv,    "CallBoundFunction"sv, "CallWithArrayLike"sv,
-    "CallVarargs"sv,       "CallForwardVarargs"sv, "CallFunctionForwardVarargs"sv,
-    "CallWithSpread"sv,    "ConstructVarargs"sv, "ConstructForwardVarargs"sv,
-    "ConstructFunction"sv, "ConstructWithSpread"sv, "ConstructWithArrayLike"sv,
-    "ConstructBoundFunction"sv, "JSConstructStub"sv, "JSBuiltinsConstructStub"sv, "CEntry_"sv,
-    "ArgumentsAdaptorTrampoline"sv, "AdaptorWithBuiltinExitFrame"sv, "BaselineOutOfLinePrologue"sv,
-    "BaselineLeaveFrame"sv, "BaselineOrInterpreterEnter"sv};
+constexpr std::array kPrefixes = {"JSEntry"sv,
+                                  "JSConstructEntry"sv,
+                                  "InterpreterEnter"sv,
+                                  "InterpreterPushArgs"sv,
+                                  "Call_"sv,
+                                  "CallFunction_"sv,
+                                  "CallBoundFunction"sv,
+                                  "CallWithArrayLike"sv,
+                                  "CallVarargs"sv,
+                                  "CallForwardVarargs"sv,
+                                  "CallFunctionForwardVarargs"sv,
+                                  "CallWithSpread"sv,
+                                  "ConstructVarargs"sv,
+                                  "ConstructForwardVarargs"sv,
+                                  "ConstructFunction"sv,
+                                  "ConstructWithSpread"sv,
+                                  "ConstructWithArrayLike"sv,
+                                  "ConstructBoundFunction"sv,
+                                  "JSConstructStub"sv,
+                                  "JSBuiltinsConstructStub"sv,
+                                  "CEntry_"sv,
+                                  "ArgumentsAdaptorTrampoline"sv,
+                                  "AdaptorWithBuiltinExitFrame"sv,
+                                  "BaselineOutOfLinePrologue"sv,
+                                  "BaselineLeaveFrame"sv,
+                                  "BaselineOrInterpreterEnter"sv};
 constexpr std::array kNames = {"Construct"sv, "HandleApiCallOrConstruct"sv,
                                "Call_ReceiverIsAny_Baseline_Compact"sv};
 

@@ -59,8 +59,8 @@ std::vector<Node> FindNodes() {
 }
 
 bool ScriptFrame::IsEqual(const ScriptFrame& other) const {
-  const bool is_same_name = IsAnonymous(function) ? IsAnonymous(other.function)
-                                                  : function == other.function;
+  const bool is_same_name =
+      IsAnonymous(function) ? IsAnonymous(other.function) : function == other.function;
   return is_same_name && file == other.file && line == other.line && column == other.column;
 }
 

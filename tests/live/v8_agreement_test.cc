@@ -1,5 +1,5 @@
-// A Node thread's frames beside the engine's own answer (the CallSites of an Error): function, file,
-// line, column and order of each frame that has a script, inlined ones too. The thread spins at the
+// A Node thread's frames beside the engine's own answer (the CallSites of an Error): function,
+// file, line, column and order of each frame that has a script, inlined ones too. The thread spins at the
 // end of a chain of calls, another one at each stop: of the innermost function, which goes on
 // meanwhile, the place may differ, and what it calls is left out.
 #include <fmt/format.h>
@@ -50,8 +50,7 @@ std::vector<ScriptFrame> ScriptFrames(const SeenStack& stack) {
   for (const DecodedFrame& frame : stack.user) {
     if (frame.type != "v8js") continue;
     for (const DecodedLine& line : frame.lines)
-      if (!line.file.empty())
-        frames.push_back({line.function, line.file, line.line, line.column});
+      if (!line.file.empty()) frames.push_back({line.function, line.file, line.line, line.column});
   }
   return frames;
 }

@@ -23,10 +23,10 @@ constexpr int kTimeoutMs = 60'000;  // A busy machine; else some seconds.
 constexpr uint64_t kWarmUpSamples = 800, kUsualSamples = 2000;
 
 struct Seen {
-  int64_t stacks = 0;              // With frames of V8.
+  int64_t stacks = 0;  // With frames of V8.
   int64_t frames = 0, stale = 0, unnamed = 0;
   int64_t with_line = 0, inlined = 0;
-  int64_t unknown = 0;             // Stacks through [unknown jit].
+  int64_t unknown = 0;  // Stacks through [unknown jit].
   std::map<std::string, int64_t> cuts;
 };
 
@@ -61,11 +61,12 @@ struct V8Run {
 
 void Report(const std::string& name, const V8Run& run, const std::string& ends) {
   const Seen& seen = run.seen;
-  Measured(fmt::format("{} under load: {} of {} whole, {} with frames of V8, of {} frames {} stale "
-                       "and {} unnamed, {} with a line, {} with inlined ones, {} stacks with "
-                       "unknown code; {}",
-                       name, run.complete, run.all, seen.stacks, seen.frames, seen.stale,
-                       seen.unnamed, seen.with_line, seen.inlined, seen.unknown, ends));
+  Measured(
+      fmt::format("{} under load: {} of {} whole, {} with frames of V8, of {} frames {} stale "
+                  "and {} unnamed, {} with a line, {} with inlined ones, {} stacks with "
+                  "unknown code; {}",
+                  name, run.complete, run.all, seen.stacks, seen.frames, seen.stale, seen.unnamed,
+                  seen.with_line, seen.inlined, seen.unknown, ends));
   for (const auto& [cut, count] : seen.cuts) Measured(fmt::format("{} times {}", count, cut));
 }
 
@@ -80,8 +81,8 @@ void Load(const std::string& name, const std::vector<std::string>& command) {
   (*run)->Run(kTimeoutMs, bounds.samples);
   (*run)->Stop();
   const V8Run seen{.complete = static_cast<double>((*run)->complete() - complete),
-                     .all = static_cast<double>((*run)->with_user_stack() - all),
-                     .seen = Look((*run)->stacks(), warm_up)};
+                   .all = static_cast<double>((*run)->with_user_stack() - all),
+                   .seen = Look((*run)->stacks(), warm_up)};
   Report(name, seen, (*run)->Ends());
   ASSERT_GT(seen.all, static_cast<double>(bounds.samples - kWarmUpSamples) / 2);
   EXPECT_GE(seen.complete, bounds.least_whole * seen.all);
