@@ -1,7 +1,7 @@
 // A Node thread's frames beside the engine's own answer (the CallSites of an Error): function,
-// file, line, column and order of each frame that has a script, inlined ones too. The thread spins at the
-// end of a chain of calls, another one at each stop: of the innermost function, which goes on
-// meanwhile, the place may differ, and what it calls is left out.
+// file, line, column and order of each frame that has a script, inlined ones too. The thread spins
+// at the end of a chain of calls, another one at each stop: of the innermost function, which goes
+// on meanwhile, the place may differ, and what it calls is left out.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
