@@ -25,17 +25,24 @@ uint16_t Heap::TypeOf(uint64_t object) {
   return IsObject(map) ? Number<uint16_t>(map, layout_.map_instance_type) : kNoType;
 }
 
+std::optional<uint32_t> Heap::ArrayLength(uint64_t array) {
+  const uint64_t word = Word(array, kArrayLength);
+  if (!IsObject(array)) return std::nullopt;
+  if (!IsSmi(word))
+    return layout_.has_plain_lengths ? std::optional(static_cast<uint32_t>(word)) : std::nullopt;
+  return SmiValue(word) < 0 ? std::nullopt : std::optional<uint32_t>(SmiValue(word));
+}
+
 uint64_t Heap::Element(uint64_t array, uint32_t index) {
-  const std::optional<int32_t> length = Smi(array, kArrayLength);
-  if (!length || *length < 0 || index >= static_cast<uint32_t>(*length)) return 0;
+  const std::optional<uint32_t> length = ArrayLength(array);
+  if (!length || index >= *length) return 0;
   return Word(array, kArrayData + uint64_t{index} * kWordBytes);
 }
 
 std::optional<std::vector<uint8_t>> Heap::Bytes(uint64_t array, uint32_t most) {
-  const std::optional<int32_t> length = Smi(array, kArrayLength);
-  if (!IsObject(array) || !length || *length < 0 || static_cast<uint32_t>(*length) > most)
-    return std::nullopt;
-  std::vector<uint8_t> bytes(static_cast<size_t>(*length));
+  const std::optional<uint32_t> length = ArrayLength(array);
+  if (!length || *length > most) return std::nullopt;
+  std::vector<uint8_t> bytes(*length);
   if (!bytes.empty() && !direct_.Read(array - 1 + kArrayData, bytes)) return std::nullopt;
   return bytes;
 }

@@ -49,6 +49,8 @@ class Heap {
   bool Is(uint64_t object, uint16_t type) { return type != kNoType && TypeOf(object) == type; }
   bool IsString(uint64_t object) { return TypeOf(object) < layout_.first_nonstring_type; }
 
+  // Of an array of any kind; nullopt: none.
+  std::optional<uint32_t> ArrayLength(uint64_t array);
   // Element of a FixedArray of any kind; 0: none.
   uint64_t Element(uint64_t array, uint32_t index);
   // The bytes of a ByteArray of any kind; nullopt: none, or more than `most`.

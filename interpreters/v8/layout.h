@@ -98,6 +98,8 @@ struct V8Layout {
   uint8_t deopt_exit_start = 8;  // 0: none.
   bool is_deopt_shared_wrapped = false;
 
+  bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
+
   PositionEncoding positions = PositionEncoding::kSigned;
   // By operand scale (single, double, quadruple) and bytecode; empty: not known, and so are the
   // lines of baseline code.

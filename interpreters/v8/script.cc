@@ -10,17 +10,17 @@ namespace {
 
 constexpr size_t kMostScripts = 256;
 constexpr uint32_t kPieceBytes = 1 << 20;
-constexpr uint16_t kArrayLength = 8, kArrayData = 16;
+constexpr uint16_t kArrayData = 16;
 
 // V8 has counted them: a FixedArray of small integers. Else empty.
 std::vector<int32_t> CountedLines(Heap& heap, uint64_t array) {
   if (!heap.Is(array, heap.layout().fixed_array_type)) return {};
-  const int32_t count = heap.Smi(array, kArrayLength).value_or(0);
-  if (count <= 0 || static_cast<uint32_t>(count) > kMostLines) return {};
-  std::vector<uint8_t> words(size_t{8} * static_cast<size_t>(count));
+  const uint32_t count = heap.ArrayLength(array).value_or(0);
+  if (count == 0 || count > kMostLines) return {};
+  std::vector<uint8_t> words(size_t{8} * count);
   if (!heap.direct().Read(array - 1 + kArrayData, words)) return {};
   std::vector<int32_t> ends;
-  ends.reserve(static_cast<size_t>(count));
+  ends.reserve(count);
   for (size_t at = 0; at < words.size(); at += 8) {
     const auto word = NumberAt<uint64_t>(words, at);
     if (!IsSmi(word) || (!ends.empty() && SmiValue(word) < ends.back())) return {};

@@ -208,6 +208,8 @@ void Set15_0(V8Layout* l) {  // Deno 2.9.
   l->map_type = 268;
   l->shared_type = 278;
   l->scope_info_type = 276;
+  l->module_scope = 6;
+  l->has_plain_lengths = true;
 }
 
 struct Generation {

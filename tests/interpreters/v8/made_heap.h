@@ -120,6 +120,20 @@ class MadeHeap {
   std::map<uint16_t, uint64_t> maps_;
 };
 
+// A function f(a) of "function f(a) {\n  g(a);\n}" in "/srv/f.js": its bytecode at 4 calls g, at line 2,
+// column 3. With it one that is inlined, and code that was made for it.
+struct MadeFunction {
+  MadeHeap heap;
+  uint64_t script = 0, bytecode = 0, shared = 0, inlined = 0;
+
+  explicit MadeFunction(const V8Layout& layout);
+  uint64_t Shared(const V8Layout& layout, uint64_t name, uint32_t identity);
+  // Instructions at the address that comes back: of `bytes` bytes.
+  uint64_t Code(const V8Layout& layout, uint8_t kind, uint64_t data, uint64_t positions,
+                uint32_t bytes);
+  uint64_t DeoptimizationData(const V8Layout& layout);
+};
+
 inline V8Layout LayoutFor(uint32_t major, uint32_t minor) {
   return *LayoutOfVersion({.major = major, .minor = minor});
 }
