@@ -26,6 +26,7 @@ constexpr uint64_t kCalledFromThere = 1;
 constexpr int kNextCallerShift = 1;  // And where that is called, in the bits above.
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
+constexpr uint64_t kBuiltinBit = 1ULL << 62;  // Not a frame's words: a RuntimeFunction's place.
 
 // The mapping of an executable's segment. An executable rarely has more than one with code.
 MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
@@ -220,6 +221,24 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& fr
   });
 }
 
+// A builtin of the runtime; nullopt: the native frame is none.
+std::optional<RuntimeFunction> FrameResolver::BuiltinOf(const UserStack& stack, uint64_t word) {
+  const uint32_t range = FrameWordRange(word);
+  const RuntimeData* const data = RuntimeOf(stack, range);
+  if (data == nullptr || stack.ranges[range].kind != RANGE_FILE) return std::nullopt;
+  return data->FunctionAt(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+}
+
+int32_t FrameResolver::BuiltinFrame(const UserStack& stack, uint64_t word,
+                                    const RuntimeFunction& builtin, OpenBatch& batch) {
+  const FrameType type = RuntimeOf(stack, FrameWordRange(word))->type();
+  return FindOrDefine(FrameKey::Make(type, stack.owner, kBuiltinBit, builtin.place), batch, [&] {
+    FrameSymbols symbols{.type = type};
+    symbols.lines.push_back({.function = std::string(builtin.name)});
+    return symbols;
+  });
+}
+
 void FrameResolver::TakeCode(const ProcessId& process, const CodeMemory& code) {
   if (runtimes_ != nullptr) runtimes_->Remember(process, code);
 }
@@ -303,9 +322,15 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
       frames->push_back(RuntimeFrame(stack, frame, LoopToFold(i), batch));
       continue;
     }
-    const uint32_t range = IsNativeKind(FrameWordKind(frame.word)) ? FrameWordRange(frame.word) : 0;
+    const bool is_native = IsNativeKind(FrameWordKind(frame.word));
+    if (const auto builtin = is_native ? BuiltinOf(stack, frame.word) : std::nullopt) {
+      if (!builtin->is_plumbing || loop_frames_ == LoopFrames::kKept)
+        frames->push_back(BuiltinFrame(stack, frame.word, *builtin, batch));
+      continue;
+    }
+    const uint32_t range = is_native ? FrameWordRange(frame.word) : 0;
     const RuntimeData* const data = RuntimeOf(stack, range);
-    if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
+    if (data != nullptr && !data->supported() && is_native &&
         part_of(frame.word, range) == LoopPart::kLoop)
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
     if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||

@@ -151,6 +151,9 @@ class FrameResolver {
   // `loop`: the native frame to fold into it, or nullptr.
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
                        OpenBatch& batch);
+  std::optional<RuntimeFunction> BuiltinOf(const UserStack& stack, uint64_t word);
+  int32_t BuiltinFrame(const UserStack& stack, uint64_t word, const RuntimeFunction& builtin,
+                       OpenBatch& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
   Callers CallersOf(size_t frame) const;
   // Is this code that a runtime has made, and calls from its loop?

@@ -7,7 +7,7 @@
 #include "bpf/shared/hotspot_marks.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/method.h"
-#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {
