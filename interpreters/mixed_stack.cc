@@ -208,7 +208,9 @@ void MarkCarriers(const PartOfLoop& part_of, const IsCFunction& is_c_function,
     const size_t end = EndOfNative(*frames, i + 1);
     if (end == frames->size() || !(*frames)[end].is_runtime) continue;
     const MixedFrame& outer = (*frames)[end];
-    if (outer.is_apart || outer.range != inner.range || outer.range == kNoRange || is_c_function(outer)) continue;
+    if (outer.is_apart || outer.range != inner.range || outer.range == kNoRange ||
+        is_c_function(outer))
+      continue;
     const std::span<MixedFrame> between(frames->data() + i + 1, end - i - 1);
     const bool all_carry = std::ranges::all_of(between, [&](const MixedFrame& frame) {
       return frame.is_loop || frame.is_entry ||

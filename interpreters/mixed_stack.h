@@ -32,8 +32,8 @@ struct MixedFrame {
   uint64_t second = 0;  // A runtime frame's.
   uint32_t range = kNoRange;  // A runtime frame's: one of the runtime's file.
   bool is_runtime = false;
-  bool is_loop = false;   // A native frame that runs the runtime's frames before it.
-  bool is_entry = false;  // A native frame that called the loop right before it.
+  bool is_loop = false;     // A native frame that runs the runtime's frames before it.
+  bool is_entry = false;    // A native frame that called the loop right before it.
   bool is_carrier = false;  // A native frame that only carries a call (MarkCarriers()).
   bool is_apart =
       // A runtime frame of which only this is known: all native frames are its callees, or itself.

@@ -25,7 +25,8 @@ constexpr Runtime kRuntimes[] = {
     {"libluajit", "LuaJIT: build it with -DLUAJIT_USE_GDBJIT"},
     {"libjulia", "Julia: ENABLE_GDBLISTENER=1 in its environment"},
     {"mono", "Mono: --jitmap"},
-    {"llvmjit.so", "PostgreSQL: jit_debugging_support=on or jit_profiling_support=on, at its start"},
+    {"llvmjit.so",
+     "PostgreSQL: jit_debugging_support=on or jit_profiling_support=on, at its start"},
     {"qemu-", "QEMU: -perfmap, 8.0 and newer"},
     {"ruby", "Ruby: --yjit-perf, on 3.3 and newer"},
     {"libruby", "Ruby: --yjit-perf, on 3.3 and newer"},
@@ -51,8 +52,9 @@ std::vector<std::string> WaysToJitNames(const std::vector<CodeFacts>& files) {
         break;
       }
   if (ways.empty())
-    ways.emplace_back("whoever makes the code has to say so: a perf map (/tmp/perf-PID.map), a "
-                      "jitdump, or gdb's list of JIT code");
+    ways.emplace_back(
+        "whoever makes the code has to say so: a perf map (/tmp/perf-PID.map), a "
+        "jitdump, or gdb's list of JIT code");
   return ways;
 }
 

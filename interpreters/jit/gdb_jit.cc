@@ -33,8 +33,8 @@ std::optional<uint64_t> AddressOf(const ElfImage& image, const Elf64_Sym& symbol
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= image.sections().size())
     return std::nullopt;
   const ElfSection& section = image.sections()[symbol.st_shndx];
-  const bool is_address = image.file_type() != ET_REL &&
-                          symbol.st_value - section.address < section.size_bytes;
+  const bool is_address =
+      image.file_type() != ET_REL && symbol.st_value - section.address < section.size_bytes;
   if (is_address) return symbol.st_value;
   if (symbol.st_value >= section.size_bytes) return std::nullopt;
   return section.address + symbol.st_value;

@@ -89,8 +89,8 @@ void JitDumpReader::TakeRecord(uint32_t kind, std::span<const uint8_t> body, Jit
     case kLoad: TakeLoad(body, code); return;
     case kDebugInfo: TakeLines(body); return;
     case kMove:
-      if (body.size() < kMoveBytes || !code.Move(NumberAt<uint64_t>(body, kMoveFrom),
-                                                 NumberAt<uint64_t>(body, kMoveTo)))
+      if (body.size() < kMoveBytes ||
+          !code.Move(NumberAt<uint64_t>(body, kMoveFrom), NumberAt<uint64_t>(body, kMoveTo)))
         ++damaged_;
       return;
     default: return;  // kClose; rules to unwind by; what a later version brings.

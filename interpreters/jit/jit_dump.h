@@ -28,8 +28,9 @@ class JitDumpReader {
 
   // Reads on in `source`, the file as long as it is now, until its end or until `is_over` says that
   // there is no more time; it is asked once a record.
-  // Errors: Unimplemented (the other byte order, another version or machine), DataLoss (no jitdump,
-  // or a record that makes no sense): nothing more will be read of the file. Unavailable: I/O error.
+  // Errors: Unimplemented (the other byte order, another version or machine) and DataLoss (no
+  // jitdump, or a record that makes no sense): nothing more will be read of the file. Unavailable:
+  // I/O error.
   absl::Status ReadOn(const ByteSource& source, JitCode& code,
                       const std::function<bool()>& is_over = {});
 

@@ -87,8 +87,8 @@ absl::StatusOr<UniqueFd> OpenJitFile(const std::string& root, const std::string&
   open_how how = {};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return OpenChecked(UniqueFd(static_cast<int>(syscall(SYS_openat2, directory.get(), path.c_str(),
-                                                       &how, sizeof(how)))),
+  return OpenChecked(UniqueFd(static_cast<int>(
+                         syscall(SYS_openat2, directory.get(), path.c_str(), &how, sizeof(how)))),
                      owner, oldest_unix_ns);
 }
 

@@ -32,7 +32,7 @@ std::optional<JitFileOwner> ParseJitFileOwner(const std::string& status);
 
 // The file `path` below the directory `root` ("/proc/12/root"). `oldest_unix_ns`: it was written
 // at that time or later.
-// Errors: NotFound (there is none); PermissionDenied, with the reason in one or two words ("symbolic
+// Errors: NotFound (there is none); PermissionDenied, with the reason in some words ("symbolic
 // link"): there is one, and it does not count.
 absl::StatusOr<UniqueFd> OpenJitFile(const std::string& root, const std::string& path,
                                      const JitFileOwner& owner, int64_t oldest_unix_ns);

@@ -94,11 +94,12 @@ void JitNames::Follow(uint64_t time_ns, Known& known) {
   const uint64_t now_ns = BootTimeNs();
   if (process.followed_ns() >= std::max<uint64_t>(time_ns, 1) || !IsThere(now_ns, known)) return;
   LiveProcessMemory memory(process.id().pid);
-  process.Follow(now_ns, memory,
-                 [&](absl::Time deadline, std::vector<uint64_t>* addresses) {
-                   return FindDescriptors(process.id().pid, deadline, addresses);
-                 },
-                 &counts_);
+  process.Follow(
+      now_ns, memory,
+      [&](absl::Time deadline, std::vector<uint64_t>* addresses) {
+        return FindDescriptors(process.id().pid, deadline, addresses);
+      },
+      &counts_);
   bytes_ += process.bytes() - known.bytes;
   known.bytes = process.bytes();
 }

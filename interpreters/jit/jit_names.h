@@ -5,7 +5,7 @@
 // to date before an answer if the sample is newer: one fstat() a file, one small read of a list.
 // What was read stays after the process has ended, as long as there is room.
 //
-// Memory:  bytes() at most `limit_bytes` and one process's; the least recently asked for goes first.
+// Memory:  bytes() at most `limit_bytes` and one process's; the least recently asked for goes.
 // Threads: one at a time.
 #ifndef STACKRAY_INTERPRETERS_JIT_JIT_NAMES_H_
 #define STACKRAY_INTERPRETERS_JIT_JIT_NAMES_H_

@@ -143,9 +143,10 @@ void JitProcess::FollowList(uint64_t now_ns, List& list, Reading& reading) {
   const GdbJitList now = ReadGdbJitList(reading.memory, *first, kMostGdbEntries);
   absl::flat_hash_set<uint64_t> there;
   for (const GdbJitEntry& entry : now.entries) there.insert(entry.entry);
-  const bool is_one_gone = now.is_whole && std::ranges::any_of(list.entries, [&](const auto& known) {
-    return !there.contains(known.first);
-  });
+  const bool is_one_gone =
+      now.is_whole && std::ranges::any_of(list.entries, [&](const auto& known) {
+        return !there.contains(known.first);
+      });
   if (is_one_gone) {  // Whose functions are not known: what is there is read again.
     listed_.Clear();
     for (List& other : lists_) {

@@ -102,7 +102,7 @@ class JitProcess {
   JitCode listed_{kMostSourceBytes};
   bool is_list_behind_ = false, is_search_over_ = false;
   bool is_late_ = false;  // It was not the process's turn to be read.
-  std::string refused_;  // Why the last file was.
+  std::string refused_;   // Why the last file was.
   uint64_t followed_ns_ = 0, next_look_ns_ = 0, next_list_ns_ = 0;
   absl::Duration may_read_ = kReadingAhead;
   uint32_t looks_ = 0;

@@ -42,10 +42,10 @@ bool IsLoop(std::string_view name) {
 bool IsWanted(std::string_view name) {
   for (const Milestone& milestone : kMilestones)
     if (name == milestone.function) return true;
-  return IsLoop(name) || IsCallCarrier(name) || name == kOldLoop || name == kMadeCodeEntry || name == "Py_Version" ||
-         name == "_PyThreadState_Current" || name == "_PyThreadState_UncheckedGet" ||
-         name == "PyThreadState_GetUnchecked" || name == "PyInterpreterState_Head" ||
-         name == "PyString_FromString";
+  return IsLoop(name) || IsCallCarrier(name) || name == kOldLoop || name == kMadeCodeEntry ||
+         name == "Py_Version" || name == "_PyThreadState_Current" ||
+         name == "_PyThreadState_UncheckedGet" || name == "PyThreadState_GetUnchecked" ||
+         name == "PyInterpreterState_Head" || name == "PyString_FromString";
 }
 
 uint64_t RuntimeAddress(const RuntimeFile& file) {

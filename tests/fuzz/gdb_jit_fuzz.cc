@@ -18,8 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       stackray::ReadGdbJitList(memory, first.value_or(data[1]), kMost);
   if (list.entries.size() > kMost) std::abort();
   for (const stackray::GdbJitEntry& entry : list.entries)
-    (void)stackray::FunctionsOfJitElf(
-        stackray::ProcessBytes(memory, entry.elf, entry.size_bytes));
+    (void)stackray::FunctionsOfJitElf(stackray::ProcessBytes(memory, entry.elf, entry.size_bytes));
   const auto functions = stackray::FunctionsOfJitElf(stackray::MemorySource(bytes));
   if (functions.ok() && functions->size() > size / 24) std::abort();
   return 0;

@@ -15,8 +15,8 @@ constexpr uint32_t kRuntimeRange = 3, kOtherRange = 4;
 constexpr uint64_t kCarrierAt = 0x100, kOtherFunctionAt = 0x200, kLoopAt = 0x300;
 
 MixedFrame Native(uint64_t offset, uint32_t range = kRuntimeRange) {
-  return {.word = uint64_t{FRAME_RETURN} << FRAME_KIND_SHIFT | uint64_t{range} << FRAME_RANGE_SHIFT |
-                  offset};
+  return {.word = uint64_t{FRAME_RETURN} << FRAME_KIND_SHIFT |
+                  uint64_t{range} << FRAME_RANGE_SHIFT | offset};
 }
 MixedFrame Loop() {
   MixedFrame loop = Native(kLoopAt);
@@ -39,7 +39,8 @@ LoopPart PartOf(uint64_t word, uint32_t range) {
 
 // "S" a runtime's frame, "l" its loop, "c" a carrier that is hidden, "n" a native frame that stays.
 std::string Marked(std::vector<MixedFrame> frames) {
-  MarkCarriers(PartOf, [](const MixedFrame& frame) { return frame.second == 1; }, &frames);
+  MarkCarriers(
+      PartOf, [](const MixedFrame& frame) { return frame.second == 1; }, &frames);
   std::string text;
   for (const MixedFrame& frame : frames)
     text += frame.is_runtime ? 'S' : frame.is_loop ? 'l' : frame.is_carrier ? 'c' : 'n';

@@ -48,10 +48,8 @@ inline std::vector<uint8_t> JitElf(uint16_t type, uint64_t text, uint64_t text_b
                  .sh_size = table_bytes,
                  .sh_link = 3,
                  .sh_entsize = sizeof(Elf64_Sym)};
-  sections[3] = {.sh_name = title(15),
-                 .sh_type = SHT_STRTAB,
-                 .sh_offset = names_at,
-                 .sh_size = names.size()};
+  sections[3] = {
+      .sh_name = title(15), .sh_type = SHT_STRTAB, .sh_offset = names_at, .sh_size = names.size()};
   Elf64_Ehdr header = {.e_type = type,
                        .e_machine = EM_X86_64,
                        .e_version = EV_CURRENT,

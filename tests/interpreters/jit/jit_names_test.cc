@@ -186,11 +186,11 @@ TEST_F(JitNamesTest, AProcessThatIsGoneKeepsItsNames) {
     _exit(read(go[0], &byte, 1) == 1 ? 0 : 1);
   }
   const uint32_t pid = ChildPidInProc(static_cast<uint32_t>(child));
-  const ProcessId id{.pid = pid,
-                     .exec_id = 0,
-                     .start_time_ns =
-                         ReadProcStat(pid)->start_ticks *
-                         (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)))};
+  const ProcessId id{
+      .pid = pid,
+      .exec_id = 0,
+      .start_time_ns = ReadProcStat(pid)->start_ticks *
+                       (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)))};
   const std::string map = "/tmp/perf-" + std::to_string(child) + ".map";
   std::ofstream(map) << "1000 10 childs\n";
   EXPECT_TRUE(names_.Find(id, 0x1000, BootTimeNs()));
@@ -201,7 +201,8 @@ TEST_F(JitNamesTest, AProcessThatIsGoneKeepsItsNames) {
   const auto answer = names_.Find(id, 0x1000, BootTimeNs());
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->function->name, "childs");
-  EXPECT_FALSE(names_.Find({.pid = id.pid, .exec_id = 0, .start_time_ns = 1}, 0x1000, BootTimeNs()));
+  EXPECT_FALSE(
+      names_.Find({.pid = id.pid, .exec_id = 0, .start_time_ns = 1}, 0x1000, BootTimeNs()));
   close(go[0]);
   close(go[1]);
 }
