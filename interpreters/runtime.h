@@ -127,6 +127,9 @@ class RuntimeData {
                ? LoopPart::kEntry
                : LoopPart::kNone;
   }
+  // Is the frame of these words one of a function that is written in C? Of a runtime whose C
+  // functions have frames.
+  virtual bool IsCFunction(uint64_t /*word*/, uint64_t /*second*/) const { return false; }
 
   // As records.h says, unless the runtime packs its words in another way.
   virtual RuntimePlace PlaceOf(uint64_t word, uint64_t second) const {

@@ -57,7 +57,8 @@ FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols
       kernel_(std::move(kernel)),
       policy_(native.policy),
       name_cache_bytes_(name_cache_bytes),
-      names_(name_cache_bytes) {
+      names_(name_cache_bytes),
+      jit_(files) {
   if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
 }
 
@@ -148,6 +149,18 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
 // Code that was made at run time. Its caller's name may tell what it is, or where that has none (a
 // static function of a stripped library) the name of what calls that from the same file; the sample
 // is marked as guessed all the same.
+std::optional<int32_t> FrameResolver::JitFrame(const UserStack& stack, uint64_t address,
+                                               OpenBatch& batch) {
+  if (policy_ == SymbolPolicy::kOff) return std::nullopt;
+  const std::optional<JitNames::Answer> answer = jit_.Find(stack.process, address, newest_ns_);
+  if (!answer) return std::nullopt;
+  return FindOrDefine(answer->key, batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kNative};
+    symbols.lines.push_back(answer->function->LineAt(address));
+    return symbols;
+  });
+}
+
 int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
                                      OpenBatch& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
@@ -184,10 +197,15 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Ca
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const code_range& range = stack.ranges[FrameWordRange(word)];
-  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
-  const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
+  const ExecutableFile* const file =
+      range.kind == RANGE_ANON ? nullptr : FileOf(stack, FrameWordRange(word));
+  // JIT code may lie in shared memory with a name (.NET's).
+  if (file == nullptr || !file->info.is_elf)
+    if (const auto jit = JitFrame(stack, offset - range.file_offset + range.start, batch))
+      return *jit;
+  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
   return file != nullptr ? NativeFrame(stack.process.pid, *file, offset, batch)
                          : FrameWithoutFile(range, offset, batch);
 }
@@ -314,6 +332,14 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     return PartOfLoop(stack, word, range);
   };
   MixFrames(words, is_whole, part_of, &mixed_);
+  if (loop_frames_ != LoopFrames::kKept) {
+    const auto is_c_function = [&](const MixedFrame& frame) {
+      const RuntimeData* const data =
+          frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
+      return data == nullptr || data->IsCFunction(frame.word, frame.second);
+    };
+    MarkCarriers(part_of, is_c_function, &mixed_);
+  }
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
@@ -333,8 +359,9 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     if (data != nullptr && !data->supported() && is_native &&
         part_of(frame.word, range) == LoopPart::kLoop)
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
-    if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||
-        loop_frames_ == LoopFrames::kKept)
+    const bool is_hidden =
+        frame.is_loop || frame.is_entry || frame.is_carrier || IsMadeCode(stack, i);
+    if (!is_hidden || loop_frames_ == LoopFrames::kKept)
       frames->push_back(UserFrame(stack, frame.word, CallersOf(i), batch));
   }
 }
@@ -418,6 +445,7 @@ void FrameResolver::FinishLines(OpenBatch& batch, std::span<OpenBatch* const> op
 FrameResolver::Counts FrameResolver::counts() const {
   Counts counts = counts_;
   if (runtimes_ != nullptr) counts.runtimes = runtimes_->counts();
+  counts.jit = jit_.counts();
   if (lines_) {
     counts.lines = lines_->counts();
     counts.lines_cpu_ns = lines_->worker_cpu_ns();
@@ -443,6 +471,7 @@ void FrameResolver::Wipe() {
   if (runtimes_ != nullptr) runtimes_->Wipe();
   names_.Wipe();
   function_begins_.Wipe();
+  jit_.Wipe();
   if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
@@ -457,7 +486,7 @@ void FrameResolver::SetCacheBytes(size_t bytes) {
 }
 
 size_t FrameResolver::cache_bytes() const {
-  return names_.bytes() + function_begins_.bytes() +
+  return names_.bytes() + function_begins_.bytes() + jit_.bytes() +
          (runtimes_ == nullptr ? 0 : runtimes_->bytes()) + (kernel_ ? kernel_->bytes() : 0) +
          (lines_ ? lines_->bytes() : 0);
 }
