@@ -228,12 +228,20 @@ static __always_inline u32 bytes_behind_pop(const u8 *code)
 	return V8_CODE_BEFORE;
 }
 
+/* jmp to a place, or through a register: the call of another function in this one's place. */
+static __always_inline int is_v8_jump(u32 word)
+{
+	return (word & 0xff) == 0xe9 || (word & 0xf8ff) == 0xe0ff || (word & 0xf8ffff) == 0xe0ff41;
+}
+
 static __always_inline u32 state_in_epilogue(const u8 *code)
 {
 	u32 behind = bytes_behind_pop(code), word = code_word(code);
 
 	if (behind >= V8_CODE_BEFORE)
 		return V8_FRAME_WHOLE;
+	if (!behind && is_v8_jump(word))
+		return V8_FRAME_GONE;
 	if ((word & 0xffffff) == 0xf98348 || (word & 0xffffff) == 0xf98148)
 		return behind ? V8_FRAME_WHOLE : V8_FRAME_GONE;
 	if ((word & 0xff) == 0xc3)

@@ -22,7 +22,9 @@ constexpr uint64_t kMostBuiltinBytes = 64 << 10;
 
 // Is there a reason to look for V8 in a file that has no such symbol?
 bool MayBeWithoutSymbols(const ElfImage& image) {
-  if (image.FindSection(".eh_frame") != nullptr) return false;
+  // Go's programs have none either.
+  if (image.FindSection(".eh_frame") != nullptr || image.FindSection(".gopclntab") != nullptr)
+    return false;
   return std::ranges::any_of(image.segments(), [](const ElfSegment& segment) {
     return segment.executable && segment.file_bytes >= kLeastCodeWithoutSymbols;
   });
