@@ -24,7 +24,6 @@
 #include "bpf/stack_frame.h"
 
 #define V8_MOST_FRAME_BYTES (1ULL << 22) /* a call with 500,000 arguments */
-#define V8_MOST_MARKER 255               /* a frame type, twice */
 #define V8_MOST_BYTECODES (1u << 28)
 #define V8_LEAF_FUNCTION 5 /* rdi: the JSFunction that is entered */
 #define V8_LEAF_OFFSET 9   /* r9: the interpreter's place in r12 */
@@ -35,6 +34,7 @@
 #define V8_CODE_BYTES 80
 #define V8_MOST_ENTRY 28    /* from a function's entry to its first push */
 #define V8_MOST_EPILOGUE 21 /* from pop %rbp to ret */
+#define V8_BASELINE_FRAME_BYTES 40 /* what Sparkplug's prologue pushes below rbp */
 
 enum v8_step {
 	V8_STEP_FRAME = 0,
@@ -94,27 +94,6 @@ static __always_inline int leave_by_v8_record(struct scratch *s)
 		return END_READ_FAULT;
 	enter_caller(s, pc, fp + 16, rbp);
 	return END_NONE;
-}
-
-/* A whole frame of code that V8 has made. */
-static __always_inline int step_made_frame(struct scratch *s)
-{
-	u64 fp = s->regs.r[UNWIND_FP], function = 0, context = 0;
-	int end;
-
-	if (!has_v8_record(s))
-		return END_UNSUPPORTED_RULE;
-	/* the lowest word first: it fills the window */
-	if (read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context))
-		return END_READ_FAULT;
-	if (is_v8_object(context))
-		end = name_made_frame(s, function);
-	else if (context && context == v8_of(s)->wasm_marker && is_v8_object(function))
-		end = name_stack_frame(s, (function - 1) | V8_WASM,
-				       (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN));
-	else
-		end = name_made_frame(s, 0);
-	return end ? end : leave_by_v8_record(s);
 }
 
 /* The bytecode's index + 1 from what the interpreter keeps of its place, which counts from the
@@ -283,6 +262,43 @@ static __always_inline int leave_v8_leaf(struct scratch *s, u64 at, u64 rbp, u64
 	return END_NONE;
 }
 
+/* Has the leaf, Sparkplug's prologue, been called by this code and not made the frame yet? When it
+ * has, rsp is five words below rbp. */
+static __always_inline int is_before_baseline_frame(struct scratch *s)
+{
+	const u8 *code = (const u8 *)s->stack.code + V8_CODE_BEFORE;
+
+	if (s->regs.exact_pc || s->word_count != s->first_user_word + 2 ||
+	    s->regs.r[UNWIND_FP] - s->regs.r[UNWIND_SP] == V8_BASELINE_FRAME_BYTES ||
+	    env_read_runtime(s, s->stack.code, V8_CODE_BEFORE, s->regs.pc - V8_CODE_BEFORE))
+		return 0;
+	/* behind a call of five bytes, or of seven */
+	return begins_baseline_code(code - 15) || begins_baseline_code(code - 17);
+}
+
+/* A whole frame of code that V8 has made. */
+static __always_inline int step_made_frame(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], function = 0, context = 0;
+	int end;
+
+	if (!has_v8_record(s))
+		return END_UNSUPPORTED_RULE;
+	if (is_before_baseline_frame(s))
+		return leave_v8_leaf(s, s->regs.r[UNWIND_SP], fp, s->regs.r[V8_LEAF_FUNCTION]);
+	/* the lowest word first: it fills the window */
+	if (read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context))
+		return END_READ_FAULT;
+	if (is_v8_object(context))
+		end = name_made_frame(s, function);
+	else if (context && context == v8_of(s)->wasm_marker && is_v8_object(function))
+		end = name_stack_frame(s, (function - 1) | V8_WASM,
+				       (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN));
+	else
+		end = name_made_frame(s, 0);
+	return end ? end : leave_by_v8_record(s);
+}
+
 /* The leaf, in code that V8 has made. */
 static __always_inline int step_v8_leaf(struct scratch *s)
 {
@@ -300,6 +316,8 @@ static __always_inline int step_v8_leaf(struct scratch *s)
 			return END_READ_FAULT;
 		return leave_v8_leaf(s, sp + 8, rbp, s->regs.r[V8_LEAF_FUNCTION]);
 	case V8_FRAME_IN_MAKING:
+		if (!has_v8_record(s))
+			return END_UNSUPPORTED_RULE;
 		end = name_made_frame(s, s->regs.r[V8_LEAF_FUNCTION]);
 		return end ? end : leave_by_v8_record(s);
 	case V8_FRAME_GONE:

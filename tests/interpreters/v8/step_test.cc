@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -348,6 +349,35 @@ TEST_P(V8Leaf, IsLeftAtEachInstruction) {
 
 INSTANTIATE_TEST_SUITE_P(Codes, V8Leaf, testing::ValuesIn(Codes()),
                          [](const auto& code) { return std::string(code.param.name); });
+
+// Sparkplug's prologue is a builtin, which makes the frame of what has called it.
+TEST_F(V8Step, BelowSparkplugsPrologueAFrameIsThereOrNot) {
+  const std::vector<u8> code = {0x33, 0xdb, 0x49, 0xbc, 0xe9, 0xfa, 0x62, 0xf9, 0x4a,
+                                0x29, 0,    0,    0xe8, 0x6f, 0xec, 0xdc, 0x1f};
+  std::vector<u8> memory(V8_CODE_BEFORE, 0xcc);
+  memory.insert(memory.end(), code.begin(), code.end());
+  memory.insert(memory.end(), V8_CODE_BYTES, 0xcc);
+  const u64 pc = reinterpret_cast<u64>(&memory[V8_CODE_BEFORE + code.size()]);
+  const auto step = [&](size_t sp, u32 words) {
+    s_->window_base = ~0ULL;
+    s_->ranges[0].kind = RANGE_ANON;
+    s_->regs.pc = pc;
+    s_->regs.exact_pc = 0;
+    s_->regs.r[5] = Tagged(function_);
+    s_->regs.r[UNWIND_SP] = At(sp);
+    s_->regs.r[UNWIND_FP] = At(kRecord);
+    s_->word_count = words;
+    return step_v8(s_.get());
+  };
+  stack_[10] = 0x7f0000001234;  // Where the function returns to.
+  ASSERT_EQ(step(10, 2), END_NONE);
+  ExpectCaller(0x7f0000001234, At(kRecord), At(11));
+  EXPECT_EQ(Named().shared_function, Shared());
+  ASSERT_EQ(step(kRecord - 5, 2), END_NONE);  // The frame is made.
+  ExpectCaller(kReturn, kCallersFp, At(kRecord + 2));
+  ASSERT_EQ(step(10, 3), END_NONE);  // Something else is called there.
+  ExpectCaller(kReturn, kCallersFp, At(kRecord + 2));
+}
 
 TEST_F(V8Step, ALeafWhoseCodeCannotBeReadIsTakenAsWhole) {
   s_->regs.r[UNWIND_FP] = At(kRecord);
