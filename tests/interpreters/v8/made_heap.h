@@ -120,8 +120,8 @@ class MadeHeap {
   std::map<uint16_t, uint64_t> maps_;
 };
 
-// A function f(a) of "function f(a) {\n  g(a);\n}" in "/srv/f.js": its bytecode at 4 calls g, at line 2,
-// column 3. With it one that is inlined, and code that was made for it.
+// A function f in a script "/srv/f.js" of two lines: its bytecode at 4 calls g, at line 2, column
+// 3. With it g, which is inlined, and code that was made for f.
 struct MadeFunction {
   MadeHeap heap;
   uint64_t script = 0, bytecode = 0, shared = 0, inlined = 0;
