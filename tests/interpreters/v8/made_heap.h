@@ -2,6 +2,7 @@
 #ifndef STACKRAY_TESTS_INTERPRETERS_V8_MADE_HEAP_H_
 #define STACKRAY_TESTS_INTERPRETERS_V8_MADE_HEAP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -19,10 +20,13 @@ namespace stackray::v8::test {
 class MadeMemory : public ProcessMemory {
  public:
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    for (size_t i = 0; i < to.size(); ++i) {
-      const auto page = pages_.find((address + i) / kPage);
+    while (!to.empty()) {
+      const auto page = pages_.find(address / kPage);
       if (page == pages_.end()) return false;
-      to[i] = page->second[(address + i) % kPage];
+      const size_t count = std::min<size_t>(to.size(), kPage - address % kPage);
+      std::memcpy(to.data(), page->second.data() + address % kPage, count);
+      to = to.subspan(count);
+      address += count;
     }
     return true;
   }
