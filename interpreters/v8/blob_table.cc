@@ -30,8 +30,8 @@ struct Entry {
   uint32_t offset = 0, bytes = 0;
 };
 
-// Pieces of the section that overlap by `overlap`, until `visit` answers false: the piece, and where
-// it lies in the section.
+// Visits pieces of the section that overlap by `overlap`, until `visit` answers false. It gets the
+// piece, and where it lies in the section.
 void VisitSection(const ByteSource& source, const ElfSection& section, uint64_t overlap,
                   const std::function<bool(std::span<const uint8_t>, uint64_t)>& visit) {
   const uint64_t size = std::min(section.size_bytes, kMostScannedBytes);
@@ -187,7 +187,7 @@ std::map<uint64_t, uint64_t> Names::RelocatedWords(uint64_t text, size_t count) 
   return words;
 }
 
-// The same where the file itself has the addresses.
+// The words of a file that has the addresses itself.
 std::vector<uint8_t> Names::StoredWords(uint64_t text, size_t count) {
   std::vector<uint8_t> words;
   for (const std::string_view name : {".data.rel.ro", ".rodata", ".data"}) {

@@ -1,5 +1,6 @@
-// How many bytes each bytecode has, which the lines of baseline code need: Bytecodes::kBytecodeSizes
-// (src/interpreter/bytecodes.h), by its symbol or, in a file without, by what it begins with.
+// How many bytes each bytecode has, which the lines of baseline code need:
+// Bytecodes::kBytecodeSizes (src/interpreter/bytecodes.h), by its symbol or, in a file without, by
+// what it begins with.
 #ifndef STACKRAY_INTERPRETERS_V8_BYTECODE_SIZES_H_
 #define STACKRAY_INTERPRETERS_V8_BYTECODE_SIZES_H_
 

@@ -17,7 +17,7 @@
 
 namespace stackray::v8 {
 
-// A function that runs as bytecode: an instruction is a bytecode's offset, -1 where it is not known.
+// A function that runs as bytecode. An instruction is a bytecode's offset; -1: not known.
 class BytecodeCode : public RuntimeCode {
  public:
   struct Line {

@@ -1,8 +1,8 @@
 // Scripts: their names, and lines and columns of places in them.
 //
 // Input:   a foreign heap, so nothing in it is trusted.
-// Memory:  the line ends of the scripts that were asked for last, kMostLineBytes in all. A script of
-//          more than kMostSourceCharacters has no lines unless V8 has counted them.
+// Memory:  the line ends of the scripts that were asked for last, kMostLineBytes in all. A script
+//          of more than kMostSourceCharacters has no lines unless V8 has counted them.
 // Threads: a ScriptCache may be used by several at a time; a Script is immutable.
 #ifndef STACKRAY_INTERPRETERS_V8_SCRIPT_H_
 #define STACKRAY_INTERPRETERS_V8_SCRIPT_H_

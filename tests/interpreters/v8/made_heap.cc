@@ -46,7 +46,7 @@ uint64_t MadeFunction::Shared(const V8Layout& layout, uint64_t name, uint32_t id
 uint64_t MadeFunction::Code(const V8Layout& layout, uint8_t kind, uint64_t data, uint64_t positions,
                             uint32_t bytes) {
   const uint64_t header = layout.has_stream ? layout.stream_header : layout.code_header;
-  heap.next = (heap.next + 4095) / 4096 * 4096 + layout.code_alignment * 2 - header;
+  heap.next = (heap.next + 4095) / 4096 * 4096 + 1024 - header;  // Code is aligned.
   uint64_t code = 0;
   const uint64_t at = heap.next;
   heap.next = at + header + bytes;

@@ -2,6 +2,7 @@
 #ifndef STACKRAY_TESTS_INTERPRETERS_V8_MADE_HEAP_H_
 #define STACKRAY_TESTS_INTERPRETERS_V8_MADE_HEAP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -19,10 +20,13 @@ namespace stackray::v8::test {
 class MadeMemory : public ProcessMemory {
  public:
   bool Read(uint64_t address, std::span<uint8_t> to) override {
-    for (size_t i = 0; i < to.size(); ++i) {
-      const auto page = pages_.find((address + i) / kPage);
+    while (!to.empty()) {
+      const auto page = pages_.find(address / kPage);
       if (page == pages_.end()) return false;
-      to[i] = page->second[(address + i) % kPage];
+      const size_t count = std::min<size_t>(to.size(), kPage - address % kPage);
+      std::memcpy(to.data(), page->second.data() + address % kPage, count);
+      to = to.subspan(count);
+      address += count;
     }
     return true;
   }
@@ -120,8 +124,8 @@ class MadeHeap {
   std::map<uint16_t, uint64_t> maps_;
 };
 
-// A function f(a) of "function f(a) {\n  g(a);\n}" in "/srv/f.js": its bytecode at 4 calls g, at line 2,
-// column 3. With it one that is inlined, and code that was made for it.
+// A function f in a script "/srv/f.js" of two lines: its bytecode at 4 calls g, at line 2, column
+// 3. With it g, which is inlined, and code that was made for f.
 struct MadeFunction {
   MadeHeap heap;
   uint64_t script = 0, bytecode = 0, shared = 0, inlined = 0;

@@ -1,8 +1,9 @@
 // Names of frames over heaps that a test makes, in the layout of each generation.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tuple>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "interpreters/v8/function_names.h"
@@ -12,7 +13,6 @@
 namespace stackray::v8::test {
 namespace {
 
-using testing::HasSubstr;
 using Version = std::pair<uint32_t, uint32_t>;
 constexpr uint32_t kIdentity = 0x1234'5678;
 
@@ -20,10 +20,10 @@ class V8Names : public testing::TestWithParam<Version> {
  protected:
   const V8Layout layout_ = LayoutFor(GetParam().first, GetParam().second);
   MadeFunction made_{layout_};
-  ScriptCache scripts_;
+  std::unique_ptr<ScriptCache> scripts_ = std::make_unique<ScriptCache>();
 
   absl::StatusOr<std::vector<SourceLine>> Lines(const V8Frame& frame) {
-    const auto code = ReadV8Code(made_.heap.memory, layout_, scripts_, frame);
+    const auto code = ReadV8Code(made_.heap.memory, layout_, *scripts_, frame);
     if (!code.ok()) return code.status();
     EXPECT_GT((*code)->bytes(), 0U);
     return (*code)->LinesAt(frame.bytecode_offset);
@@ -85,7 +85,7 @@ std::vector<uint8_t> InlinedPositions(const V8Layout& layout) {
   std::vector<uint8_t> table = {
       static_cast<uint8_t>(layout.positions == PositionEncoding::kSigned ? 17 << 1 : 17 << 2)};
   for (uint64_t zigzag = raw << 1; zigzag != 0; zigzag >>= 7)
-    table.push_back(static_cast<uint8_t>(zigzag & 0x7f) | (zigzag >> 7 != 0 ? 0x80 : 0));
+    table.push_back(static_cast<uint8_t>((zigzag & 0x7f) | (zigzag >> 7 != 0 ? 0x80 : 0)));
   return table;
 }
 
@@ -143,7 +143,8 @@ TEST_P(V8Names, BaselineCodeHasTheLineOfItsBytecode) {
   const uint64_t start =
       made_.Code(layout, layout.kind_baseline, made_.bytecode, made_.heap.Bytes(table), 256);
   const auto line_at = [&](uint64_t offset) {
-    const auto code = ReadV8Code(made_.heap.memory, layout, scripts_, Compiled(start + offset + 1));
+    const auto code =
+        ReadV8Code(made_.heap.memory, layout, *scripts_, Compiled(start + offset + 1));
     EXPECT_TRUE(code.ok()) << code.status();
     return (*code)->LinesAt(0).at(0);
   };
@@ -163,6 +164,7 @@ TEST_P(V8Names, DamageCostsTheNameAlone) {
     const uint8_t was = byte;
     for (const uint8_t now : {uint8_t{0}, uint8_t{0xff}, static_cast<uint8_t>(was ^ 0x10)}) {
       byte = now;
+      scripts_ = std::make_unique<ScriptCache>();
       for (const V8Frame& frame : {Interpreted(4), Compiled(start + 17)}) {
         const auto lines = Lines(frame);
         if (!lines.ok()) continue;

@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "interpreters/v8/bytecode_sizes.h"
 #include "interpreters/v8/position_table.h"
 #include "interpreters/v8/script.h"
