@@ -110,6 +110,7 @@ bool CaptureResult::Write(const CaptureRecord& record) {
   if (!written.ok()) SayError(std::string(written.message()));
   Say(FormatSummary(outputs_.summary()));
   SayWhatIsMissing(record);
+  if (!outputs_.dropped().empty()) Say("stackray: " + outputs_.dropped());
   for (const std::string& path : outputs_.written()) Say(path);
   return read.ok() && written.ok();
 }

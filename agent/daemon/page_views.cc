@@ -1,16 +1,58 @@
 #include "agent/daemon/page_views.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <utility>
 
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/gzip.h"
+#include "reporter/formats/text.h"
+#include "reporter/page/page_group.h"
 #include "reporter/page/page_index_builder.h"
 
 namespace stackray {
 namespace {
 
 constexpr size_t kMostBuilderBytes = size_t{24} << 20;
+constexpr std::string_view kGroupMark = "group ";  // No run's name begins so.
+
+struct Seconds {
+  int64_t from = 0, to = 0;
+  bool Covers(const HistoryRun& run) const {
+    return run.start_ms / 1000 >= from && run.end_ms / 1000 < to;
+  }
+  bool Meets(const HistoryRun& run) const {
+    return run.start_ms / 1000 < to && run.end_ms / 1000 >= from;
+  }
+};
+
+// Which groups a question can be answered from in the place of their runs: those that no end of a
+// time cuts. What tells threads apart needs their trees.
+std::set<std::string, std::less<>> UsableGroups(const std::vector<HistoryRun>& runs,
+                                                const PageQuestion& q) {
+  std::set<std::string, std::less<>> usable;
+  if (!q.processes.empty() || !q.threads.empty() || q.grouping == PageGrouping::kProcess ||
+      q.grouping == PageGrouping::kThread)
+    return usable;
+  const Seconds range{q.from_ms / 1000, (q.to_ms + 999) / 1000};
+  const Seconds chosen = q.chooses_time()
+                             ? Seconds{q.chosen_from_ms / 1000, (q.chosen_to_ms + 999) / 1000}
+                             : range;
+  struct Count {
+    size_t inside = 0, outside = 0;  // Of the chosen time.
+  };
+  std::map<std::string, Count, std::less<>> counts;
+  for (const HistoryRun& run : runs) {
+    if (!run.group_indexed || !range.Covers(run)) continue;
+    counts[run.group].inside += chosen.Covers(run) ? 1 : 0;
+    counts[run.group].outside += chosen.Meets(run) ? 0 : 1;
+  }
+  for (const auto& [group, count] : counts)
+    if (count.inside == HistoryRun::kGroup || count.outside == HistoryRun::kGroup)
+      usable.insert(group);
+  return usable;
+}
 
 // All that the answer depends on, beside the runs.
 std::string KeyOf(const PageQuestion& q) {
@@ -54,6 +96,43 @@ absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const Hi
   return out;
 }
 
+namespace {
+
+// The index of a group of runs that have theirs. Errors: those of MergeIndexes(), and of files.
+absl::StatusOr<std::string> IndexOfGroup(History& history, std::span<const HistoryRun> runs,
+                                         const std::stop_token& stop) {
+  PageStore store;
+  for (const HistoryRun& run : runs) {
+    absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run);
+    if (!file.ok()) return file.status();
+    absl::StatusOr<PageIndex::Ptr> index =
+        PageIndex::Open((*file)->bytes(), *file, store.tables());
+    if (!index.ok()) return index.status();
+    store.Add(*std::move(index));
+  }
+  return MergeIndexes(store.indexes(), *store.tables(), stop);
+}
+
+bool IndexOneGroup(History& history, const std::vector<HistoryRun>& runs,
+                   const std::stop_token& stop, std::set<std::string>* several) {
+  for (size_t i = 0; i + HistoryRun::kGroup <= runs.size(); ++i) {
+    const std::span group(&runs[i], HistoryRun::kGroup);
+    if (group[0].group_indexed || group[0].group != group[0].name || several->contains(runs[i].name))
+      continue;
+    const bool all = std::ranges::all_of(group, [&](const HistoryRun& run) {
+      return run.indexed && run.group == group[0].group;
+    });
+    if (!all) continue;
+    const absl::StatusOr<std::string> made = IndexOfGroup(history, group, stop);
+    if (absl::IsCancelled(made.status())) return false;
+    if (made.ok()) return history.KeepGroupIndex(group[0].group, *made).ok();
+    several->insert(group[0].name);
+  }
+  return false;
+}
+
+}  // namespace
+
 bool IndexOneRun(History& history, const std::stop_token& stop, std::set<std::string>* several) {
   const std::vector<HistoryRun> runs = history.Runs(0, INT64_MAX);
   std::erase_if(*several, [&](const std::string& name) {
@@ -66,7 +145,7 @@ bool IndexOneRun(History& history, const std::stop_token& stop, std::set<std::st
     if (made->size() == 1) return history.KeepIndex(run, (*made)[0]).ok();
     several->insert(run.name);
   }
-  return false;
+  return IndexOneGroup(history, runs, stop, several);
 }
 
 bool PageViews::OpenPart(Part* part) {
@@ -101,10 +180,35 @@ absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const Histor
   return out;
 }
 
+PageViews::Run* PageViews::OpenGroup(History& history, const std::string& group) {
+  const std::string key = Concat(kGroupMark, group);
+  if (const auto found = runs_.find(key); found != runs_.end() && !found->second.parts.empty())
+    return &found->second;
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.GroupIndex(group);
+  if (!file.ok()) return nullptr;
+  Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
+  if (!OpenPart(&part)) return nullptr;
+  Run& run = runs_[key];
+  run.parts.push_back(std::move(part));
+  return &run;
+}
+
 absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& runs,
-                             const std::stop_token& stop) {
+                             const PageQuestion& question, const std::stop_token& stop) {
   store_->Clear();
+  std::map<std::string, Run*, std::less<>> groups;
+  for (const std::string& group : UsableGroups(runs, question))
+    if (Run* const run = OpenGroup(history, group)) groups.emplace(group, run);
+  const auto use = [&](Run* run) {
+    if (run->used == question_) return;
+    run->used = question_;
+    for (const Part& part : run->parts) store_->Add(part.index);
+  };
   for (const HistoryRun& run : runs) {
+    if (const auto group = groups.find(run.group); group != groups.end()) {
+      use(group->second);
+      continue;
+    }
     auto found = runs_.find(run.name);
     if (found == runs_.end()) {
       absl::StatusOr<Run> opened = OpenRun(history, run, stop);
@@ -112,8 +216,7 @@ absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& ru
       ForgetParts(run);
       found = runs_.emplace(run.name, *std::move(opened)).first;
     }
-    found->second.used = question_;
-    for (const Part& part : found->second.parts) store_->Add(part.index);
+    use(&found->second);
   }
   return absl::OkStatus();
 }
@@ -152,7 +255,7 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   for (const HistoryRun& run : runs) key.append(run.name);
   for (const Kept& kept : answers_)
     if (kept.key == key) return kept.gzip;
-  if (absl::Status opened = Open(history, runs, stop); !opened.ok()) return opened;
+  if (absl::Status opened = Open(history, runs, question, stop); !opened.ok()) return opened;
   absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
   if (!gzip.ok()) return gzip.status();
   const absl::Status written = WritePageAnswer(

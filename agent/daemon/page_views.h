@@ -55,7 +55,9 @@ class PageViews {
   };
 
   absl::Status Open(History& history, const std::vector<HistoryRun>& runs,
-                    const std::stop_token& stop);
+                    const PageQuestion& question, const std::stop_token& stop);
+  // The index of a group of runs; nullptr: there is none that can be read.
+  Run* OpenGroup(History& history, const std::string& group);
   absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const std::stop_token& stop);
   bool OpenPart(Part* part);
   void ForgetParts(const HistoryRun& run);
@@ -64,7 +66,7 @@ class PageViews {
   std::mutex mutex_;  // Guards all below but empty_.
   std::unique_ptr<PageStore> store_ = std::make_unique<PageStore>();
   PageAnswerMemory memory_;  // Of the last question, with its indexes.
-  std::map<std::string, Run> runs_;
+  std::map<std::string, Run> runs_;  // By name; groups by their first segment and kGroupMark.
   uint64_t question_ = 0;
   std::deque<Kept> answers_;  // Newest last.
   std::atomic<bool> empty_{true};
@@ -74,9 +76,10 @@ class PageViews {
 // Errors: Cancelled.
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
                                                       const std::stop_token& stop);
-// Makes the index of one whole run that has none, oldest first, and keeps it. Runs that take more
-// than one index are made when they are asked for: their names go into `several`, and they are
-// not tried again. False: none is left that could be made.
+// Makes the index of one whole run that has none, oldest first, or of one group of runs that have,
+// and keeps it. Runs that take more than one index are made when they are asked for: their names
+// go into `several`, as those of groups that have too many stacks for one, and they are not tried
+// again. False: none is left that could be made.
 bool IndexOneRun(History& history, const std::stop_token& stop, std::set<std::string>* several);
 
 }  // namespace stackray

@@ -59,8 +59,9 @@ DiskHistory::~DiskHistory() {
 void DiskHistory::OpenSegments(const std::vector<std::string>& names,
                                std::vector<std::string>& warnings) {
   for (const std::string& name : names) {  // In the order of their sequence numbers.
-    if (!SegmentFile::NameOfIndex(name).empty()) continue;
-    if (name.ends_with(".index.part")) {  // Its writer was ended.
+    if (!SegmentFile::NameOfIndex(name).empty() || !SegmentFile::NameOfGroup(name).empty())
+      continue;
+    if (name.ends_with(".index.part") || name.ends_with(".group.part")) {  // Its writer was ended.
       unlinkat(directory_.directory.get(), name.c_str(), 0);
       continue;
     }
@@ -90,6 +91,7 @@ void DiskHistory::OpenSegments(const std::vector<std::string>& names,
   }
   active_ = !segments_.empty();
   FindIndexes(names);
+  FindGroups(names);
 }
 
 // An index whose segment is gone, or was not whole, goes too.
@@ -111,6 +113,29 @@ void DiskHistory::FindIndexes(const std::vector<std::string>& names) {
   }
 }
 
+// One whose segments are not all there as they were goes.
+void DiskHistory::FindGroups(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<SegmentPtr> groups = Groups();
+  for (const std::string& name : names) {
+    const std::string first = SegmentFile::NameOfGroup(name);
+    if (first.empty()) continue;
+    size_t undamaged = 0;
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (groups[i] != nullptr && groups[i]->name() == first)
+        undamaged += segments_[i]->damaged_bytes() == 0 ? 1 : 0;
+    struct stat facts;
+    if (undamaged != HistoryRun::kGroup ||
+        fstatat(directory_.directory.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+      unlinkat(directory_.directory.get(), name.c_str(), 0);
+      continue;
+    }
+    const SegmentPtr segment = FindSegment(first);
+    segment->SetGroupBytes(static_cast<uint64_t>(facts.st_size));
+    bytes_ += segment->group_bytes();
+  }
+}
+
 void DiskHistory::Trim(uint64_t incoming_bytes) {
   const int64_t oldest_ms = clock_.NowMs() - settings_.max_age_ms;
   while (!segments_.empty() && segments_.front()->last_stamp_ms() < oldest_ms)
@@ -129,7 +154,9 @@ void DiskHistory::DropOldest(DropReason reason) {
   unlinkat(directory_.directory.get(), oldest->name().c_str(), 0);
   if (oldest->index_bytes() > 0)
     unlinkat(directory_.directory.get(), SegmentFile::IndexNameOf(oldest->name()).c_str(), 0);
-  bytes_ -= oldest->size_bytes() + oldest->index_bytes();
+  if (oldest->group_bytes() > 0)
+    unlinkat(directory_.directory.get(), SegmentFile::GroupNameOf(oldest->name()).c_str(), 0);
+  bytes_ -= oldest->size_bytes() + oldest->index_bytes() + oldest->group_bytes();
   (reason == DropReason::kAge ? counts_.expired_batches : counts_.evicted_batches) +=
       oldest->batches().size();
 }

@@ -32,6 +32,8 @@ class DiskHistory final : public History {
                  const std::function<bool(std::string_view)>& visit) override;
   absl::StatusOr<std::shared_ptr<const MappedFile>> Index(const HistoryRun& run) override;
   absl::Status KeepIndex(const HistoryRun& run, std::string_view bytes) override;
+  absl::StatusOr<std::shared_ptr<const MappedFile>> GroupIndex(const std::string& group) override;
+  absl::Status KeepGroupIndex(const std::string& group, std::string_view bytes) override;
   HistoryStatistics statistics() const override;
 
  private:
@@ -40,6 +42,10 @@ class DiskHistory final : public History {
 
   void OpenSegments(const std::vector<std::string>& names, std::vector<std::string>& warnings);
   void FindIndexes(const std::vector<std::string>& names);
+  void FindGroups(const std::vector<std::string>& names);
+  // By segment, the first one of its group; nullptr: that is not complete. Expects mutex_ to be
+  // held.
+  std::vector<SegmentPtr> Groups() const;
   SegmentPtr FindSegment(const std::string& name) const;  // Expects mutex_ to be held.
   // These expect mutex_ to be held.
   void Trim(uint64_t incoming_bytes);

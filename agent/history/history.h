@@ -2,10 +2,11 @@
 // last hours without any receiver.
 //
 // On disk: STATE_DIR/history/SEQUENCE-FIRSTMS.otlp, and beside a full one its index for the page,
-// SEQUENCE-FIRSTMS.index, which is made again where it is missing. A segment is a run of 4-byte
-// big-endian length + batch, so it is itself a valid .otlp file. Whole segments are dropped, oldest
-// first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the bytes
-// and 1/24 of the age.
+// SEQUENCE-FIRSTMS.index, which is made again where it is missing. Beside the first of a group of
+// segments stands an index of all of the group, SEQUENCE-FIRSTMS.group. A segment is a run of
+// 4-byte big-endian length + batch, so it is itself a valid .otlp file. Whole segments are dropped,
+// oldest first, when the bytes or the age exceed their bounds; a segment holds at most 1/32 of the
+// bytes and 1/24 of the age.
 //
 // Age is what has passed since a batch was stored, by a clock that does not jump: setting the wall
 // clock neither drops a batch nor keeps it. Of what an earlier process left, the wall clock of the
@@ -92,6 +93,10 @@ struct HistoryRun {
   int64_t start_ms = 0, end_ms = 0;  // First start, last end.
   bool whole = false;    // A segment that will not change: its index can be kept beside it …
   bool indexed = false;  // … and is.
+  // So many segments, one after the other, can have one more index together.
+  static constexpr size_t kGroup = 8;
+  std::string group;           // The name of its first segment; empty: it is not complete.
+  bool group_indexed = false;  // That index is kept.
 };
 
 // A file's bytes in memory, for as long as this lives. Its pages are read again where they are
@@ -144,6 +149,14 @@ class History {
   // Keeps it; counted as bytes of the history, and dropped with the run's segment.
   // Errors: NotFound (the run is gone, or in memory), ResourceExhausted, Unavailable.
   virtual absl::Status KeepIndex(const HistoryRun&, std::string_view) {
+    return absl::NotFoundError("in memory");
+  }
+
+  // As Index() and KeepIndex(), of a group; dropped with its first segment.
+  virtual absl::StatusOr<std::shared_ptr<const MappedFile>> GroupIndex(const std::string&) {
+    return absl::NotFoundError("in memory");
+  }
+  virtual absl::Status KeepGroupIndex(const std::string&, std::string_view) {
     return absl::NotFoundError("in memory");
   }
 

@@ -50,6 +50,24 @@ DiskHistory::SegmentPtr DiskHistory::FindSegment(const std::string& name) const 
   return found == segments_.end() ? nullptr : *found;
 }
 
+// Sequence numbers, which begin at 1, say where groups begin, so a restart finds the same ones.
+std::vector<DiskHistory::SegmentPtr> DiskHistory::Groups() const {
+  std::vector<SegmentPtr> firsts(segments_.size());
+  const auto group_of = [&](size_t i) {
+    return (SegmentFile::SequenceOf(segments_[i]->name()).value_or(1) - 1) / HistoryRun::kGroup;
+  };
+  for (size_t begin = 0; begin < segments_.size();) {
+    size_t end = begin;
+    while (end < segments_.size() && group_of(end) == group_of(begin)) ++end;
+    const bool grows = active_ && end == segments_.size();
+    if (end - begin == HistoryRun::kGroup && !grows)
+      std::fill(firsts.begin() + static_cast<std::ptrdiff_t>(begin),
+                firsts.begin() + static_cast<std::ptrdiff_t>(end), segments_[begin]);
+    begin = end;
+  }
+  return firsts;
+}
+
 std::vector<HistoryRun> DiskHistory::Runs(int64_t from_ms, int64_t to_ms) {
   std::vector<HistoryRun> runs;
   std::vector<SealedBatchPtr> waiting;
@@ -58,7 +76,9 @@ std::vector<HistoryRun> DiskHistory::Runs(int64_t from_ms, int64_t to_ms) {
   };
   const std::lock_guard lock(mutex_);
   Trim(0);
-  for (const SegmentPtr& segment : segments_) {
+  const std::vector<SegmentPtr> groups = Groups();
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const SegmentPtr& segment = segments_[i];
     const std::vector<StoredBatch>& batches = segment->batches();
     if (batches.empty()) continue;
     if (!active_ || segment != segments_.back()) {
@@ -66,6 +86,10 @@ std::vector<HistoryRun> DiskHistory::Runs(int64_t from_ms, int64_t to_ms) {
       run.name = segment->name();
       run.whole = true;
       run.indexed = segment->index_bytes() > 0;
+      if (groups[i] != nullptr) {
+        run.group = groups[i]->name();
+        run.group_indexed = groups[i]->group_bytes() > 0;
+      }
       add(std::move(run));
       continue;
     }
@@ -125,6 +149,33 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> DiskHistory::Index(const Histo
     if (segment == nullptr || segment->index_bytes() == 0) return absl::NotFoundError("no index");
   }
   return MappedFile::Open(directory_.directory.get(), SegmentFile::IndexNameOf(run.segment));
+}
+
+absl::StatusOr<std::shared_ptr<const MappedFile>> DiskHistory::GroupIndex(
+    const std::string& group) {
+  {
+    const std::lock_guard lock(mutex_);
+    const SegmentPtr first = FindSegment(group);
+    if (first == nullptr || first->group_bytes() == 0) return absl::NotFoundError("no index");
+  }
+  return MappedFile::Open(directory_.directory.get(), SegmentFile::GroupNameOf(group));
+}
+
+absl::Status DiskHistory::KeepGroupIndex(const std::string& group, std::string_view bytes) {
+  const std::string name = SegmentFile::GroupNameOf(group);
+  if (const int error =
+          WriteWholeFile(directory_.directory.get(), name, fmt::format("{}.part", name), bytes);
+      error != 0)
+    return WriteError(error);
+  const std::lock_guard lock(mutex_);
+  const SegmentPtr first = FindSegment(group);
+  if (first == nullptr) {  // It was dropped meanwhile.
+    unlinkat(directory_.directory.get(), name.c_str(), 0);
+    return absl::NotFoundError("the segment is gone");
+  }
+  bytes_ += bytes.size() - first->group_bytes();
+  first->SetGroupBytes(bytes.size());
+  return absl::OkStatus();
 }
 
 absl::Status DiskHistory::KeepIndex(const HistoryRun& run, std::string_view bytes) {

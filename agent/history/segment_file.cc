@@ -16,7 +16,8 @@
 namespace stackray {
 namespace {
 
-constexpr std::string_view kEnding = ".otlp", kIndexEnding = ".index";
+constexpr std::string_view kEnding = ".otlp", kIndexEnding = ".index",
+                           kGroupEnding = ".group";
 constexpr size_t kSequenceDigits = 12, kTimeDigits = 15;
 
 absl::Status FileError(const std::string& name, std::string_view what, int error) {
@@ -69,15 +70,31 @@ std::optional<uint64_t> SegmentFile::SequenceOf(std::string_view name) {
   return Digits(name.substr(0, kSequenceDigits));
 }
 
-std::string SegmentFile::IndexNameOf(std::string_view segment) {
-  return fmt::format("{}{}", segment.substr(0, segment.size() - kEnding.size()), kIndexEnding);
+namespace {
+
+std::string WithEnding(std::string_view name, std::string_view from, std::string_view to) {
+  return fmt::format("{}{}", name.substr(0, name.size() - from.size()), to);
 }
 
+std::string SegmentOf(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return "";
+  std::string segment = WithEnding(name, ending, kEnding);
+  return SegmentFile::SequenceOf(segment) ? segment : "";
+}
+
+}  // namespace
+
+std::string SegmentFile::IndexNameOf(std::string_view segment) {
+  return WithEnding(segment, kEnding, kIndexEnding);
+}
 std::string SegmentFile::NameOfIndex(std::string_view index) {
-  if (!index.ends_with(kIndexEnding)) return "";
-  std::string name =
-      fmt::format("{}{}", index.substr(0, index.size() - kIndexEnding.size()), kEnding);
-  return SequenceOf(name) ? name : "";
+  return SegmentOf(index, kIndexEnding);
+}
+std::string SegmentFile::GroupNameOf(std::string_view segment) {
+  return WithEnding(segment, kEnding, kGroupEnding);
+}
+std::string SegmentFile::NameOfGroup(std::string_view group) {
+  return SegmentOf(group, kGroupEnding);
 }
 
 absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentFile::Create(int directory, std::string name) {

@@ -38,6 +38,9 @@ class SegmentFile {
   // "SEQUENCE-FIRSTMS.index" of a segment's name, and back; empty for any other name.
   static std::string IndexNameOf(std::string_view segment);
   static std::string NameOfIndex(std::string_view index);
+  // "SEQUENCE-FIRSTMS.group", likewise.
+  static std::string GroupNameOf(std::string_view segment);
+  static std::string NameOfGroup(std::string_view group);
 
   // A new empty file (mode 0600). Errors: Unavailable, ResourceExhausted (disk or quota full).
   static absl::StatusOr<std::shared_ptr<SegmentFile>> Create(int directory, std::string name);
@@ -75,6 +78,9 @@ class SegmentFile {
   // Of its index file; 0: it has none.
   uint64_t index_bytes() const { return index_bytes_; }
   void SetIndexBytes(uint64_t bytes) { index_bytes_ = bytes; }
+  // Of the index of the group that it is the first of.
+  uint64_t group_bytes() const { return group_bytes_; }
+  void SetGroupBytes(uint64_t bytes) { group_bytes_ = bytes; }
   uint64_t damaged_bytes() const { return damaged_bytes_; }
   const std::vector<StoredBatch>& batches() const { return batches_; }
 
@@ -85,7 +91,7 @@ class SegmentFile {
   const UniqueFd fd_;
   const std::string name_;
   uint64_t size_bytes_ = 0;
-  uint64_t damaged_bytes_ = 0, index_bytes_ = 0;
+  uint64_t damaged_bytes_ = 0, index_bytes_ = 0, group_bytes_ = 0;
   std::vector<StoredBatch> batches_;
   bool stamped_ = false;
   int64_t first_stamp_ms_ = 0, last_stamp_ms_ = 0;

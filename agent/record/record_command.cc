@@ -123,6 +123,7 @@ int WriteResults(RecordOutputs& outputs, const std::string& why_empty) {
   Say(FormatSummary(outputs.summary()) + outputs.GroupLine());
   if (!why_empty.empty()) Say("stackray: nothing was sampled: " + why_empty);
   if (!status.ok()) SayError(std::string(status.message()));
+  if (!outputs.dropped().empty()) Say("stackray: " + outputs.dropped());
   for (const std::string& path : outputs.written()) Say(path);
   return status.ok() ? 0 : kExitFailed;
 }

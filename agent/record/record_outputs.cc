@@ -7,9 +7,9 @@
 #include "reporter/batch_file.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/folded.h"
-#include "reporter/formats/html.h"
 #include "reporter/formats/otlp_json.h"
 #include "reporter/formats/page_data.h"
+#include "reporter/formats/page_fit.h"
 #include "reporter/formats/pprof.h"
 #include "reporter/formats/speedscope.h"
 #include "reporter/formats/text.h"
@@ -128,12 +128,15 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
       return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
     }
     case OutputFormat::kHtml: {
-      const std::string data = PageData(view_, {.title = title_,
-                                                .summary = summary(),
-                                                .note = note_,
-                                                .cpus = end_unix_ns_ == 0 ? 0 : OnlineCpus()});
-      absl::StatusOr<std::string> page = HtmlPage(WebPage(), data, title_);
-      return page.ok() ? result.file.Write(*page) : page.status();
+      absl::StatusOr<FittedPage> page =
+          FitPage(WebPage(), view_,
+                  {.title = title_,
+                   .summary = summary(),
+                   .note = note_,
+                   .cpus = end_unix_ns_ == 0 ? 0 : OnlineCpus()});
+      if (!page.ok()) return page.status();
+      dropped_ = page->dropped;
+      return result.file.Write(page->html);
     }
     case OutputFormat::kOtlp:
     case OutputFormat::kOtlpJson: return absl::OkStatus();

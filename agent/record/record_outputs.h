@@ -58,6 +58,8 @@ class RecordOutputs {
   // Said by the page in the place of samples, where there is none.
   void SetNote(std::string note) { note_ = std::move(note); }
   ProfileSummary summary() const;
+  // What a page that was written leaves out, in a sentence; empty: nothing.
+  const std::string& dropped() const { return dropped_; }
   // Files that were written whole, in the order asked for.
   std::vector<std::string> written() const;
 
@@ -79,7 +81,7 @@ class RecordOutputs {
 
   std::optional<std::string> type_;
   MissingType missing_type_ = MissingType::kIsEmpty;
-  std::string title_, note_;
+  std::string title_, note_, dropped_;
   bool needs_view_ = false;
   ProfileView view_;
   SummaryCounter summary_;

@@ -204,6 +204,17 @@ std::string ProcessTable::JavaProgram(Entry& entry) {
   return image.java_program;
 }
 
+const std::string& ProcessTable::UserOf(Entry& entry) {
+  constexpr uint64_t kAskedForNs = 60'000'000'000;
+  if (entry.ended_ns != 0 || IsOutside(entry.id) ||
+      (entry.user_ns != 0 && now_ns_ - entry.user_ns < kAskedForNs))
+    return entry.user;
+  entry.user_ns = std::max<uint64_t>(now_ns_, 1);
+  std::string user = users_.OfProcess(entry.id.pid);
+  if (!user.empty() && IsSameProcess(entry.id)) entry.user = std::move(user);
+  return entry.user;
+}
+
 // Attributes: the context's first, then the environment's; of equal keys the first counts.
 void ProcessTable::TakeServiceFacts(Entry& entry) {
   const ServiceEnvironment& environment = entry.image->environment;
@@ -242,6 +253,8 @@ const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view 
                 .container_name = cgroup.container_name,
                 .pod_uid = cgroup.pod_uid};
   TakeServiceFacts(entry);
+  if (const std::string& user = UserOf(entry); !user.empty())
+    described_.extra.emplace_back("process.user.name", user);
   return described_;
 }
 

@@ -31,6 +31,7 @@
 #include "kernel/cgroup_path.h"
 #include "kernel/raw_sample.h"
 #include "kernel/service_environment.h"
+#include "kernel/user_names.h"
 #include "profile/process.h"
 #include "symbolizer/executable_files.h"
 
@@ -108,6 +109,8 @@ class ProcessTable {
     ContextWatch context;
     uint64_t context_ns = 0;   // When it was read because it was outdated.
     bool was_sampled = false;  // Since the last FollowContexts().
+    std::string user;
+    uint64_t user_ns = 0;  // When it was asked for; 0: never.
   };
   using Entries = std::list<Entry>;  // Most recently used first.
 
@@ -119,6 +122,8 @@ class ProcessTable {
   Entry& TakeImage(const ProcessEvent& event);
   void End(const ProcessId& id);
   void ReadEnvironment(Entry& entry);
+  // It is asked for again from time to time: a process may give up its rights.
+  const std::string& UserOf(Entry& entry);
   void TakeServiceFacts(Entry& entry);
   std::string CommandOf(Entry& entry);
   std::string JavaProgram(Entry& entry);
@@ -138,6 +143,7 @@ class ProcessTable {
   };
   std::deque<Ended> ended_;  // In the order in which they are looked at.
   ContextReader contexts_;
+  UserNames users_;
   std::function<void(const ProcessId&)> on_end_;
   uint64_t now_ns_ = 0;
   uint32_t list_ = 0;

@@ -22,6 +22,7 @@ constexpr Choice kChoices[] = {
     {"process.command", kStandard},
     {"process.executable.path", kLow},
     {"process.executable.name", kLow},
+    {"process.user.name", kLow},
     {"container.id", kLow},
     {"container.name", kLow},
     {"k8s.pod.uid", kLow},

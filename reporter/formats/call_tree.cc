@@ -11,8 +11,15 @@ std::vector<ViewRow> CallTree::RowsOf(const ProfileView& view, uint32_t type) {
   return rows;
 }
 
-CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool whole)
-    : view_(view), lines_(whole), rows_(std::move(rows)) {
+std::vector<ViewRow> CallTree::Wider(std::vector<ViewRow> rows, int64_t buckets_in_one) {
+  if (buckets_in_one <= 1) return rows;
+  for (ViewRow& row : rows) row.bucket /= buckets_in_one;
+  SortAndMerge(&rows);
+  return rows;
+}
+
+CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits, bool lines)
+    : view_(view), lines_(lines), rows_(std::move(rows)) {
   const std::vector<ViewNode>& view_nodes = view.nodes();
   std::vector<bool> used(view_nodes.size());
   for (const ViewRow& row : rows_) used[row.node] = true;
@@ -25,7 +32,7 @@ CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool whol
     node_of[i] = AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].frame]);
   }
   for (ViewRow& row : rows_) row.node = node_of[row.node];
-  DropLabels(whole);
+  DropLabels(waits);
   SortAndMerge(&rows_);
 }
 

@@ -31,13 +31,21 @@ struct CallFrame {
   }
 };
 
+// How closely a tree of all types is told.
+struct CallTreeDetail {
+  int64_t buckets_in_one = 1;
+  bool lines = true;  // Else frames that differ in their line alone are one.
+};
+
 class CallTree {
  public:
   // Of all types together, as rows; each row is of its thread's type. `view` must outlive this,
   // unchanged.
-  explicit CallTree(const ProfileView& view) : CallTree(view, view.Rows(), true) {}
+  explicit CallTree(const ProfileView& view, CallTreeDetail detail = {})
+      : CallTree(view, Wider(view.Rows(), detail.buckets_in_one), true, detail.lines) {}
   // Of one type, whatever was waited for; frames that differ in their line alone are one.
-  CallTree(const ProfileView& view, uint32_t type) : CallTree(view, RowsOf(view, type), false) {}
+  CallTree(const ProfileView& view, uint32_t type)
+      : CallTree(view, RowsOf(view, type), false, false) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
   const std::vector<ViewNode>& nodes() const { return nodes_.items(); }
@@ -49,8 +57,8 @@ class CallTree {
  private:
   static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
 
-  // `whole`: with waits and lines.
-  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool whole);
+  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits, bool lines);
+  static std::vector<ViewRow> Wider(std::vector<ViewRow> rows, int64_t buckets_in_one);
   static std::vector<ViewRow> RowsOf(const ProfileView& view, uint32_t type);
   void DropLabels(bool keep_waits);
   uint32_t AddLocation(uint32_t parent, const ViewLocation& location);

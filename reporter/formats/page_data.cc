@@ -109,6 +109,10 @@ class PageWriter {
       out_ += ",\"note\":";
       AppendJsonString(options_.note, &out_);
     }
+    if (!options_.dropped.empty()) {
+      out_ += ",\"dropped\":";
+      AppendJsonString(options_.dropped, &out_);
+    }
     out_ += '}';
     return status_.ok() ? buffer_.Flush() : status_;
   }
@@ -353,7 +357,7 @@ class PageWriter {
 }  // namespace
 
 std::string PageData(const ProfileView& view, const PageOptions& options) {
-  const CallTree tree(view);
+  const CallTree tree(view, options.detail);
   const auto text = [&](uint32_t id) { return tree.Text(id); };
   const auto row = [&](size_t i) { return tree.rows()[i]; };
   const PageSource source{.frames = tree.frames(),
@@ -363,7 +367,7 @@ std::string PageData(const ProfileView& view, const PageOptions& options) {
                           .sums = view,
                           .text = text,
                           .start_ms = view.bucket_start_ms(),
-                          .bucket_ms = view.bucket_ms()};
+                          .bucket_ms = view.bucket_ms() * options.detail.buckets_in_one};
   std::string out;
   const absl::Status status = PageWriter(source, options, [&](std::string_view part) {
                                 out += part;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "reporter/formats/call_tree.h"
 #include "reporter/formats/page_profile.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
@@ -17,6 +18,9 @@ struct PageOptions {
   std::optional<ProfileSummary> summary;
   std::string note = {};  // Any bytes. Why there are no samples; empty: nothing to say.
   int cpus = 0;           // Of the host; 0: unknown.
+  // Of a view. `dropped`, any bytes: what that leaves out, in a sentence; empty: nothing.
+  CallTreeDetail detail = {};
+  std::string dropped = {};
 };
 
 // One line of JSON. Equal batches in equal order give equal bytes. Numbers fit what a

@@ -2,11 +2,13 @@
 // of processes and a few dozen classes, so a question that asks for no process and no thread reads
 // classes in the place of threads.
 //
-//   class     := activity: text, tree: text, ways: text, sums: text
+//   class     := activity: text, tree: text, ways: text, number(total), bare: text, sums: text
 //   activity  := (seconds since the one before, value)…
 //   tree      := as index_tree.h has it, of functions in the place of frames, without rows
 //   ways      := such a tree from the innermost function on: its topmost node's children are the
 //                innermost functions, below them stand their callers
+//   bare      := such a tree as `tree`, without native functions and stacks of these alone; empty:
+//                the class has no native functions, or none but these
 //   sums      := number(values of stacks with a marker) number(functions)
 //                (function: 4 bytes, its offset behind all of these: 4 bytes)… function…
 //   function  := number(total) number(self) masks: text, lines: text, places: text
@@ -35,6 +37,8 @@
 
 namespace stackray {
 
+inline constexpr std::string_view kNativeFrameType = "native";
+
 // Types of frames, as bits. Of an index with more of them nothing is told by masks.
 using TypeMask = uint64_t;
 inline constexpr size_t kMostFrameTypes = 62;
@@ -43,7 +47,7 @@ struct PageClass {
   uint32_t type = 0, process = 0, wait = 0;  // Of one of its processes: its names are all others'.
   int64_t total = 0;
   std::string_view activity, sums;
-  TreePlace tree, ways;
+  TreePlace tree, ways, bare;
 };
 
 struct ClassFunction {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+
 namespace stackray {
 namespace {
 
@@ -14,6 +15,21 @@ std::vector<ViewNode> NodesByFunction(const PageIndexBuilder& from, const WholeT
     if (node == 0) continue;
     const uint32_t function = from.frames()[frames[node].frame].function;
     (*numbers)[node] = nodes.Intern({(*numbers)[frames[node].parent], function}, true);
+  }
+  return nodes.items();
+}
+
+// Of a tree of functions, the tree of those that are not native.
+std::vector<ViewNode> NodesWithoutNative(const PageIndexBuilder& from, const WholeTree& functions,
+                                         std::vector<uint32_t>* numbers) {
+  InternTable<ViewNode> nodes;
+  numbers->resize(functions.size());
+  for (const uint32_t node : functions.by_order()) {
+    if (node == 0) continue;
+    const uint32_t above = (*numbers)[functions[node].parent];
+    const uint32_t function = functions[node].frame;
+    const bool native = from.Text(from.functions()[function].type) == kNativeFrameType;
+    (*numbers)[node] = native ? above : nodes.Intern({above, function}, true);
   }
   return nodes.items();
 }
@@ -67,8 +83,11 @@ ClassEncoder::ClassEncoder(const PageIndexBuilder& from, const WholeTree& tree)
       frames_(tree),
       nodes_(NodesByFunction(from, tree, &by_function_)),
       functions_(nodes_),
+      bare_nodes_(NodesWithoutNative(from, functions_, &bare_of_)),
+      bare_(bare_nodes_),
       frame_part_(frames_),
       function_part_(functions_),
+      bare_part_(bare_),
       bits_(TypeBits(from.functions())),
       sums_(from, bits_) {}
 
@@ -85,6 +104,25 @@ std::string ClassEncoder::EncodeTree(const std::vector<Value>& values,
   functions->resize(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) (*functions)[i] = entries[i].frame;
   return PackTreeOfValues(entries, of_entries, places);
+}
+
+void ClassEncoder::AppendBare(const std::vector<Value>& by_function, std::string* out) {
+  std::vector<Value> values;
+  for (const auto& [node, value] : by_function)
+    if (node == 0 || bare_of_[node] != 0) values.emplace_back(bare_of_[node], value);
+  Merge(&values);
+  std::vector<uint32_t> used;
+  for (const auto& [node, value] : values) used.push_back(node);
+  bare_part_.Pick(used);
+  const bool has_native = bare_part_.entries().size() < function_part_.entries().size();
+  std::vector<int64_t> of_entries(bare_part_.entries().size());
+  int64_t total = 0;
+  for (const auto& [node, value] : values) {
+    of_entries[bare_part_.EntryOf(node)] = value;
+    total = SaturatingAdd(total, value);
+  }
+  AppendNumber(static_cast<uint64_t>(total), out);
+  AppendBytes(has_native ? PackTreeOfValues(bare_part_.entries(), of_entries, nullptr) : "", out);
 }
 
 namespace {
@@ -176,11 +214,14 @@ std::string ClassEncoder::Encode(const std::vector<IndexRow>& rows, int64_t firs
 
   int64_t of_root = 0;
   if (!by_function.empty() && by_function[0].first == 0) of_root = by_function[0].second;
+  std::string bare;
+  AppendBare(by_function, &bare);
   if (of_root > 0) by_function.erase(by_function.begin());
   std::string out;
   AppendBytes(EncodeActivity(rows, first_second), &out);
   AppendBytes(tree, &out);
   AppendBytes(PackWays(nodes_, std::move(by_function), of_root), &out);
+  out += bare;
   AppendBytes(sums_.Finish(OutermostPlaces(function_part_.entries(), functions, places,
                                            from_.functions().size())),
               &out);

@@ -42,13 +42,18 @@ class ClassEncoder {
 
   std::string EncodeTree(const std::vector<Value>& values, std::vector<uint32_t>* functions,
                          std::vector<size_t>* places);
+  // Appends its total and its bytes.
+  void AppendBare(const std::vector<Value>& by_function, std::string* out);
 
   const PageIndexBuilder& from_;
   const WholeTree& frames_;            // Each node a frame.
   std::vector<uint32_t> by_function_;  // Of nodes of `frames_`: that of `nodes_`.
   std::vector<ViewNode> nodes_;        // Each node a function.
   const WholeTree functions_;          // Of nodes_.
-  TreePart frame_part_, function_part_;
+  std::vector<uint32_t> bare_of_;      // Of nodes_: that of `bare_nodes_`.
+  std::vector<ViewNode> bare_nodes_;   // Of functions that are not native.
+  const WholeTree bare_;               // Of bare_nodes_.
+  TreePart frame_part_, function_part_, bare_part_;
   const std::vector<TypeMask> bits_;
   ClassSums sums_;
 };

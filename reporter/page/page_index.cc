@@ -151,6 +151,7 @@ class PageIndex::Parser {
       of.activity = reader_.Bytes();
       of.tree = Tree(of.total);
       of.ways = Tree(of.total);
+      of.bare = Tree(reader_.Count());
       of.sums = reader_.Bytes();
       if (reader_.bad() || processes_.empty() || out_.types_.empty()) return;
       of.type = out_.types_[type].type;

@@ -15,7 +15,8 @@
 //   classes: n (type, one of its processes, wait, total, class)…    page_class.h has the class
 //   trees: n (type, process, thread's name, wait, tid, total, activity: text, tree: text)…
 //   4 bytes: CRC-32 of all before them, lowest first
-// Activity: (seconds since the one before, value)…, of all of the tree together.
+// Activity: (seconds since the one before, value)…, of all of the tree together. A tree of an index
+// that was made of several (page_group.h) is empty: classes are merged, threads have values alone.
 //
 // Input:   any bytes. Open() checks the sum, and every index once; a tree is checked as it is read
 //          (index_tree.h).
@@ -40,7 +41,7 @@
 
 namespace stackray {
 
-inline constexpr std::string_view kPageIndexMagic = "stackray index 2\n";
+inline constexpr std::string_view kPageIndexMagic = "stackray index 3\n";
 inline constexpr std::string_view kMarkerFrameType = "abort-marker";
 
 // Numbers are those of the tables that the index was opened with.
@@ -83,6 +84,8 @@ class PageIndex {
   // None of a cut index.
   const std::vector<PageClass>& classes() const { return classes_; }
   PageFrame frame(uint32_t number) const;
+  // By the index's own numbers.
+  const std::vector<uint32_t>& functions() const { return *functions_; }
   // Of the index's own numbers.
   uint32_t OwnFunctionOf(uint32_t frame) const { return FrameWord(frame, 0); }
   uint32_t function(uint32_t number) const {

@@ -89,7 +89,7 @@ class WaysInRounds {
   PageWays ways_;
 };
 
-// The ways of a thread's tree, as those of a class lie in an index.
+// The ways of a tree, as those of a class lie in an index.
 std::string WaysOf(const SelectedTree& tree, const std::stop_token& stop) {
   std::vector<ViewNode> nodes(1);
   std::vector<std::pair<uint32_t, int64_t>> values;
@@ -98,13 +98,26 @@ std::string WaysOf(const SelectedTree& tree, const std::stop_token& stop) {
       tree.tree, stop,
       [&](const TreePlace&, uint32_t frame, int64_t self) {
         const auto node = static_cast<uint32_t>(nodes.size());
-        nodes.push_back({way.back(), tree.index->OwnFunctionOf(frame)});
+        nodes.push_back(
+            {way.back(), tree.of_class != nullptr ? frame : tree.index->OwnFunctionOf(frame)});
         way.push_back(node);
         if (self > 0) values.emplace_back(node, self);
         return true;
       },
       [&](uint32_t) { way.pop_back(); });
   return PackWays(nodes, std::move(values), of_top);
+}
+
+// Of trees whose ways have to be made.
+constexpr size_t kMostBytesToMake = size_t{4} << 20;
+
+// `bare`: those of classes without native functions, else those of threads.
+bool AreFewBytes(const PageSelection& selection, bool bare) {
+  size_t bytes = 0;
+  for (const SelectedTree& tree : selection.trees)
+    if (bare ? tree.bare : tree.of_class == nullptr)
+      bytes += static_cast<size_t>(tree.tree.end - tree.tree.at);
+  return bytes <= kMostBytesToMake;
 }
 
 class WaysDrawer final : public PageDrawer {
@@ -114,9 +127,10 @@ class WaysDrawer final : public PageDrawer {
     top_.item = PageTree::kRoot;
     for (uint32_t group = 0; group < selection.groups.size(); ++group)
       ends_.push_back(GroupItem(selection, group));
+    const bool makes_bare = AreFewBytes(selection, true);
     for (const SelectedTree& tree : selection.trees) {
       if (stop.stop_requested()) break;
-      if (tree.of_class != nullptr) {
+      if (tree.of_class != nullptr && !(tree.bare && makes_bare)) {
         top_.cursors.push_back({&tree, tree.of_class->ways});
         continue;
       }
@@ -153,16 +167,6 @@ class WaysDrawer final : public PageDrawer {
   int64_t total_ = 0;
 };
 
-// Of trees whose ways have to be made.
-constexpr size_t kMostBytesToMake = size_t{4} << 20;
-
-bool AreWaysAtHand(const PageSelection& selection) {
-  size_t bytes = 0;
-  for (const SelectedTree& tree : selection.trees)
-    bytes += tree.of_class != nullptr ? 0 : static_cast<size_t>(tree.tree.end - tree.tree.at);
-  return bytes <= kMostBytesToMake;
-}
-
 // Of too many trees to make their ways.
 class RoundsDrawer final : public PageDrawer {
  public:
@@ -196,7 +200,7 @@ std::unique_ptr<PageDrawer> PageDrawer::OfInvertedTree(const PageStore& store,
                                                        const PageSelection& selection,
                                                        const PageShape& shape,
                                                        const std::stop_token& stop) {
-  if (AreWaysAtHand(selection)) return std::make_unique<WaysDrawer>(selection, shape, stop);
+  if (AreFewBytes(selection, false)) return std::make_unique<WaysDrawer>(selection, shape, stop);
   return std::make_unique<RoundsDrawer>(store, selection, shape, stop);
 }
 

@@ -69,15 +69,16 @@ class SandwichMaker {
     std::vector<uint64_t> places;
     EachPlace(found->places, [&](uint64_t place) { places.push_back(place); });
     ShownWay way(shape_);
+    const TreePlace& whole = tree.of_class->tree;
     WalkTree(
-        tree.tree, stop_,
+        whole, stop_,
         [&](const TreePlace& place, uint32_t number, int64_t) {
           way.Enter(tree.FunctionAt(number));
           if (tree.FunctionAt(number) != function_) return true;
           AddOutermost(tree, place, way);
           return false;
         },
-        [&](uint32_t) { way.Leave(); }, PlacesBelow(tree.tree.at, std::move(places)));
+        [&](uint32_t) { way.Leave(); }, PlacesBelow(whole.at, std::move(places)));
   }
 
   void AddOutermost(const SelectedTree& tree, const TreePlace& place, const ShownWay& way) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const SampleType& kCpu = kSampleTypes[static_cast<size_t>(SampleOrigin::kCpuClock)];
 constexpr int64_t kMostBuckets = 240;
+constexpr std::string_view kInlinedNative = "native+inline";
 
 struct Seconds {
   int64_t from = 0, to = 0;
@@ -37,7 +38,9 @@ class Selector {
         choices_(store, question),
         by_class_(question.processes.empty() && question.threads.empty()),
         draws_classes_(by_class_ && question.grouping != PageGrouping::kProcess &&
-                       question.grouping != PageGrouping::kThread) {
+                       question.grouping != PageGrouping::kThread),
+        hides_native_(question.hidden.contains(kNativeFrameType) &&
+                      question.hidden.contains(kInlinedNative)) {
     range_ = {question.from_ms / 1000, (question.to_ms + 999) / 1000};
     chosen_ = !question.chooses_time()
                   ? range_
@@ -197,12 +200,14 @@ class Selector {
       if (of.type != type || !Passes(of)) continue;
       out_.classes.push_back({&index, &of, factor});
       if (!draws_classes_) continue;
+      const bool bare = hides_native_ && of.bare.at != of.bare.end;
       out_.trees.push_back(
           {.index = &index,
-           .tree = of.tree,
+           .tree = bare ? of.bare : of.tree,
            .of_class = &of,
            .factor = factor,
            .group = GroupNamed(store_.ClassGroupLabel(of.process, question_.grouping)),
+           .bare = bare,
            .summed = true});
       out_.passing = SaturatingAdd(out_.passing, SaturatingMultiply(of.total, factor));
     }
@@ -271,6 +276,7 @@ class Selector {
   PageChoices choices_;
   const bool by_class_;       // No filter tells threads apart.
   const bool draws_classes_;  // And neither does the grouping.
+  const bool hides_native_;   // All of it.
   PageSelection out_;
   Seconds range_, chosen_;
   std::vector<OfThread> of_threads_;

@@ -51,6 +51,7 @@ struct SelectedTree {
   const PageClass* of_class = nullptr;
   int64_t factor = 1;
   uint32_t group = 0;   // Of PageSelection::groups.
+  bool bare = false;    // `tree` is the class's without native functions, which are hidden.
   bool summed = false;  // One of PageSelection::classes has its values too.
 
   uint32_t FunctionAt(uint32_t number) const {

@@ -1,5 +1,5 @@
 // libs: stackray_kernel stackray_kernel_version
-// What the host says of itself in text: its CPUs and its kernel's version.
+// What the host says of itself in text: its CPUs, its kernel's version and its users.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 
 #include "kernel/cpu_list.h"
 #include "kernel/kernel_version.h"
+#include "kernel/user_names.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -23,6 +24,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     stackray::JudgeKernel(*version);
   };
   check(stackray::ParseKernelVersion(text));
+  for (const auto& [user, name] : stackray::ParsePasswd(text))
+    if (name.empty() || name.size() >= stackray::kMostNameBytes) std::abort();
+  stackray::EffectiveUserOf(text);
   const size_t third = size / 3;
   check(stackray::UpstreamVersion(text.substr(0, third), text.substr(third, third),
                                   text.substr(2 * third)));

@@ -18,7 +18,7 @@ import { Format } from "./view/export_menu";
 import { Command, listenToKeys } from "./view/keys";
 import { Panes } from "./view/panes";
 import { Shell } from "./view/shell";
-import { exportFile } from "./export";
+import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
@@ -308,7 +308,7 @@ export class App implements Asker {
     const { source } = this.asking;
     if (source === null || answer === null) throw new Error("nothing is shown yet");
     const measure = this.measure;
-    const whole = source.partial && (format === "folded" || format === "speedscope")
+    const whole = source.partial && STACK_FORMATS.has(format)
       ? await source.ask(this.asking.question({ width: 0, rows: 0 }), new AbortController().signal)
       : answer;
     return exportFile(format, {

@@ -1,11 +1,15 @@
 // Makes the files that the page saves.
 import { Original, pageFile } from "./data/page_file";
+import { pprofBytes } from "./model/export_pprof";
 import { foldedText, speedscopeText } from "./model/export_text";
 import { Measure } from "./model/measure";
 import { Head } from "./model/source";
 import { Tree } from "./model/tree";
 import { Format } from "./view/export_menu";
 import { pngBlob, svgText } from "./view/graph_file";
+
+// Those of which each stack is wanted, however narrow.
+export const STACK_FORMATS: ReadonlySet<Format> = new Set(["folded", "pprof", "speedscope"] as const);
 
 export interface Exported {
   profile: Head;
@@ -25,14 +29,21 @@ function fileName(profile: Head): string {
   return `${host}${time}`;
 }
 
+const ENDINGS: Partial<Record<Format, string>> = { speedscope: "speedscope.json", pprof: "pb.gz" };
+
+async function gzipBlob(bytes: Uint8Array<ArrayBuffer>): Promise<Blob> {
+  return new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).blob();
+}
+
 export async function exportFile(format: Format, what: Exported): Promise<{ name: string; blob: Blob }> {
   const { profile, tree, zoom, measure } = what;
   const title = profile.title || profile.host || "profile";
-  const name = `${fileName(profile)}.${format === "speedscope" ? "speedscope.json" : format}`;
+  const name = `${fileName(profile)}.${ENDINGS[format] ?? format}`;
   const text = (content: string, type: string) => ({ name, blob: new Blob([content], { type }) });
   switch (format) {
     case "folded": return text(foldedText(tree, zoom, measure), "text/plain");
     case "speedscope": return text(speedscopeText(tree, zoom, title, measure), "application/json");
+    case "pprof": return { name, blob: await gzipBlob(pprofBytes(tree, zoom, measure, profile)) };
     case "svg": return text(svgText({ ...what, title }), "image/svg+xml");
     case "png": return { name, blob: await pngBlob({ ...what, title }) };
     case "html": return text(await pageFile(await what.original(), title), "text/html");

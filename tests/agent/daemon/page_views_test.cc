@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "reporter/formats/gzip.h"
+#include "reporter/page/page_index_builder.h"
 #include "tests/reporter/page/random_batches.h"
 
 namespace stackray {
@@ -112,6 +115,76 @@ TEST_F(Views, ADamagedIndexIsMadeAgain) {
   ASSERT_TRUE(history_->KeepIndex(run, "no index at all").ok());
   ExpectEqual(Ask(), Expected(kRandomBatches));
   EXPECT_GT((*history_->Index(run))->bytes().size(), 100u);
+}
+
+// Of a history of many segments, all of whose indexes are made.
+constexpr int kManyBatches = 160;
+
+Json AskAll(PageViews* views, History* history, const std::string& words) {
+  const absl::StatusOr<PageQuestion> question = ParsePageQuestion(
+      "from_ms=" + std::to_string(kRandomStartMs) +
+      "&to_ms=" + std::to_string(kRandomStartMs + kManyBatches * 1000) + "&width=0" + words);
+  const absl::StatusOr<std::string> gzip = views->Answer(*history, *question, {}, {});
+  EXPECT_TRUE(gzip.ok()) << gzip.status();
+  return gzip.ok() ? Json::parse(*GzipExpand(*gzip, 64 << 20)) : Json();
+}
+
+TEST_F(Views, GroupsOfSegmentsGiveTheAnswersOfTheirSegments) {
+  const std::string directory = FreshDirectory();
+  Open(directory);
+  const std::string in_between = "&chosen_from_ms=" + std::to_string(kRandomStartMs + 5000) +
+                                 "&chosen_to_ms=" + std::to_string(kRandomStartMs + 50'000);
+  const std::vector<std::string> asked = {"", "&processes=101+db", "&by=thread", "&inverted=1",
+                                          in_between, "&hidden=native&hidden=native%2Binline"};
+  for (int i = 0; i < kManyBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  std::vector<Json> before;
+  for (const std::string& words : asked) before.push_back(AskAll(&views_, history_.get(), words));
+  while (IndexOneRun(*history_, {}, &several_)) {
+  }
+  std::set<std::string> groups;
+  for (const HistoryRun& run : history_->Runs(0, INT64_MAX))
+    if (run.group_indexed) groups.insert(run.group);
+  ASSERT_GE(groups.size(), 1u);
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      history_.reset();
+      Open(directory);
+    }
+    views_.Forget();
+    for (size_t i = 0; i < asked.size(); ++i) {
+      SCOPED_TRACE(asked[i]);
+      ExpectEqual(AskAll(&views_, history_.get(), asked[i]), before[i]);
+    }
+  }
+  // One that cannot be read is left alone, and one that can be is what is read.
+  ASSERT_TRUE(history_->KeepGroupIndex(*groups.begin(), "no index at all").ok());
+  views_.Forget();
+  ExpectEqual(AskAll(&views_, history_.get(), ""), before[0]);
+  PageIndexBuilder builder;
+  AddTo(&builder, RandomBatch(0));
+  ASSERT_TRUE(history_->KeepGroupIndex(*groups.begin(), builder.Finish()).ok());
+  views_.Forget();
+  EXPECT_LT(AskAll(&views_, history_.get(), "")["passing"], before[0]["passing"]);
+}
+
+TEST_F(Views, AGroupGoesWithItsFirstSegment) {
+  const std::string directory = FreshDirectory();
+  Open(directory);
+  bool had_groups = false;
+  for (int i = 0; i < 3 * kManyBatches; ++i) {
+    ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+    while (i % 16 == 0 && IndexOneRun(*history_, {}, &several_)) {
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/history")) {
+    std::filesystem::path segment = entry.path();
+    if (segment.extension() != ".group") continue;
+    had_groups = true;
+    EXPECT_TRUE(std::filesystem::exists(segment.replace_extension(".otlp")));
+  }
+  EXPECT_TRUE(had_groups);
+  EXPECT_LE(history_->statistics().bytes, uint64_t{2} << 20);
+  EXPECT_GT(history_->statistics().evicted_batches, 0u);
 }
 
 TEST_F(Views, AStoppedQuestionIsCancelledAndTheNextIsWhole) {

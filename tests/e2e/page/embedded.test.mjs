@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { click, colorAt, cpuClock, fact, hover, launch, painted, rangeText, settled, SharedPage } from "./browser.mjs";
-import { HOSTILE, largeProfile, smallProfile } from "./fixtures.mjs";
-import { embed } from "./page_data.mjs";
+import { HOSTILE, largeProfile, smallProfile, START_MS } from "./fixtures.mjs";
+import { embed, PageData } from "./page_data.mjs";
 
 const html = readFileSync(process.env.STACKRAY_PAGE, "utf8");
 const folder = mkdtempSync(join(tmpdir(), "stackray-page-"));
@@ -192,6 +192,26 @@ pageTest("the table sorts, and opens callers and callees", async (page) => {
   assert.match(await hover(page, 0.5, 2, ".half.callers canvas", true), /^web\n/);
   await page.keyboard.press("Escape");
   await page.locator(".table-name").first().waitFor();
+});
+
+test("of deep stacks, the nearest callers are in sight", async () => {
+  const data = new PageData({ title: "deep", host: "h", frequency_hz: 10, start_ms: START_MS,
+                              end_ms: START_MS + 1000, bucket_ms: 1000 });
+  const way = Array.from({ length: 60 }, (_, i) => [`f${i}`, "native", "a", "a.cc", i + 1]);
+  data.sample(data.thread(data.process(1, "deep"), 1, "deep"), 0, way, 5);
+  const { page } = shared;
+  await page.goto(save("deep.html", embed(html, data.document())));
+  await page.getByRole("button", { name: "Table", exact: true }).click();
+  await page.locator(".table-name", { hasText: "f59" }).click();
+  await page.locator(".lines").first().waitFor();
+  await painted(page);
+  const left = () => page.locator(".half.callers .flame").evaluate((node) =>
+    node.scrollHeight - node.clientHeight - node.scrollTop);
+  assert.ok(await left() <= 1);
+  await page.setViewportSize({ width: 1280, height: 500 });
+  await painted(page);
+  assert.ok(await left() <= 1);
+  await page.goto(smallUrl);
 });
 
 pageTest("the graph opens callers and callees of the zoomed frame", async (page) => {

@@ -14,6 +14,7 @@
 
 #include "reporter/formats/folded.h"
 #include "reporter/formats/profile_view.h"
+#include "reporter/page/page_group.h"
 #include "reporter/page/page_keys.h"
 #include "tests/reporter/page/random_batches.h"
 
@@ -175,7 +176,10 @@ TEST(PageAnswer, ClassesAndThreadsGiveOneAnswer) {
   const std::string callers = "&callers=" + KeyOfFunction(all, 3);
   for (const std::string words :
        {"", "&hidden=kernel", "&hidden=native&hidden=cpython", "&hidden=native%2Binline&fold=1",
-        "&inverted=1", "&inverted=1&hidden=kernel&by=none", "&query=f1&hidden=kernel",
+        "&hidden=native&hidden=native%2Binline",
+        "&hidden=native&hidden=native%2Binline&hidden=kernel&by=none",
+        "&hidden=native&hidden=native%2Binline&inverted=1", "&inverted=1",
+        "&inverted=1&hidden=kernel&by=none", "&query=f1&hidden=kernel",
         "&query=%2Ff%5B13%5D%7Csys%2F", "&query=f", "&by=user&width=60", "&by=cgroup&inverted=1"}) {
     SCOPED_TRACE(words);
     Json by_class = Json::parse(AnswerTo(store, "&width=0&rows=100000" + words + callers)),
@@ -194,6 +198,64 @@ TEST(PageAnswer, ClassesAndThreadsGiveOneAnswer) {
                 FoldedOf(by_thread, by_thread["sandwich"][half]))
           << half;
   }
+}
+
+PageStore Merged(const PageStore& from, size_t per_index) {
+  PageStore store;
+  const auto& indexes = from.indexes();
+  for (size_t first = 0; first < indexes.size(); first += per_index) {
+    const size_t end = std::min(first + per_index, indexes.size());
+    absl::StatusOr<std::string> merged =
+        MergeIndexes({indexes.begin() + static_cast<std::ptrdiff_t>(first),
+                      indexes.begin() + static_cast<std::ptrdiff_t>(end)},
+                     from.tables(), {});
+    EXPECT_TRUE(merged.ok()) << merged.status();
+    const auto bytes = std::make_shared<const std::string>(*std::move(merged));
+    absl::StatusOr<PageIndex::Ptr> index = PageIndex::Open(*bytes, bytes, store.tables());
+    EXPECT_TRUE(index.ok()) << index.status();
+    if (index.ok()) store.Add(*index);
+  }
+  return store;
+}
+
+// Whatever tells no threads apart.
+TEST(PageAnswer, AnIndexOfSeveralGivesTheAnswersOfItsParts) {
+  const PageStore parts = StoreOf(Batches(), 2), merged = Merged(parts, 4);
+  ASSERT_LT(merged.indexes().size(), parts.indexes().size());
+  const std::string callers = "&callers=" + KeyOfFunction(Json::parse(AnswerTo(parts, "")), 3);
+  for (const std::string words :
+       {"", "&lanes=1", "&hidden=kernel", "&hidden=native&hidden=native%2Binline",
+        "&hidden=native&hidden=native%2Binline&inverted=1", "&hidden=native%2Binline&fold=1",
+        "&inverted=1", "&inverted=1&hidden=kernel&by=none", "&query=f1&hidden=kernel",
+        "&query=%2Ff%5B13%5D%7Csys%2F", "&by=user&width=60", "&by=cgroup&inverted=1",
+        "&containers=0123456789abcdef-1&services=", "&users=www-data&by=container"}) {
+    SCOPED_TRACE(words);
+    const std::string all = "&width=0&rows=100000" + words + callers;
+    Json expected = Json::parse(AnswerTo(parts, all)), answer = Json::parse(AnswerTo(merged, all));
+    for (const char* part :
+         {"passing", "matched", "timeline", "shares", "types", "lanes", "processes", "threads",
+          "containers", "services", "cgroups", "users", "start_ms", "frequency_hz", "host"})
+      EXPECT_EQ(answer[part], expected[part]) << part;
+    EXPECT_EQ(answer["table"]["self"], expected["table"]["self"]);
+    EXPECT_EQ(answer["table"]["total"], expected["table"]["total"]);
+    EXPECT_EQ(FoldedOf(answer, answer["tree"]), FoldedOf(expected, expected["tree"]));
+    ASSERT_EQ(answer.contains("sandwich"), expected.contains("sandwich"));
+    if (!answer.contains("sandwich")) continue;
+    EXPECT_EQ(answer["sandwich"]["lines"], expected["sandwich"]["lines"]);
+    for (const char* half : {"callers", "callees"})
+      EXPECT_EQ(FoldedOf(answer, answer["sandwich"][half]),
+                FoldedOf(expected, expected["sandwich"][half]))
+          << half;
+  }
+}
+
+TEST(PageAnswer, AnIndexOfNothingIsNotMade) {
+  const PageStore store = StoreOf(Batches(), 5);
+  const PageTables& tables = store.tables();
+  EXPECT_TRUE(absl::IsFailedPrecondition(MergeIndexes({}, tables, {}).status()));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(absl::IsCancelled(MergeIndexes(store.indexes(), tables, stop.get_token()).status()));
 }
 
 // What is remembered of the question before changes no answer.

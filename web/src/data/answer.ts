@@ -84,6 +84,7 @@ function parseHead(document: Json): Head {
   if (tables.length === 0) tables.push({});
   return {
     title: text(document, "title"), host: text(document, "host"), note: text(document, "note"),
+    dropped: "",
     frequencyHz: number(document, "frequency_hz", 0), cpus: number(document, "cpus", 0),
     startMs, endMs, bucketMs, bucketCount,
     types: tables.map(parseType), sums: tables.map((table) => number(table, "sum", 0)),

@@ -30,6 +30,7 @@ export interface Profile {
   sums: number[];       // of samples.count, by type
   summaries: Summary[]; // by type
   note: string;  // Why there are no samples; "": nothing is said.
+  dropped: string; // What the document leaves out, in a sentence; "": nothing.
 }
 
 const FORMAT = "stackray-page/1";
@@ -120,5 +121,6 @@ export function parseProfile(json: unknown): Profile {
     nodes,
     ...sampled,
     note: text(document, "note"),
+    dropped: text(document, "dropped"),
   };
 }

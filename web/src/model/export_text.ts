@@ -1,5 +1,6 @@
 // What is shown, as text that other programs read.
 import { Measure } from "./measure";
+import { forEachStack } from "./stacks";
 import { Tree } from "./tree";
 
 // Names as the folded format can hold them: no line breaks, and ";" stands between frames only.
@@ -10,17 +11,6 @@ function foldedName(tree: Tree, node: number): string {
   if (item < 0) return name;
   const kind = tree.functions.kind[item]!;
   return kind === "kernel" ? `${name}_[k]` : kind === "inlined" ? `${name}_[i]` : name;
-}
-
-// Calls `visit` for each node at or below `zoom` that has samples of its own, with the way to it
-// from below the root of the host.
-function forEachStack(tree: Tree, zoom: number, visit: (path: number[], value: number) => void): void {
-  for (let node = zoom; node < tree.end[zoom]!; node++) {
-    if (tree.self[node]! <= 0) continue;
-    const path: number[] = [];
-    for (let at = node; at > 0; at = tree.parent[at]!) path.push(at);
-    visit(path.reverse(), tree.self[node]!);
-  }
 }
 
 // One line a stack, outermost first (or innermost, where the tree is turned around). Waiting time

@@ -31,6 +31,7 @@ export interface Head {
   sums: number[];       // by type
   summaries: Summary[]; // by type
   note: string;
+  dropped: string; // what it leaves out, in a sentence
 }
 
 export type TableOrder = "self" | "total" | "name";

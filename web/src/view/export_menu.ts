@@ -2,11 +2,12 @@
 import { element } from "./dom";
 import { Menu, menuItem } from "./menu";
 
-export const FORMATS = ["folded", "speedscope", "svg", "png", "html"] as const;
+export const FORMATS = ["folded", "pprof", "speedscope", "svg", "png", "html"] as const;
 export type Format = (typeof FORMATS)[number];
 
 const TEXTS: Record<Format, [string, string]> = {
   folded: ["Folded stacks (.folded)", "One line a stack, of what is shown"],
+  pprof: ["pprof (.pb.gz)", "What is shown, for go tool pprof, Pyroscope and others"],
   speedscope: ["speedscope (.speedscope.json)", "What is shown, for speedscope"],
   svg: ["Picture of the graph (.svg)", "The graph as it is zoomed, with names on hover"],
   png: ["Picture of the graph (.png)", "The graph as it is zoomed"],

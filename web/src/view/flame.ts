@@ -18,13 +18,19 @@ export class FlameView {
   private scene: Scene | null = null;
   private animation = 0;
   private scheduled = false;
+  private fromEnd = 0; // of a graph that grows upwards: pixels below what is seen
 
   constructor(private readonly events: FlameEvents, private upward: boolean, name: string) {
     this.canvas = element("canvas", { attributes: { tabindex: "0", role: "application",
       "aria-label": `${name}. Arrow keys move, Enter zooms, Escape resets.` } });
     this.content = element("div", { class: "flame-content" }, this.canvas);
     this.root = element("div", { class: "flame" }, this.content);
-    this.root.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.root.addEventListener("scroll", () => {
+      const { clientHeight, scrollHeight, scrollTop } = this.root;
+      // A new height scrolls too, before resize() knows of it.
+      if (this.scene?.height === clientHeight) this.fromEnd = scrollHeight - clientHeight - scrollTop;
+      this.draw();
+    }, { passive: true });
     this.canvas.addEventListener("pointermove", (event) => this.pointerMoved(event));
     this.canvas.addEventListener("pointerleave", () => this.hover(-1, 0, 0));
     this.canvas.addEventListener("click", (event) => this.clicked(event));
@@ -46,14 +52,16 @@ export class FlameView {
   setTree(tree: Tree, zoom: number, matching: Uint8Array | null, dark: boolean): void {
     cancelAnimationFrame(this.animation);
     this.canvas.ariaBusy = "false";
-    const first = this.scene === null;
+    const before = this.scene?.tree;
+    const first = before === undefined || before.label(0) !== tree.label(0);
     this.scene = {
       tree, zoom, matching, dark, upward: this.upward, selected: zoom > 0 ? zoom : -1, hovered: -1,
       left: tree.start[zoom]!, right: tree.start[zoom]! + tree.total[zoom]!,
       width: this.root.clientWidth, height: this.root.clientHeight, scroll: this.root.scrollTop,
     };
+    if (first) this.fromEnd = 0;
     this.resize();
-    if (first) this.root.scrollTop = this.upward ? this.root.scrollHeight : 0;
+    if (first && !this.upward) this.root.scrollTop = 0;
   }
 
   zoomTo(node: number): void {
@@ -88,6 +96,8 @@ export class FlameView {
     const rows = (this.scene.tree.maxDepth + 1) * ROW_HEIGHT;
     this.content.style.height = `${Math.max(rows, this.scene.height)}px`;
     this.scene.width = this.root.clientWidth; // a scroll bar may have come or gone
+    // What grows upwards stays where it was, seen from its root.
+    if (this.upward) this.root.scrollTop = this.root.scrollHeight - this.scene.height - this.fromEnd;
     this.draw();
   }
 

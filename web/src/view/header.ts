@@ -65,8 +65,8 @@ export class Header {
     this.types.offer(types.map((type) => [type.name, type.label] as const));
     this.types.choose(types[chosen]!.name);
     const { unnamed } = profile.summaries[chosen]!;
-    this.note.textContent = unnamed ?? "";
-    this.note.hidden = unnamed === undefined;
+    this.note.textContent = [profile.dropped, unnamed ?? ""].join(" ").trim();
+    this.note.hidden = this.note.textContent === "";
     this.facts.replaceChildren(...factsOf(profile, chosen).map((fact) => {
       const node = element("div", { class: fact.warn ? "fact warn" : "fact", title: fact.title },
         element("dt", { text: fact.label }), element("dd", { text: fact.value }));
