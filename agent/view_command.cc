@@ -24,6 +24,7 @@
 #include "reporter/formats/page_data.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
+#include "reporter/selection/batch_selection.h"
 #include "web/web_page.h"
 
 namespace stackray {
@@ -69,19 +70,26 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   return bytes;
 }
 
-absl::StatusOr<std::string> PageOfBatches(const std::string& path) {
+absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleFilter& filter) {
   absl::StatusOr<std::unique_ptr<InputFile>> input = InputFile::Open(path);
   if (!input.ok()) return input.status();
   ProfileView view;
   SummaryCounter summary;
-  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) {
-    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+  bool has_any = filter.wants_all();
+  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
+    absl::StatusOr<std::string> wanted = filter.wants_all() ? bytes : SelectSamples(bytes, filter);
+    if (!wanted.ok()) return wanted.status();
+    if (wanted->empty()) return absl::OkStatus();
+    has_any = true;
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(*wanted);
     if (!batch.ok()) return batch.status();
     view.Add(*batch);
     summary.Add(*batch);
     return absl::OkStatus();
   });
   if ((*input)->batches() == 0) return read;
+  if (!has_any && read.ok())
+    return absl::NotFoundError(fmt::format("{} has no sample of {}", path, filter.Text()));
   // What is there of a file that breaks off is shown, and the page says so.
   const std::string note =
       read.ok() ? "" : fmt::format("the file breaks off: {}", std::string(read.message()));
@@ -120,15 +128,18 @@ absl::StatusOr<std::string> PageOfReport(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> PageOfFile(const std::string& path) {
+absl::StatusOr<std::string> PageOfFile(const std::string& path, const SampleFilter& filter) {
   const absl::StatusOr<std::string> head = path == "-" ? std::string() : ReadFile(path, kHeadBytes);
   const std::string_view looks = head.ok() ? LooksLike(*head) : std::string_view();
+  if (!looks.empty() && !filter.wants_all())
+    return absl::InvalidArgumentError(
+        fmt::format("{} looks like {}: samples are chosen of .otlp files alone", path, looks));
   if (looks == "HTML") return PageAsItIs(path);
   if (looks == "a zstd file") return PageOfReport(path);
   if (looks == "a gzip file, as pprof's .pb.gz is one")
     return absl::InvalidArgumentError(
         fmt::format("{} looks like {}: `go tool pprof -http=: FILE` shows it", path, looks));
-  return PageOfBatches(path);
+  return PageOfBatches(path, filter);
 }
 
 int RunView(const ViewSettings& settings) {
@@ -136,7 +147,7 @@ int RunView(const ViewSettings& settings) {
     SayError(std::string(status.message()));
     return 1;
   };
-  const absl::StatusOr<std::string> page = PageOfFile(settings.path);
+  const absl::StatusOr<std::string> page = PageOfFile(settings.path, settings.filter);
   if (!page.ok()) return fail(page.status());
   NoData source;
   const absl::StatusOr<std::unique_ptr<WebServer>> server =

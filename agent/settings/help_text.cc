@@ -37,6 +37,8 @@ constexpr std::pair<HelpSection, std::string_view> kSections[] = {
 
 constexpr std::string_view kCaptureTargets = "What to look at (any of several; one at least)";
 
+constexpr std::string_view kFileSamples = "Which samples (those with all that is named)";
+
 constexpr std::string_view kFormats =
     "\nFormats by ending: .html one interactive page  .pb.gz pprof  .folded stacks as text\n"
     "  .otlp OTLP batches  .json OTLP as JSON  .speedscope.json  and -o - for folded to stdout\n";
@@ -88,7 +90,8 @@ std::string_view Examples(Verb verb) {
              "  stackray record -p 1234 -d 30 -o out.pb.gz      one process, for pprof\n"
              "  stackray record -o build.html -- make -j8       a build and all it starts\n"
              "  stackray record -d 5 -o - > out.folded          folded stacks\n"
-             "  stackray record --type off-cpu,cpu -p 1234      where its threads wait\n";
+             "  stackray record --type off-cpu,cpu -p 1234      where its threads wait\n"
+             "  stackray record -p 1234 --group-by trace        each request on its own\n";
     case kAgentVerb:
       return "\nExamples:\n"
              "  stackray agent                                  history and page on "
@@ -101,7 +104,9 @@ std::string_view Examples(Verb verb) {
       return "\nIN - is standard input, OUT - standard output.\n\nExamples:\n"
              "  stackray convert out.otlp out.html\n"
              "  stackray convert out.otlp -o out.pb.gz -o out.folded\n"
-             "  stackray convert out.otlp waits.folded --type off-cpu\n";
+             "  stackray convert out.otlp waits.folded --type off-cpu\n"
+             "  stackray convert out.otlp slow.html --trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
+             "  stackray convert out.otlp out.folded --group-by label:http.route\n";
     case kCaptureVerb:
       return "\nWithout list, stop or get a capture begins; NAME is what list and get call it.\n"
              "Targets stand on the command line alone.\n\nExamples:\n"
@@ -196,9 +201,13 @@ std::string VerbHelp(Verb verb) {
                   name.name, name.arguments.empty() ? "" : " ", name.arguments);
   for (const auto& [section, title] : kSections) {
     const std::string lines = Section(verb, section);
-    const bool is_several = section == HelpSection::kTarget && verb == kCaptureVerb;
+    const bool is_target = section == HelpSection::kTarget;
     if (!lines.empty())
-      text += fmt::format("\n{}:\n{}", is_several ? kCaptureTargets : title, lines);
+      text += fmt::format("\n{}:\n{}",
+                          is_target && verb == kCaptureVerb       ? kCaptureTargets
+                          : is_target && (verb & kFileVerbs) != 0 ? kFileSamples
+                                                                  : title,
+                          lines);
   }
   if (verb == kRecordVerb || verb == kConvertVerb || verb == kCaptureVerb)
     text += fmt::format("{}", kFormats);

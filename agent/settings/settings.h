@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/sample_types.h"
+#include "reporter/formats/sample_filter.h"
 
 namespace stackray {
 
@@ -113,6 +114,7 @@ struct RecordSettings {
   SamplingSettings sampling;
   std::optional<int64_t> duration_ms;  // Absent: until Ctrl-C or the program's end.
   std::vector<OutputFile> outputs;     // Empty: DefaultOutput().
+  std::string group_by;                // A word of SampleGrouping; empty: none.
   std::optional<SudoUser> sudo_user;
   SandboxMode sandbox = SandboxMode::kOn;
 };
@@ -261,7 +263,8 @@ struct AgentSettings {
 };
 
 struct CheckSettings {
-  std::string path;  // "-": standard input.
+  std::string path;     // "-": standard input.
+  SampleFilter filter;  // Of the figures; rules are of all samples.
 };
 
 struct ConvertSettings {
@@ -270,10 +273,13 @@ struct ConvertSettings {
   // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or
   // the first one of an input without it.
   std::optional<std::string> type;
+  SampleFilter filter;
+  std::string group_by;  // As RecordSettings.
 };
 
 struct ViewSettings {
   std::string path;  // "-": standard input.
+  SampleFilter filter;
 };
 
 enum class CaptureAction { kStart, kList, kStop, kGet };
