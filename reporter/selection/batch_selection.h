@@ -24,7 +24,8 @@ absl::StatusOr<std::string> SelectSamples(std::string_view bytes, const SampleFi
 // What frames of groups have as their type.
 inline constexpr std::string_view kGroupFrameType = "group";
 
-// Every stack has one more frame, its outermost: the sample's group.
+// Every stack has one more frame, its outermost: the sample's group. For readers on this host, not
+// to be sent: entries of the dictionary may stand twice, or be in use no more.
 absl::StatusOr<std::string> GroupSamples(std::string_view bytes, const SampleGrouping& grouping);
 
 }  // namespace stackray

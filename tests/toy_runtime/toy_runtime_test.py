@@ -78,7 +78,7 @@ def stacks_of(tree, seconds=6):
     with subprocess.Popen([f"{tree}/build/toy_program", str(seconds + 2)]) as toy, \
             subprocess.Popen([sys.executable, "-c", spin]) as python:
         time.sleep(1)
-        done = run([f"{tree}/build/stackray", "record", "-F", str(FREQUENCY_HZ), "-d", str(seconds), "--as-root",
+        done = run([f"{tree}/build/stackray", "record", "-F", str(FREQUENCY_HZ), "-d", str(seconds),
                     "-p", f"{toy.pid},{python.pid}", "-o", output])
     if done.returncode != 0:
         return None, done.stderr

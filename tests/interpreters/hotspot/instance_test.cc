@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bpf/shared/hotspot_marks.h"
 #include "tests/interpreters/hotspot/fake_jvm.h"
 
 namespace stackray::test {

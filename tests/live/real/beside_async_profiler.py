@@ -70,7 +70,7 @@ def main():
         agent = f"-agentpath:{options.library}=start,event=itimer,interval=2ms,cstack=vmx,ann,collapsed,file={theirs}"
         program = subprocess.Popen([*options.java, agent, "-Xmx256m", "-cp", classes, "Shapes"])
         time.sleep(5)
-        subprocess.run([f"{options.build}/stackray", "record", "-F", "499", "--as-root", "-p", str(program.pid), "-d", str(options.seconds),
+        subprocess.run([f"{options.build}/stackray", "record", "-F", "499", "-p", str(program.pid), "-d", str(options.seconds),
                         "-o", ours], check=True, capture_output=True)
         program.terminate()
         program.wait()
