@@ -87,7 +87,7 @@ int RunConvert(const ConvertSettings& settings) {
   const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
     const absl::StatusOr<std::string> wanted = Wanted(bytes, settings.filter);
     if (!wanted.ok()) return wanted.status();
-    if (wanted->empty()) return absl::OkStatus();
+    if (wanted->empty() && !settings.filter.wants_all()) return absl::OkStatus();
     if (!outputs) {
       absl::StatusOr<RecordOutputs> made =
           RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());

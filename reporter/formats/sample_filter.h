@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reporter/formats/batch_walk.h"
@@ -38,8 +39,9 @@ std::optional<SampleCondition> LabelCondition(std::string_view text);
 
 class SampleFilter {
  public:
+  SampleFilter() = default;
   // All of `conditions` have to be met.
-  explicit SampleFilter(std::vector<SampleCondition> conditions = {})
+  explicit SampleFilter(std::vector<SampleCondition> conditions)
       : conditions_(std::move(conditions)) {}
 
   bool wants_all() const { return conditions_.empty(); }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "reporter/formats/batch_walk.h"
@@ -55,7 +56,7 @@ class GroupCounts {
   std::string Line() const;
 
  private:
-  const SampleGrouping grouping_;
+  SampleGrouping grouping_;
   absl::flat_hash_map<std::string, int64_t> counts_;
   std::string type_;  // Of the samples that are counted.
   int64_t total_ = 0, others_ = 0;
