@@ -33,8 +33,8 @@ inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb
                                       kReportVerb;
 // Those that load programs into the kernel and name what they see.
 inline constexpr unsigned kLookingVerbs = kSamplingVerbs | kExplainVerb | kDumpVerb;
-// Those that take the targets of a running process: one, or several with capture.
-inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb;
+// Those that take targets: one, or several with capture.
+inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb | kReportVerb;
 
 // All values there are, before a verb takes its own.
 struct SettingValues {
