@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -14,12 +15,13 @@
 
 #include "agent/daemon/page_token.h"
 #include "agent/input_file.h"
-#include "agent/reports/archive_writer.h"
+#include "agent/reports/report_page.h"
 #include "agent/say.h"
 #include "agent/stop_signal.h"
 #include "agent/web_server/web_server.h"
 #include "kernel/unique_fd.h"
 #include "reporter/formats/batch_walk.h"
+#include "reporter/formats/foreign_formats.h"
 #include "reporter/formats/html.h"
 #include "reporter/formats/page_data.h"
 #include "reporter/formats/profile_summary.h"
@@ -30,9 +32,7 @@
 namespace stackray {
 namespace {
 
-// The element that holds a page's data (reporter/formats/html.cc).
-constexpr std::string_view kDataElement = "id=\"stackray-data\"";
-constexpr size_t kHeadBytes = 512;
+constexpr size_t kHeadBytes = 512, kMostForeignBytes = 256 << 20;
 constexpr unsigned kStopLookUs = 200'000;
 
 // All that the page asks is in the page.
@@ -70,6 +70,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   return bytes;
 }
 
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleFilter& filter) {
   absl::StatusOr<std::unique_ptr<InputFile>> input = InputFile::Open(path);
   if (!input.ok()) return input.status();
@@ -100,29 +102,65 @@ absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleF
   return HtmlPage(WebPage(), data, title);
 }
 
+// A page of batches that `each` hands over.
+absl::StatusOr<std::string> PageOf(
+    const std::string& title,
+    const std::function<absl::Status(const std::function<absl::Status(std::string_view)>&)>& each) {
+  ProfileView view;
+  SummaryCounter summary;
+  const absl::Status read = each([&](std::string_view bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (!batch.ok()) return batch.status();
+    view.Add(*batch);
+    summary.Add(*batch);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return HtmlPage(
+      WebPage(), PageData(view, {.title = title, .summary = summary.summary(), .note = ""}), title);
+}
+
+using MakeBatch = absl::StatusOr<std::string> (*)(std::string_view bytes, std::string_view name);
+
+// A document a line, as a Collector's file has them.
+absl::Status EachDocument(std::string_view text,
+                          const std::function<absl::Status(std::string_view)>& visit) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const absl::StatusOr<std::string> batch = BatchOfOtlpJson(line);
+    if (!batch.ok()) return batch.status();
+    if (absl::Status status = visit(*batch); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PageOfForeign(const std::string& path, std::string_view looks) {
+  absl::StatusOr<std::string> bytes = ReadFile(path, kMostForeignBytes + 1);
+  if (!bytes.ok()) return bytes;
+  if (bytes->size() > kMostForeignBytes)
+    return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
+  absl::StatusOr<std::string> page =
+      PageOf(path, [&](const std::function<absl::Status(std::string_view)>& visit) {
+        if (looks == "JSON") return EachDocument(*bytes, visit);
+        const MakeBatch make = looks == "folded stacks" ? &BatchOfFolded : &BatchOfPprof;
+        const absl::StatusOr<std::string> batch = make(*bytes, BaseName(path));
+        return batch.ok() ? visit(*batch) : batch.status();
+      });
+  if (page.ok()) return page;
+  return absl::Status(page.status().code(),
+                      fmt::format("{}: {}", path, std::string(page.status().message())));
+}
+
 absl::StatusOr<std::string> PageAsItIs(const std::string& path) {
   absl::StatusOr<std::string> page = ReadFile(path, kMostPageBytes + 1);
   if (!page.ok()) return page;
   if (page->size() > kMostPageBytes)
     return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
-  if (page->find(kDataElement) == std::string::npos)
+  if (!IsOurPage(*page))
     return absl::InvalidArgumentError(fmt::format("{} is no page of stackray", path));
-  return page;
-}
-
-// The page of now, or of the minutes before where that is missing.
-absl::StatusOr<std::string> PageOfReport(const std::string& path) {
-  std::string page;
-  const absl::Status read =
-      ReadArchive(path, kMostPageBytes, [&](std::string_view name, std::string&& bytes) {
-        if (name.ends_with(".html") && (page.empty() || name == "profile-now.html"))
-          page = std::move(bytes);
-        return true;
-      });
-  if (!read.ok()) return read;
-  if (page.find(kDataElement) == std::string::npos)
-    return absl::NotFoundError(
-        fmt::format("{} has no page inside; its manifest.json says why", path));
   return page;
 }
 
@@ -136,9 +174,9 @@ absl::StatusOr<std::string> PageOfFile(const std::string& path, const SampleFilt
         fmt::format("{} looks like {}: samples are chosen of .otlp files alone", path, looks));
   if (looks == "HTML") return PageAsItIs(path);
   if (looks == "a zstd file") return PageOfReport(path);
-  if (looks == "a gzip file, as pprof's .pb.gz is one")
-    return absl::InvalidArgumentError(
-        fmt::format("{} looks like {}: `go tool pprof -http=: FILE` shows it", path, looks));
+  if (looks == "a gzip file, as pprof's .pb.gz is one" || looks == "folded stacks" ||
+      looks == "JSON")
+    return PageOfForeign(path, looks);
   return PageOfBatches(path, filter);
 }
 

@@ -371,6 +371,16 @@ void AddReports(const AgentSnapshot& s, Families* out) {
       uint64_t{reports.running.empty() ? 0u : 1u});
   add(Gauge, "stackray_reports_stored", "Reports in the state directory.", reports.stored);
   add(Gauge, "stackray_report_file_bytes", "Bytes of these reports.", reports.stored_bytes);
+  add(Counter, "stackray_report_uploads_total", "Reports that were uploaded.", reports.uploaded);
+  add(Counter, "stackray_report_upload_failures_total", "Attempts to upload one that failed.",
+      reports.upload_failures);
+  add(Counter, "stackray_report_collectors_total", "Runs of collectors.", reports.collectors_run);
+  add(Counter, "stackray_report_collector_failures_total",
+      "Of these, those that failed or were killed.", reports.collectors_failed);
+  add(Counter, "stackray_report_logs_delivered_total",
+      "Log records about reports, delivered to receivers.", reports.logs.delivered);
+  add(Counter, "stackray_report_logs_lost_total", "Log records about reports that were lost.",
+      reports.logs.lost);
 }
 
 }  // namespace

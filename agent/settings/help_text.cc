@@ -14,10 +14,10 @@ constexpr VerbName kVerbs[] = {
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
     {"convert", kConvertVerb, "IN [OUT]", "turn an .otlp file into another format"},
-    {"view", kViewVerb, "FILE", "show a file of stackray's on a page of its own, on this host"},
+    {"view", kViewVerb, "FILE", "show a profile or a report on a page of its own, on this host"},
     {"capture", kCaptureVerb, "[NAME] | list | stop NAME | get NAME",
      "have the running agent look closer at some processes for a while"},
-    {"report", kReportVerb, "[PID] | list | get NAME | delete NAME",
+    {"report", kReportVerb, "[PID | TARGET] | list | get NAME | delete NAME",
      "have the running agent put a report of this host together"},
     {"dump", kDumpVerb, "PID", "print the stacks of all threads of a process, once"},
     {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
@@ -127,9 +127,10 @@ std::string_view Examples(Verb verb) {
              "  stackray dump 1234 --json | jq '.threads[].name'\n";
     case kReportVerb:
       return "\nWithout list, get or delete a report begins, of PID or of the ten heaviest\n"
-             "processes (docs/reports.md).\n\nExamples:\n"
+             "processes of the target (docs/reports.md).\n\nExamples:\n"
              "  stackray report                                 prints the report's path\n"
              "  stackray report 1234 --trigger-name slow-login\n"
+             "  stackray report --service checkout\n"
              "  stackray report list\n"
              "  stackray view $(stackray report get NAME)\n";
     case kDoctorVerb: return "";

@@ -35,8 +35,8 @@ inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb
 inline constexpr unsigned kLookingVerbs = kSamplingVerbs | kExplainVerb | kDumpVerb;
 // Those that read a file of batches, or some of its samples.
 inline constexpr unsigned kFileVerbs = kCheckVerb | kConvertVerb | kViewVerb;
-// Those that take the targets of a running process: one, or several with capture.
-inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb;
+// Those that take targets: one, or several with capture.
+inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb | kReportVerb;
 
 // All values there are, before a verb takes its own.
 struct SettingValues {

@@ -304,6 +304,12 @@ absl::Status BuildReport(const SettingValues& values, const ParsedFlags& flags,
           fmt::format("{} is no process; expected its number, or list, get or delete", word));
     report.pid = pids->front();
   }
+  report.target = TargetOf(values);
+  const bool has_target = report.target.kind != TargetKind::kWholeHost;
+  if (has_target && (!is_start || report.pid != 0))
+    return absl::InvalidArgumentError(
+        is_start ? "report: PID and a flag name two targets; give only one of them"
+                 : fmt::format("report {} has no target", word));
   for (EffectiveSetting& setting : line.effective)
     if (setting.key == "state-dir" && setting.origin == "default")
       report.state_dir = setting.value = DefaultStateDirectory(environment);
