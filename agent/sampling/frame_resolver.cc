@@ -306,6 +306,24 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
   return data->PartOfLoop(offset);
 }
 
+void FrameResolver::MarkCarriersOf(const UserStack& stack) {
+  const auto is_c_function = [&](const MixedFrame& frame) {
+    const RuntimeData* const data =
+        frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
+    return data == nullptr || data->IsCFunction(frame.word, frame.second);
+  };
+  const auto is_same_runtime = [&](uint32_t range, uint32_t other) {
+    return range < stack.ranges.size() && other < stack.ranges.size() &&
+           stack.ranges[range].runtime == stack.ranges[other].runtime;
+  };
+  MarkCarriers({.part_of = [&](uint64_t word, uint32_t range) {
+                  return PartOfLoop(stack, word, range);
+                },
+                .is_c_function = is_c_function,
+                .is_same_runtime = is_same_runtime},
+               &mixed_);
+}
+
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
                                       bool is_whole, OpenBatch& batch,
                                       std::vector<int32_t>* frames) {
@@ -313,14 +331,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     return PartOfLoop(stack, word, range);
   };
   MixFrames(words, is_whole, part_of, &mixed_);
-  if (loop_frames_ != LoopFrames::kKept) {
-    const auto is_c_function = [&](const MixedFrame& frame) {
-      const RuntimeData* const data =
-          frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
-      return data == nullptr || data->IsCFunction(frame.word, frame.second);
-    };
-    MarkCarriers(part_of, is_c_function, &mixed_);
-  }
+  if (loop_frames_ != LoopFrames::kKept) MarkCarriersOf(stack);
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
