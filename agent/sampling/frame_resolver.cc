@@ -316,12 +316,11 @@ void FrameResolver::MarkCarriersOf(const UserStack& stack) {
     return range < stack.ranges.size() && other < stack.ranges.size() &&
            stack.ranges[range].runtime == stack.ranges[other].runtime;
   };
-  MarkCarriers({.part_of = [&](uint64_t word, uint32_t range) {
-                  return PartOfLoop(stack, word, range);
-                },
-                .is_c_function = is_c_function,
-                .is_same_runtime = is_same_runtime},
-               &mixed_);
+  MarkCarriers(
+      {.part_of = [&](uint64_t word, uint32_t range) { return PartOfLoop(stack, word, range); },
+       .is_c_function = is_c_function,
+       .is_same_runtime = is_same_runtime},
+      &mixed_);
 }
 
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,

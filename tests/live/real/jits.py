@@ -45,6 +45,7 @@ C_PROGRAM = """volatile long sum;
 __attribute__((noinline)) void burn(long n) { for (long i = 0; i < n; i++) sum += i % 7; }
 int main(void) { for (;;) burn(1000000); }
 """
+POSTGRES = "select sum((a.i * 7 + b.i) % 11) from generate_series(1, 30000) a(i), generate_series(1, 30000) b(i)\n"
 WASM = """
 import sys, wasmtime
 config = wasmtime.Config()
@@ -154,6 +155,19 @@ def lli(folder, _names):
     return [llvm, "--jit-kind=mcjit", code], {}
 
 
+def postgres(folder, names):
+    binaries = "/usr/lib/postgresql/15/bin"
+    if not os.path.exists(binaries + "/../lib/llvmjit.so") or os.getuid() != 0:
+        raise Missing("no PostgreSQL 15 with llvmjit, or not root")
+    user, data = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], os.path.join(folder, "data")
+    shutil.chown(folder, 65534, 65534)
+    subprocess.run([*user, binaries + "/initdb", "-D", data], check=True, capture_output=True)
+    query = written(folder, "query.sql", POSTGRES)
+    settings = ["jit=on", "jit_above_cost=0", "max_parallel_workers_per_gather=0", *(["jit_debugging_support=on"] if names else [])]
+    server = [*user, binaries + "/postgres", "--single", "-D", data, *[word for one in settings for word in ("-c", one)], "postgres"]
+    return ["sh", "-c", f"exec {' '.join(server)} < {query}"], {}
+
+
 def python_perf(version, flag):
     def command(folder, names):
         return [pyenv(version), *(["-X", flag] if names else []), written(folder, "burn.py", PYTHON)], {}
@@ -185,6 +199,7 @@ def programs(options):
         ("wasmtime, gdb's list", wasmtime("debug"), r"burn", False),
         ("QEMU", qemu, "", False),
         ("LLVM's lli, gdb's list", lli, r"burn", True),
+        ("PostgreSQL 15, gdb's list", postgres, r"^evalexpr", False),
         (".NET 3.1, perf map", dotnet, r"Burn", False),
         ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False),
         ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False),
