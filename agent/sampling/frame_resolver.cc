@@ -462,12 +462,14 @@ void FrameResolver::Wipe() {
   if (kernel_) (void)kernel_->Refresh();
 }
 
-// Source lines keep the same part of theirs.
+// Source lines and names of JIT code keep the same part of theirs.
 void FrameResolver::SetCacheBytes(size_t bytes) {
   names_.SetCacheBytes(bytes);
-  if (!lines_ || name_cache_bytes_ == 0) return;
-  lines_->SetCacheShare(
-      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_)));
+  if (name_cache_bytes_ == 0) return;
+  const double share =
+      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_));
+  jit_.SetLimitBytes(static_cast<size_t>(share * JitNames::kDefaultLimitBytes));
+  if (lines_) lines_->SetCacheShare(share);
 }
 
 size_t FrameResolver::cache_bytes() const {
