@@ -73,9 +73,12 @@ void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop&
 // those between two of its frames, if each of them is a carrier, and the outer of the two is no
 // function written in C. What such a function calls back from stays: its native frames are no
 // carriers, or it has a frame of the runtime's itself.
-using IsCFunction = std::function<bool(const MixedFrame& frame)>;
-void MarkCarriers(const PartOfLoop& part_of, const IsCFunction& is_c_function,
-                  std::vector<MixedFrame>* frames);
+struct CarrierRules {
+  PartOfLoop part_of;
+  std::function<bool(const MixedFrame& frame)> is_c_function;
+  std::function<bool(uint32_t range, uint32_t other)> is_same_runtime;  // Of known ranges.
+};
+void MarkCarriers(const CarrierRules& rules, std::vector<MixedFrame>* frames);
 
 }  // namespace stackray
 

@@ -325,6 +325,23 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
   return data->PartOfLoop(offset);
 }
 
+void FrameResolver::MarkCarriersOf(const UserStack& stack) {
+  const auto is_c_function = [&](const MixedFrame& frame) {
+    const RuntimeData* const data =
+        frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
+    return data == nullptr || data->IsCFunction(frame.word, frame.second);
+  };
+  const auto is_same_runtime = [&](uint32_t range, uint32_t other) {
+    return range < stack.ranges.size() && other < stack.ranges.size() &&
+           stack.ranges[range].runtime == stack.ranges[other].runtime;
+  };
+  MarkCarriers(
+      {.part_of = [&](uint64_t word, uint32_t range) { return PartOfLoop(stack, word, range); },
+       .is_c_function = is_c_function,
+       .is_same_runtime = is_same_runtime},
+      &mixed_);
+}
+
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
                                       bool is_whole, OpenBatch& batch,
                                       std::vector<int32_t>* frames) {
@@ -332,14 +349,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     return PartOfLoop(stack, word, range);
   };
   MixFrames(words, is_whole, part_of, &mixed_);
-  if (loop_frames_ != LoopFrames::kKept) {
-    const auto is_c_function = [&](const MixedFrame& frame) {
-      const RuntimeData* const data =
-          frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
-      return data == nullptr || data->IsCFunction(frame.word, frame.second);
-    };
-    MarkCarriers(part_of, is_c_function, &mixed_);
-  }
+  if (loop_frames_ != LoopFrames::kKept) MarkCarriersOf(stack);
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
@@ -477,12 +487,14 @@ void FrameResolver::Wipe() {
   if (kernel_) (void)kernel_->Refresh();
 }
 
-// Source lines keep the same part of theirs.
+// Source lines and names of JIT code keep the same part of theirs.
 void FrameResolver::SetCacheBytes(size_t bytes) {
   names_.SetCacheBytes(bytes);
-  if (!lines_ || name_cache_bytes_ == 0) return;
-  lines_->SetCacheShare(
-      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_)));
+  if (name_cache_bytes_ == 0) return;
+  const double share =
+      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_));
+  jit_.SetLimitBytes(static_cast<size_t>(share * JitNames::kDefaultLimitBytes));
+  if (lines_) lines_->SetCacheShare(share);
 }
 
 size_t FrameResolver::cache_bytes() const {

@@ -151,6 +151,7 @@ class FrameResolver {
                          OpenBatch& batch, std::vector<int32_t>* frames);
   // The runtime of a range's file, asked for once a stack; nullptr: none.
   const RuntimeData* RuntimeOf(const UserStack& stack, uint32_t range);
+  void MarkCarriersOf(const UserStack& stack);
   LoopPart PartOfLoop(const UserStack& stack, uint64_t word, uint32_t range);
   // `loop`: the native frame to fold into it, or nullptr.
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,

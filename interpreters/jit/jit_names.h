@@ -41,6 +41,11 @@ class JitNames {
   // nullopt: nobody says. Valid until the next call.
   std::optional<Answer> Find(const ProcessId& process, uint64_t address, uint64_t time_ns);
 
+  // Another bound; what is over it goes at once.
+  void SetLimitBytes(size_t limit_bytes) {
+    limit_bytes_ = limit_bytes;
+    KeepLimit();
+  }
   // Everything that can be read again is.
   void Wipe();
   size_t bytes() const { return bytes_; }
@@ -63,7 +68,7 @@ class JitNames {
   uint64_t DescriptorIn(const ExecutableFile& file);
 
   ExecutableFiles& files_;
-  const size_t limit_bytes_;
+  size_t limit_bytes_;
   Entries entries_;
   absl::flat_hash_map<ProcessId, Entries::iterator> by_id_;
   absl::flat_hash_map<FileIdentity, uint64_t> descriptors_;

@@ -39,8 +39,10 @@ LoopPart PartOf(uint64_t word, uint32_t range) {
 
 // "S" a runtime's frame, "l" its loop, "c" a carrier that is hidden, "n" a native frame that stays.
 std::string Marked(std::vector<MixedFrame> frames) {
-  MarkCarriers(
-      PartOf, [](const MixedFrame& frame) { return frame.second == 1; }, &frames);
+  MarkCarriers({.part_of = PartOf,
+                .is_c_function = [](const MixedFrame& frame) { return frame.second == 1; },
+                .is_same_runtime = [](uint32_t range, uint32_t other) { return range == other; }},
+               &frames);
   std::string text;
   for (const MixedFrame& frame : frames)
     text += frame.is_runtime ? 'S' : frame.is_loop ? 'l' : frame.is_carrier ? 'c' : 'n';
