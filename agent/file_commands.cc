@@ -15,9 +15,16 @@
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/text.h"
+#include "reporter/selection/batch_selection.h"
 
 namespace stackray {
 namespace {
+
+// The batch with the samples that are wanted; empty: there are none.
+absl::StatusOr<std::string> Wanted(const std::string& bytes, const SampleFilter& filter) {
+  if (filter.wants_all()) return bytes;
+  return SelectSamples(bytes, filter);
+}
 
 int Fail(const std::string& text) {
   SayError(text);
@@ -53,13 +60,14 @@ int RunCheck(const CheckSettings& settings) {
   if (!input.ok()) return Fail(input.status());
   int batches = 0, damaged = 0;
   SummaryCounter summary;
-  const absl::Status status = (*input)->ForEachBatch([&](const std::string& bytes) {
+  const absl::Status status = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
     const std::vector<RuleViolation> violations = CheckBatch(bytes);
     for (const RuleViolation& violation : violations)
       fmt::print("batch {}: {}: {} ({})\n", batches, BatchRuleId(violation.rule),
                  PrintableText(violation.where), BatchRuleSentence(violation.rule));
-    if (const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes); batch.ok())
-      summary.Add(*batch);
+    if (const absl::StatusOr<std::string> wanted = Wanted(bytes, settings.filter); wanted.ok())
+      if (const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(*wanted); batch.ok())
+        summary.Add(*batch);
     ++batches;
     damaged += violations.empty() ? 0 : 1;
     return absl::OkStatus();
@@ -76,23 +84,30 @@ int RunConvert(const ConvertSettings& settings) {
   if (!input.ok()) return Fail(input.status());
   std::optional<RecordOutputs> outputs;
   // Made when there is something to put into them.
-  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) {
+  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
+    const absl::StatusOr<std::string> wanted = Wanted(bytes, settings.filter);
+    if (!wanted.ok()) return wanted.status();
+    if (wanted->empty() && !settings.filter.wants_all()) return absl::OkStatus();
     if (!outputs) {
       absl::StatusOr<RecordOutputs> made =
           RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());
       if (!made.ok()) return made.status();
       outputs.emplace(*std::move(made));
       if (settings.type) outputs->SetType(*settings.type, RecordOutputs::MissingType::kIsAnError);
+      if (const auto grouping = SampleGrouping::Parse(settings.group_by); grouping)
+        outputs->GroupBy(*grouping);
     }
-    return outputs->Add(bytes);
+    return outputs->Add(*wanted);
   });
+  if (!outputs && read.ok())
+    return Fail(fmt::format("{} has no sample of {}", (*input)->name(), settings.filter.Text()));
   if (!outputs) return Fail(read);
   const absl::Status written = outputs->Finish(read.ok() ? RecordOutputs::OldFiles::kReplaced
                                                          : RecordOutputs::OldFiles::kKept);
   if (!read.ok()) SayError(WhyBroken(**input, read));
   if (!written.ok()) SayError(std::string(written.message()));
   if (!read.ok() || !written.ok()) return 1;
-  fmt::print(stderr, "{}", FormatSummary(outputs->summary()));
+  fmt::print(stderr, "{}{}", FormatSummary(outputs->summary()), outputs->GroupLine());
   return 0;
 }
 

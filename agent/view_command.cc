@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -14,24 +15,24 @@
 
 #include "agent/daemon/page_token.h"
 #include "agent/input_file.h"
-#include "agent/reports/archive_writer.h"
+#include "agent/reports/report_page.h"
 #include "agent/say.h"
 #include "agent/stop_signal.h"
 #include "agent/web_server/web_server.h"
 #include "kernel/unique_fd.h"
 #include "reporter/formats/batch_walk.h"
+#include "reporter/formats/foreign_formats.h"
 #include "reporter/formats/html.h"
 #include "reporter/formats/page_data.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
+#include "reporter/selection/batch_selection.h"
 #include "web/web_page.h"
 
 namespace stackray {
 namespace {
 
-// The element that holds a page's data (reporter/formats/html.cc).
-constexpr std::string_view kDataElement = "id=\"stackray-data\"";
-constexpr size_t kHeadBytes = 512;
+constexpr size_t kHeadBytes = 512, kMostForeignBytes = 256 << 20;
 constexpr unsigned kStopLookUs = 200'000;
 
 // All that the page asks is in the page.
@@ -69,19 +70,28 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   return bytes;
 }
 
-absl::StatusOr<std::string> PageOfBatches(const std::string& path) {
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleFilter& filter) {
   absl::StatusOr<std::unique_ptr<InputFile>> input = InputFile::Open(path);
   if (!input.ok()) return input.status();
   ProfileView view;
   SummaryCounter summary;
-  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) {
-    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+  bool has_any = filter.wants_all();
+  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
+    absl::StatusOr<std::string> wanted = filter.wants_all() ? bytes : SelectSamples(bytes, filter);
+    if (!wanted.ok()) return wanted.status();
+    if (wanted->empty()) return absl::OkStatus();
+    has_any = true;
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(*wanted);
     if (!batch.ok()) return batch.status();
     view.Add(*batch);
     summary.Add(*batch);
     return absl::OkStatus();
   });
   if ((*input)->batches() == 0) return read;
+  if (!has_any && read.ok())
+    return absl::NotFoundError(fmt::format("{} has no sample of {}", path, filter.Text()));
   // What is there of a file that breaks off is shown, and the page says so.
   const std::string note =
       read.ok() ? "" : fmt::format("the file breaks off: {}", std::string(read.message()));
@@ -92,43 +102,82 @@ absl::StatusOr<std::string> PageOfBatches(const std::string& path) {
   return HtmlPage(WebPage(), data, title);
 }
 
+// A page of batches that `each` hands over.
+absl::StatusOr<std::string> PageOf(
+    const std::string& title,
+    const std::function<absl::Status(const std::function<absl::Status(std::string_view)>&)>& each) {
+  ProfileView view;
+  SummaryCounter summary;
+  const absl::Status read = each([&](std::string_view bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (!batch.ok()) return batch.status();
+    view.Add(*batch);
+    summary.Add(*batch);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return HtmlPage(
+      WebPage(), PageData(view, {.title = title, .summary = summary.summary(), .note = ""}), title);
+}
+
+using MakeBatch = absl::StatusOr<std::string> (*)(std::string_view bytes, std::string_view name);
+
+// A document a line, as a Collector's file has them.
+absl::Status EachDocument(std::string_view text,
+                          const std::function<absl::Status(std::string_view)>& visit) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const absl::StatusOr<std::string> batch = BatchOfOtlpJson(line);
+    if (!batch.ok()) return batch.status();
+    if (absl::Status status = visit(*batch); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PageOfForeign(const std::string& path, std::string_view looks) {
+  absl::StatusOr<std::string> bytes = ReadFile(path, kMostForeignBytes + 1);
+  if (!bytes.ok()) return bytes;
+  if (bytes->size() > kMostForeignBytes)
+    return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
+  absl::StatusOr<std::string> page =
+      PageOf(path, [&](const std::function<absl::Status(std::string_view)>& visit) {
+        if (looks == "JSON") return EachDocument(*bytes, visit);
+        const MakeBatch make = looks == "folded stacks" ? &BatchOfFolded : &BatchOfPprof;
+        const absl::StatusOr<std::string> batch = make(*bytes, BaseName(path));
+        return batch.ok() ? visit(*batch) : batch.status();
+      });
+  if (page.ok()) return page;
+  return absl::Status(page.status().code(),
+                      fmt::format("{}: {}", path, std::string(page.status().message())));
+}
+
 absl::StatusOr<std::string> PageAsItIs(const std::string& path) {
   absl::StatusOr<std::string> page = ReadFile(path, kMostPageBytes + 1);
   if (!page.ok()) return page;
   if (page->size() > kMostPageBytes)
     return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
-  if (page->find(kDataElement) == std::string::npos)
+  if (!IsOurPage(*page))
     return absl::InvalidArgumentError(fmt::format("{} is no page of stackray", path));
-  return page;
-}
-
-// The page of now, or of the minutes before where that is missing.
-absl::StatusOr<std::string> PageOfReport(const std::string& path) {
-  std::string page;
-  const absl::Status read =
-      ReadArchive(path, kMostPageBytes, [&](std::string_view name, std::string&& bytes) {
-        if (name.ends_with(".html") && (page.empty() || name == "profile-now.html"))
-          page = std::move(bytes);
-        return true;
-      });
-  if (!read.ok()) return read;
-  if (page.find(kDataElement) == std::string::npos)
-    return absl::NotFoundError(
-        fmt::format("{} has no page inside; its manifest.json says why", path));
   return page;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> PageOfFile(const std::string& path) {
+absl::StatusOr<std::string> PageOfFile(const std::string& path, const SampleFilter& filter) {
   const absl::StatusOr<std::string> head = path == "-" ? std::string() : ReadFile(path, kHeadBytes);
   const std::string_view looks = head.ok() ? LooksLike(*head) : std::string_view();
+  if (!looks.empty() && !filter.wants_all())
+    return absl::InvalidArgumentError(
+        fmt::format("{} looks like {}: samples are chosen of .otlp files alone", path, looks));
   if (looks == "HTML") return PageAsItIs(path);
   if (looks == "a zstd file") return PageOfReport(path);
-  if (looks == "a gzip file, as pprof's .pb.gz is one")
-    return absl::InvalidArgumentError(
-        fmt::format("{} looks like {}: `go tool pprof -http=: FILE` shows it", path, looks));
-  return PageOfBatches(path);
+  if (looks == "a gzip file, as pprof's .pb.gz is one" || looks == "folded stacks" ||
+      looks == "JSON")
+    return PageOfForeign(path, looks);
+  return PageOfBatches(path, filter);
 }
 
 int RunView(const ViewSettings& settings) {
@@ -136,7 +185,7 @@ int RunView(const ViewSettings& settings) {
     SayError(std::string(status.message()));
     return 1;
   };
-  const absl::StatusOr<std::string> page = PageOfFile(settings.path);
+  const absl::StatusOr<std::string> page = PageOfFile(settings.path, settings.filter);
   if (!page.ok()) return fail(page.status());
   NoData source;
   const absl::StatusOr<std::unique_ptr<WebServer>> server =

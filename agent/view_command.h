@@ -9,12 +9,13 @@
 
 namespace stackray {
 
-// The page of a file that stackray wrote: of batches (.otlp) one is made, a page (.html) is shown
-// as it is, and a report's archive (.tar.zst) has one inside.
+// The page of a file: of batches (.otlp, OTLP's JSON), pprof's profiles and folded stacks one is
+// made, a page (.html) is shown as it is, and a report's archive (.tar.zst) has one inside. Of .otlp
+// alone samples are chosen.
 // Errors: as InputFile; InvalidArgument (what the file looks like, and what to do with that);
+// NotFound (no sample is wanted);
 // ResourceExhausted (a page above kMostPageBytes).
-inline constexpr size_t kMostPageBytes = size_t{256} << 20;
-absl::StatusOr<std::string> PageOfFile(const std::string& path);
+absl::StatusOr<std::string> PageOfFile(const std::string& path, const SampleFilter& filter);
 
 // Prints the page's address on standard output. Exit code 0: until it was asked to end; 1: not.
 int RunView(const ViewSettings& settings);

@@ -1,7 +1,9 @@
 // What sampling costs while a command runs: a whole session in this process, its batches thrown
-//   away. cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG…
+//   away. cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] [-c WHAT] [-s SECONDS] CMD
+//   ARG…
 // Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as
-// steady. -p: this process is sampled too. Prints one "name value" a line. Needs what sampling
+// steady. -p: this process is sampled too. -c: off, links or labels (all of them), as the setting
+// `context`. -s: the length of a batch. Prints one "name value" a line. Needs what sampling
 // needs; exit code 77 where that is missing.
 //
 // BPF time is the kernel's own count of the sampling program's run time. Ticks of other processes
@@ -30,7 +32,6 @@ namespace {
 constexpr int kExitSkipped = 77;
 // As the agent does it (agent/daemon/agent.cc), but for its seals, which are 15 s apart.
 constexpr int kTurnMs = 500;
-constexpr uint64_t kSealIntervalNs = 5'000'000'000;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr double kNsPerUs = 1000.0;
 constexpr char kClockProgram[] = "on_cpu_clock";
@@ -38,16 +39,20 @@ constexpr char kClockProgram[] = "on_cpu_clock";
 struct Options {
   uint32_t frequency_hz = 99;
   uint64_t seconds = 10, warm_up_seconds = 2;
+  uint64_t seal_seconds = 5;
   uint32_t pid = 0;  // 0: none.
+  std::string context = "links";
   std::vector<std::string> command;
 };
 
 Options ParseOptions(int argc, char** argv) {
   Options options;
-  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:p:")) != -1;) {
+  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:p:c:s:")) != -1;) {
     if (option == 'F') options.frequency_hz = static_cast<uint32_t>(std::atoi(optarg));
     if (option == 'd') options.seconds = static_cast<uint64_t>(std::atoi(optarg));
     if (option == 'p') options.pid = static_cast<uint32_t>(std::atoi(optarg));
+    if (option == 'c') options.context = optarg;
+    if (option == 's') options.seal_seconds = static_cast<uint64_t>(std::atoi(optarg));
     if (option == 'w') options.warm_up_seconds = static_cast<uint64_t>(std::atoi(optarg));
   }
   options.command.assign(argv + optind, argv + argc);
@@ -95,7 +100,8 @@ void Print(const char* name, double value) { fmt::print("{} {:.4g}\n", name, val
 
 // What lasts from one phase of a run to the next.
 struct Running {
-  uint64_t next_seal_ns = BootTimeNs() + kSealIntervalNs;
+  uint64_t seal_interval_ns = 0;
+  uint64_t next_seal_ns = BootTimeNs() + seal_interval_ns;
   uint64_t anonymous_peak_kib = 0;  // RssAnon, looked at before each seal and at each phase's end.
 };
 
@@ -108,7 +114,7 @@ void RunUntil(SamplingSession& session, ChildProgram* child, uint64_t until_ns, 
     if (child != nullptr && child->Poll()) break;
     session.Turn(kTurnMs);
     if (now < running->next_seal_ns) continue;
-    running->next_seal_ns = now + kSealIntervalNs;
+    running->next_seal_ns = now + running->seal_interval_ns;
     look();
     session.Seal();
   }
@@ -176,7 +182,7 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
       return Fail(s, 1);
   if (absl::Status s = session.Start(); !s.ok()) return Fail(s, kExitSkipped);
   const Reading before = Read(session);
-  Running running;
+  Running running{.seal_interval_ns = options.seal_seconds * kNsPerSecond};
   // The child waits: others' ticks only.
   RunUntil(session, nullptr, before.time_ns + kNsPerSecond, &running);
   const Reading start = Read(session);
@@ -202,13 +208,16 @@ int Measure(const Options& options, ChildProgram& child, SamplingSession& sessio
 int Run(const Options& options) {
   if (options.command.empty()) {
     fmt::print(stderr,
-               "usage: cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] CMD ARG...\n");
+               "usage: cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] [-c WHAT] "
+               "[-s SECONDS] CMD ARG...\n");
     return 2;
   }
   absl::StatusOr<std::unique_ptr<ChildProgram>> child = ChildProgram::Fork(options.command, {});
   if (!child.ok()) return Fail(child.status(), 1);
   uint64_t batch_bytes = 0, batch_samples = 0;
-  const SamplingSettings sampling{.frequency_hz = options.frequency_hz, .timestamps = true};
+  SamplingSettings sampling{.frequency_hz = options.frequency_hz, .timestamps = true};
+  sampling.context = options.context;
+  if (options.context == "labels") sampling.context_labels = {"*"};
   const TargetSettings target{.kind = TargetKind::kProgram, .program = options.command};
   absl::StatusOr<std::unique_ptr<SamplingSession>> session = SamplingSession::Create(
       MakeSessionSettings(sampling, target), [&](const SealedBatchPtr& batch) {

@@ -32,6 +32,7 @@
  *                                                where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: the code is no runtime's
  *   int env_step_hotspot(struct scratch *s, u32 step)   the step's function, as a call of its own
+ *   int env_step_v8(struct scratch *s, u32 step)   likewise
  *   int env_leave_pushed(struct scratch *s, u64 at, u32 words)   leave_pushed(), as a call of
  *   its own
  * Frames of runtimes

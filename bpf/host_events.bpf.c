@@ -6,16 +6,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/deadly_signal.h"
 #include "bpf/kernel_types.h"
 #include "bpf/pid_namespace.h"
 #include "bpf/shared/host_events.h"
-
-struct sigaction___event {
-	void *sa_handler;
-} __attribute__((preserve_access_index));
-struct k_sigaction___event {
-	struct sigaction___event sa;
-} __attribute__((preserve_access_index));
 
 #define LARGEST_PID (1ULL << 22) /* PID_MAX_LIMIT (include/linux/threads.h) */
 
@@ -24,16 +18,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16384);
 } host_events SEC(".maps");
-
-/* Signals whose default action dumps core, or that only the kernel sends; SIGTERM, SIGINT and
- * SIGKILL are somebody's wish. */
-static __always_inline int is_fault(u64 signal)
-{
-	return signal == 3 /* QUIT */ || signal == 4 /* ILL */ || signal == 5 /* TRAP */ ||
-	       signal == 6 /* ABRT */ || signal == 7 /* BUS */ || signal == 8 /* FPE */ ||
-	       signal == 11 /* SEGV */ || signal == 24 /* XCPU */ || signal == 25 /* XFSZ */ ||
-	       signal == 31 /* SYS */;
-}
 
 static __always_inline struct host_event *reserve_event(u32 type)
 {
@@ -77,11 +61,10 @@ int on_oom_victim(struct bpf_raw_tracepoint_args *context)
 SEC("raw_tp/signal_deliver")
 int on_signal(struct bpf_raw_tracepoint_args *context)
 {
-	struct k_sigaction___event *action = (void *)context->args[2];
 	u64 signal = context->args[0];
 	struct host_event *event;
 
-	if (!is_fault(signal) || BPF_CORE_READ(action, sa.sa_handler))
+	if (!is_deadly(signal, (void *)context->args[2]))
 		return 0;
 	event = reserve_event(HOST_EVENT_SIGNAL);
 	if (!event)

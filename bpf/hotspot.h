@@ -24,6 +24,7 @@
 #include "bpf/hotspot_blob.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
+#include "bpf/shared/hotspot_marks.h"
 
 #define HOTSPOT_MOST_FRAME_WORDS 0x10000
 #define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
@@ -306,14 +307,15 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 	const struct hotspot_process *p = hotspot_of(s);
 	u64 pc = s->regs.pc, sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], target = 0;
 	u32 words = blob_word(s, p->frame_size);
-	int is_call_stub = pc == p->call_return && !s->regs.exact_pc, end;
+	int is_call_stub = pc == p->call_return && !s->regs.exact_pc, is_frozen = pc && pc == p->return_barrier, end;
 
-	end = name_stack_frame(s, blob_at(s) | (is_call_stub ? HOTSPOT_CALL_STUB : HOTSPOT_STUB), 0);
+	end = name_stack_frame(s, blob_at(s) | (is_call_stub || is_frozen ? HOTSPOT_CALL_STUB : HOTSPOT_STUB),
+			       is_frozen ? HOTSPOT_FROZEN_FRAMES : 0);
 	if (end)
 		return end;
 	if (is_call_stub || (p->kind_of_upcalls && blob_kind(s) == p->kind_of_upcalls && !s->regs.exact_pc))
 		return leave_by_frame_pointer(s);
-	if (pc == p->return_barrier && pc && !env_read_runtime(s, &target, sizeof(target), p->barrier_target)) {
+	if (is_frozen && !env_read_runtime(s, &target, sizeof(target), p->barrier_target)) {
 		enter_caller(s, target, sp, rbp);
 		return END_NONE;
 	}

@@ -173,6 +173,8 @@ static __always_inline int step_special(struct scratch *s, u32 special)
 		return step_plt(s);
 	case SPECIAL_UNSUPPORTED:
 		return END_UNSUPPORTED_RULE;
+	case SPECIAL_RUNTIME:
+		return step_runtimes_file(s);
 	}
 	return END_BAD_TABLE;
 }

@@ -355,6 +355,14 @@ static __always_inline int step_without_rules(struct scratch *s)
 	return END_NONE;
 }
 
+/* A return address in the runtime's file. */
+static __always_inline int step_runtimes_file(struct scratch *s)
+{
+	int end = env_leave_made_code(s);
+
+	return end == END_UNSUPPORTED_RULE ? step_frame_pointer(s) : end;
+}
+
 static __always_inline int step_plt(struct scratch *s)
 {
 	u64 pc, cfa = s->regs.r[UNWIND_SP] + 8 + (((s->regs.pc & 15) >= 11) << 3);

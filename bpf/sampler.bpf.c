@@ -4,7 +4,7 @@
  *
  * Order of a tick: filter → scratch → who → kernel stack → user stack → ring. Nothing here waits,
  * takes a lock that the interrupted code can hold, or allocates. bpf/off_cpu.h has the programs of
- * waiting threads. */
+ * waiting threads, bpf/last_stack.h that of threads that a signal ends. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -29,6 +29,7 @@
 #include "bpf/thread_context.h"
 #include "bpf/off_cpu.h"
 #include "bpf/waiting_list.h"
+#include "bpf/last_stack.h"
 
 /* Tests stop a process where it was sampled (struct control). Runs on the way back to user code, so
  * the thread does not execute another instruction. */

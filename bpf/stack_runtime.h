@@ -89,6 +89,27 @@ static int env_step_hotspot(struct scratch *s, u32 step)
 	return step == HOTSPOT_STEP_COMPILED ? step_hotspot_compiled(slot) : step_hotspot_other(slot);
 }
 
+__noinline int step_v8_whole(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s && !IS_LEFT_OUT(V8) ? step_v8_frame(s) : END_UNSUPPORTED_RULE;
+}
+
+__noinline int step_v8_interrupted(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s && !IS_LEFT_OUT(V8) ? step_v8_leaf(s) : END_UNSUPPORTED_RULE;
+}
+
+static int env_step_v8(struct scratch *s, u32 step)
+{
+	u32 slot = (u32)s->host;
+
+	return step == V8_STEP_LEAF ? step_v8_interrupted(slot) : step_v8_whole(slot);
+}
+
 /* Leaves a frame. END_UNSUPPORTED_RULE: it is not the runtime's. */
 __noinline int step_stack_runtime(u32 slot)
 {

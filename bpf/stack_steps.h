@@ -6,6 +6,7 @@
 #define STACKRAY_BPF_STACK_STEPS_H
 
 #include "bpf/hotspot.h"
+#include "bpf/v8.h"
 
 #ifdef __bpf__
 #define IS_STEP_ALLOWED(NAME) (!IS_LEFT_OUT(NAME))

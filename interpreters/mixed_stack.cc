@@ -190,7 +190,34 @@ void PlaceRuns(const PartOfLoop& part_of, bool is_whole, Waiting* waiting,
   *frames = std::move(mixed);
 }
 
+// The first frame from `at` on that is no native one.
+size_t EndOfNative(std::span<const MixedFrame> frames, size_t at) {
+  while (at < frames.size() && !frames[at].is_runtime &&
+         IsNativeKind(FrameWordKind(frames[at].word)))
+    ++at;
+  return at;
+}
+
 }  // namespace
+
+void MarkCarriers(const CarrierRules& rules, std::vector<MixedFrame>* frames) {
+  for (size_t i = 0; i + 1 < frames->size(); ++i) {
+    const MixedFrame& inner = (*frames)[i];
+    if (!inner.is_runtime || (*frames)[i + 1].is_runtime) continue;
+    const size_t end = EndOfNative(*frames, i + 1);
+    if (end == frames->size() || !(*frames)[end].is_runtime) continue;
+    const MixedFrame& outer = (*frames)[end];
+    if (outer.is_apart || inner.range == kNoRange || outer.range == kNoRange ||
+        !rules.is_same_runtime(inner.range, outer.range) || rules.is_c_function(outer))
+      continue;
+    const std::span<MixedFrame> between(frames->data() + i + 1, end - i - 1);
+    const bool all_carry = std::ranges::all_of(between, [&](const MixedFrame& frame) {
+      return frame.is_loop || frame.is_entry ||
+             rules.part_of(frame.word, inner.range) == LoopPart::kCarrier;
+    });
+    for (MixedFrame& frame : between) frame.is_carrier = all_carry;
+  }
+}
 
 void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames) {

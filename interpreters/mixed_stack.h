@@ -32,8 +32,9 @@ struct MixedFrame {
   uint64_t second = 0;  // A runtime frame's.
   uint32_t range = kNoRange;  // A runtime frame's: one of the runtime's file.
   bool is_runtime = false;
-  bool is_loop = false;   // A native frame that runs the runtime's frames before it.
-  bool is_entry = false;  // A native frame that called the loop right before it.
+  bool is_loop = false;     // A native frame that runs the runtime's frames before it.
+  bool is_entry = false;    // A native frame that called the loop right before it.
+  bool is_carrier = false;  // A native frame that only carries a call (MarkCarriers()).
   bool is_apart =
       // A runtime frame of which only this is known: all native frames are its callees, or itself.
       false;
@@ -58,12 +59,26 @@ enum class LoopPart : uint8_t {
   // Runs the main program: the loop that it calls, itself or by one more function, runs
   // RUN_OF_MAIN_LOOP.
   kMain,
+  // Carries a call from one function of the runtime to the next, and does nothing else; in a file
+  // whose runtime has frames for functions written in C: everything in it.
+  kCarrier,
 };
 using PartOfLoop = std::function<LoopPart(uint64_t word, uint32_t range)>;
 
 // `is_whole`: the walk reached the root. Leaf first. `frames` is overwritten.
 void MixFrames(std::span<const uint64_t> words, bool is_whole, const PartOfLoop& part_of,
                std::vector<MixedFrame>* frames);
+
+// Marks the native frames that only carry a call from one of the runtime's functions to the next:
+// those between two of its frames, if each of them is a carrier, and the outer of the two is no
+// function written in C. What such a function calls back from stays: its native frames are no
+// carriers, or it has a frame of the runtime's itself.
+struct CarrierRules {
+  PartOfLoop part_of;
+  std::function<bool(const MixedFrame& frame)> is_c_function;
+  std::function<bool(uint32_t range, uint32_t other)> is_same_runtime;  // Of known ranges.
+};
+void MarkCarriers(const CarrierRules& rules, std::vector<MixedFrame>* frames);
 
 }  // namespace stackray
 

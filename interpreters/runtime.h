@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,6 +56,13 @@ struct FileRange {
   bool Contains(uint64_t offset) const { return offset >= begin && offset < end; }
 };
 
+// A function of a runtime's own file that shows as a frame of the runtime: a builtin.
+struct RuntimeFunction {
+  uint64_t place = 0;        // Of its first byte in the file.
+  std::string_view name;     // Lives as long as the RuntimeData.
+  bool is_plumbing = false;  // Only carries calls: hidden, as loops are.
+};
+
 // What is true of one executable that holds a runtime. Immutable; any thread may read it.
 class RuntimeData {
  public:
@@ -71,6 +79,15 @@ class RuntimeData {
   virtual absl::StatusOr<std::shared_ptr<const StackInstance>> Attach(ProcessMemory& /*memory*/,
                                                                       uint64_t /*base*/) const {
     return absl::UnimplementedError("its frames are not on the stack");
+  }
+  // Offsets in the file of the last bytes of calls whose frames are the runtime's, though their
+  // code is the file's (SPECIAL_RUNTIME). Ascending.
+  virtual const std::vector<uint64_t>& returns_of_frames() const {
+    static const std::vector<uint64_t> none;
+    return none;
+  }
+  virtual std::optional<RuntimeFunction> FunctionAt(uint64_t /*file_offset*/) const {
+    return std::nullopt;
   }
   // Tells BPF.
   virtual absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const = 0;
@@ -110,6 +127,9 @@ class RuntimeData {
                ? LoopPart::kEntry
                : LoopPart::kNone;
   }
+  // Is the frame of these words one of a function that is written in C? Of a runtime whose C
+  // functions have frames.
+  virtual bool IsCFunction(uint64_t /*word*/, uint64_t /*second*/) const { return false; }
 
   // As records.h says, unless the runtime packs its words in another way.
   virtual RuntimePlace PlaceOf(uint64_t word, uint64_t second) const {

@@ -11,6 +11,7 @@
 #include "interpreters/php/loader.h"
 #include "interpreters/python/loader.h"
 #include "interpreters/ruby/loader.h"
+#include "interpreters/v8/loader.h"
 #include "kernel/raw_sample.h"
 
 namespace stackray {
@@ -36,6 +37,7 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
   loaders_.push_back(std::make_unique<PerlLoader>());
   loaders_.push_back(std::make_unique<LuaLoader>());
   loaders_.push_back(std::make_unique<HotSpotLoader>());
+  loaders_.push_back(std::make_unique<V8Loader>());
   data_.push_back(nullptr);  // Number 0 is none.
 }
 
@@ -88,6 +90,11 @@ LoopPart Runtimes::PartOfMadeCode(const FileIdentity& file, uint64_t file_offset
 std::optional<made_code_callers> Runtimes::CallersOfMadeCode(uint32_t runtime) const {
   const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
   return data == nullptr ? std::nullopt : data->CallersOfMadeCode();
+}
+
+std::vector<uint64_t> Runtimes::ReturnsOfFrames(uint32_t runtime) const {
+  const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
+  return data == nullptr ? std::vector<uint64_t>() : data->returns_of_frames();
 }
 
 std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {

@@ -64,6 +64,8 @@ class Runtimes {
   // Where the runtime calls code from that it has made in memory of no file; nullopt: it makes
   // none.
   std::optional<made_code_callers> CallersOfMadeCode(uint32_t runtime) const;
+  // RuntimeData::returns_of_frames().
+  std::vector<uint64_t> ReturnsOfFrames(uint32_t runtime) const;
   // nullptr: no such runtime.
   std::shared_ptr<const RuntimeData> DataOf(uint32_t runtime) const;
 

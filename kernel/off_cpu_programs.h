@@ -1,8 +1,6 @@
-// The programs that follow waiting threads (bpf/off_cpu.h): the sampler's object loaded a second
-// time with these programs alone, over the maps of the first. A kernel that refuses them still
-// samples.
+// The programs that follow waiting threads (bpf/off_cpu.h).
 //
-// Cost:    loading takes as long as the sampler's, because the walker is verified again.
+// Cost:    as kernel/later_programs.h to load.
 // Memory:  five programs, and some 100 bytes for each thread of `max_threads`.
 // Threads: any; the destructor when all calls have returned.
 #ifndef STACKRAY_KERNEL_OFF_CPU_PROGRAMS_H_
@@ -17,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernel/later_programs.h"
 #include "kernel/task_records.h"
 #include "kernel/unique_fd.h"
 
@@ -27,8 +26,6 @@ namespace stackray {
 
 class OffCpuPrograms {
  public:
-  // Before the object is loaded: leaves these programs and their map out of it.
-  static void LeaveOut(sampler_bpf* sampler);
   // `sampler` is loaded. Errors: FailedPrecondition, with what the kernel said.
   static absl::StatusOr<std::unique_ptr<OffCpuPrograms>> Load(const sampler_bpf& sampler,
                                                               uint32_t max_threads);
@@ -46,13 +43,9 @@ class OffCpuPrograms {
   std::vector<std::pair<std::string, int>> programs() const;
 
  private:
-  struct Program {
-    std::string name;
-    UniqueFd program, link;
-  };
   OffCpuPrograms() = default;
 
-  std::vector<Program> programs_;
+  std::vector<LaterProgram> programs_;
   UniqueFd threads_;
   uint64_t map_bytes_ = 0;
 };

@@ -240,6 +240,19 @@ std::string PathOfRange(uint32_t pid, const code_range& range) {
   return ReadLink(MapFile(pid, range.start, range.end));
 }
 
+absl::StatusOr<std::string> FindExecutableMapping(
+    uint32_t pid, const std::function<bool(std::string_view path)>& accepts) {
+  std::string found;
+  const absl::Status status = VisitMappings(pid, [&](const MapsLine& mapping) {
+    if (mapping.executable && mapping.inode != 0 && accepts(mapping.path))
+      found = MapFile(pid, mapping.start, mapping.end);
+    return found.empty();
+  });
+  if (!status.ok()) return status;
+  if (found.empty()) return absl::NotFoundError("no such mapping");
+  return found;
+}
+
 uint32_t KernelDevice(uint64_t st_dev) {
   return static_cast<uint32_t>(major(st_dev) << 20 | minor(st_dev));
 }

@@ -5,8 +5,10 @@
 #define STACKRAY_KERNEL_PROCESS_FILES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -53,6 +55,11 @@ absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid);
 // Errors: NotFound (no such mapping), FailedPrecondition (the process is gone), Unimplemented
 //         (before Linux 6.11).
 absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address);
+
+// The first executable mapping of a file whose path `accepts`, as the name under /proc that opens
+// that file whatever has become of its path. Errors: NotFound (none, or the process is gone).
+absl::StatusOr<std::string> FindExecutableMapping(
+    uint32_t pid, const std::function<bool(std::string_view path)>& accepts);
 
 // The mappings of files nearest to [start, end) of a process, at most 8 on each side, the nearest
 // of each first; as above, of any permission. Errors: NotFound (process gone).

@@ -23,6 +23,7 @@
 #include "kernel/bpf_runtime_memory.h"
 #include "kernel/capture_clocks.h"
 #include "kernel/cpu_list.h"
+#include "kernel/deadly_signals.h"
 #include "kernel/off_cpu_programs.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/running_kernel.h"
@@ -76,6 +77,7 @@ class Sampler::Impl {
   explicit Impl(const SamplerSettings& settings) : settings_(settings) {}
   ~Impl() {
     clocks_.reset();
+    signals_.reset();
     off_cpu_.reset();
     rows_.reset();
     ring_buffer__free(samples_);
@@ -87,6 +89,8 @@ class Sampler::Impl {
   absl::Status Attach();
   absl::Status StartWaits(int capture);
   void StopWaits(int capture);
+  absl::Status StartSignals(int capture);
+  void StopSignals(int capture);
 
   SamplerSettings settings_;
   sampler_bpf* skeleton_ = nullptr;
@@ -102,6 +106,7 @@ class Sampler::Impl {
   std::unique_ptr<CaptureTargets> targets_;
   std::unique_ptr<CaptureClocks> clocks_;
   std::unique_ptr<OffCpuPrograms> off_cpu_;  // nullptr: waits are not sampled.
+  std::unique_ptr<DeadlySignals> signals_;   // nullptr: nobody wanted last stacks so far.
   std::vector<std::string> warnings_;
   int cpu_count_ = 1;
   uint64_t fixed_map_bytes_ = 0;
@@ -249,6 +254,20 @@ void Sampler::Impl::StopWaits(int capture) {
   __atomic_fetch_and(&control_->of_waits, ~(1u << capture), __ATOMIC_SEQ_CST);
 }
 
+absl::Status Sampler::Impl::StartSignals(int capture) {
+  if (signals_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<DeadlySignals>> signals = DeadlySignals::Load(*skeleton_);
+    if (!signals.ok()) return signals.status();
+    signals_ = *std::move(signals);
+  }
+  __atomic_fetch_or(&control_->of_signals, 1u << capture, __ATOMIC_SEQ_CST);
+  return absl::OkStatus();
+}
+
+void Sampler::Impl::StopSignals(int capture) {
+  __atomic_fetch_and(&control_->of_signals, ~(1u << capture), __ATOMIC_SEQ_CST);
+}
+
 absl::Status Sampler::Impl::Attach() {
   bpf_program* const events[] = {skeleton_->progs.on_fork, skeleton_->progs.on_exec,
                                  skeleton_->progs.on_exit_task, skeleton_->progs.on_cgroup_move};
@@ -297,6 +316,8 @@ absl::Status Sampler::StartCapture(int capture, const CaptureSources& sources) {
   if (absl::Status status = impl_->targets_->AddDescendants(capture); !status.ok()) return status;
   if (sources.off_cpu)
     if (absl::Status status = impl_->StartWaits(capture); !status.ok()) return status;
+  if (sources.deadly_signals)
+    if (absl::Status status = impl_->StartSignals(capture); !status.ok()) return status;
   if (sources.page_faults)
     if (absl::Status status =
             impl_->clocks_->SetPageFaults(capture, impl_->settings_.page_fault_period);
@@ -319,6 +340,7 @@ void Sampler::StopCapture(int capture) {
   impl_->clocks_->SetFrequency(capture, 0).IgnoreError();   // Ending one never fails,
   impl_->clocks_->SetPageFaults(capture, 0).IgnoreError();  // nor this.
   impl_->StopWaits(capture);
+  impl_->StopSignals(capture);
   impl_->targets_->Forget(capture);
 }
 
@@ -434,6 +456,8 @@ std::vector<Sampler::ProgramCost> Sampler::ProgramCosts() const {
       add(bpf_program__name(program), bpf_program__fd(program));
   if (impl_->off_cpu_ != nullptr)
     for (const auto& [name, fd] : impl_->off_cpu_->programs()) add(name, fd);
+  if (impl_->signals_ != nullptr)
+    for (const auto& [name, fd] : impl_->signals_->programs()) add(name, fd);
   return costs;
 }
 

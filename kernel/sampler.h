@@ -59,11 +59,13 @@ class Sampler : public SampleRing {
   struct CaptureSources {
     double frequency_hz = 0;  // 0: no on-CPU samples.
     bool off_cpu = false, page_faults = false;
+    bool deadly_signals = false;  // The last stacks of threads that a signal ends.
   };
   // Its samples flow from now on. `capture`: 1 to MAX_CAPTURES - 1, whose targets() are chosen.
-  // The first one that wants waits has their programs loaded, which takes some seconds of CPU.
+  // The first one that wants waits, or last stacks, has their programs loaded, which takes some
+  // seconds of CPU.
   // Errors: ResourceExhausted (14 captures of other rates run); as Start(); FailedPrecondition
-  // (this kernel refuses the programs of waits).
+  // (this kernel refuses these programs).
   absl::Status StartCapture(int capture, const CaptureSources& sources);
   // Another rate, as SetFrequency().
   absl::StatusOr<uint64_t> SetCaptureFrequency(int capture, double frequency_hz);

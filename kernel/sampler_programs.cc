@@ -12,8 +12,8 @@
 #include "bpf/shared/runtime.h"
 // Behind the structs that it names.
 #include "bpf/sampler.skel.h"
+#include "kernel/later_programs.h"
 #include "kernel/libbpf_log.h"
-#include "kernel/off_cpu_programs.h"
 
 namespace stackray {
 namespace {
@@ -90,7 +90,7 @@ absl::StatusOr<LoadedSampler> LoadSamplerPrograms(
     loaded.skeleton->rodata->left_out_runtimes = left_out;
     absl::Status status = prepare(loaded.skeleton);
     if (status.ok()) {
-      OffCpuPrograms::LeaveOut(loaded.skeleton);
+      LeaveOutLaterPrograms(loaded.skeleton);
       const int error = sampler_bpf__load(loaded.skeleton);
       if (error == 0) return absl::OkStatus();
       status = LoadFailure(-error, log.text());

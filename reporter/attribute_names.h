@@ -4,6 +4,7 @@
 #define STACKRAY_REPORTER_ATTRIBUTE_NAMES_H_
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace stackray {
@@ -29,6 +30,13 @@ inline constexpr std::string_view kCpuAttribute = "cpu.logical_number";
 
 // Of a sample of a thread that did not run: WaitKindName().
 inline constexpr std::string_view kWaitAttribute = "stackray.wait";
+
+// Of a sample of a thread that worked on something: a label has this in front of its own name.
+inline constexpr std::string_view kLabelPrefix = "process.context.label.";
+// "true": labels of the sample were cut or left out.
+inline constexpr std::string_view kLabelsCutAttribute = "stackray.context.labels_cut";
+// How many labels a sample has at most, and of how many bytes their values are.
+inline constexpr size_t kMostSampleLabels = 32, kLongestLabelValue = 255, kMostLabelBytes = 640;
 
 }  // namespace stackray
 

@@ -56,6 +56,11 @@ constexpr std::array<RuleText, kBatchRules> kRuleTexts = {{
     {BatchRule::kProfileId, "profile-id",
      "A profile id is absent or 16 bytes that are not all zero."},
     {BatchRule::kLines, "lines", "Line, column and start line are not negative."},
+    {BatchRule::kLink, "link",
+     "A link but element 0 has 16 bytes of a trace id and 8 of a span id, neither all zero."},
+    {BatchRule::kContextLabels, "context-labels",
+     "A sample has at most 32 labels of a context, each with a name and a text of at most 255 "
+     "bytes, 640 bytes of texts in all; the mark of cut ones is true."},
 }};
 
 constexpr bool InEnumOrder() {

@@ -35,8 +35,10 @@ enum class BatchRule {
   kFunctionName,
   kProfileId,
   kLines,
+  kLink,
+  kContextLabels,
 };
-inline constexpr int kBatchRules = 21;
+inline constexpr int kBatchRules = 23;
 
 // Short and stable, for scripts: "orphan". And the rule as a sentence.
 std::string_view BatchRuleId(BatchRule rule);

@@ -39,6 +39,7 @@ class DictionaryCheck {
   bool HasBuildId(const otlp::Mapping& mapping) const;
   void CheckFunction(int at);
   void CheckAttribute(int at);
+  void CheckLink(int at);
 
   const otlp::ProfilesDictionary& dictionary_;
   References& references_;
@@ -148,6 +149,19 @@ void DictionaryCheck::CheckAttribute(int at) {
     report_.Add(BatchRule::kDictionaryAttributes, fmt::format("attribute_table[{}]", at));
 }
 
+bool IsId(std::string_view id, size_t bytes) {
+  return id.size() == bytes && id.find_first_not_of('\0') != std::string_view::npos;
+}
+
+void DictionaryCheck::CheckLink(int at) {
+  constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;
+  const otlp::Link& link = dictionary_.link_table(at);
+  if (at == 0 || (IsId(link.trace_id(), kTraceIdBytes) && IsId(link.span_id(), kSpanIdBytes)))
+    return;
+  report_.Add(BatchRule::kLink, fmt::format("link_table[{}]: {} and {} bytes", at,
+                                            link.trace_id().size(), link.span_id().size()));
+}
+
 // In the order in which entries refer to each other, so that what is reached is known in time.
 void DictionaryCheck::Run() {
   CheckTable(Table::kMapping, dictionary_.mapping_table());
@@ -162,6 +176,7 @@ void DictionaryCheck::Run() {
   for (int i = 0; i < dictionary_.mapping_table_size(); ++i) CheckMapping(i);
   for (int i = 0; i < dictionary_.function_table_size(); ++i) CheckFunction(i);
   for (int i = 0; i < dictionary_.attribute_table_size(); ++i) CheckAttribute(i);
+  for (int i = 0; i < dictionary_.link_table_size(); ++i) CheckLink(i);
 }
 
 }  // namespace

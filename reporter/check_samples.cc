@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "profile/sample_types.h"
+#include "reporter/attribute_names.h"
 #include "reporter/check_report.h"
 
 namespace stackray::batch_check {
@@ -50,6 +51,9 @@ class ProfilesCheck {
   void CheckTypes(const otlp::Profile& profile);
   void CheckSample(const otlp::Profile& profile, const otlp::Sample& sample, int at);
   void CheckTimes(const otlp::Profile& profile, const otlp::Sample& sample, int at);
+  void CheckLabels(const otlp::Sample& sample, int at);
+  // Empty: an index outside its table, which is another rule's.
+  std::string_view StringAt(int32_t index) const;
 
   const otlp::ProfilesData& data_;
   References& references_;
@@ -90,14 +94,37 @@ void ProfilesCheck::CheckTypes(const otlp::Profile& profile) {
 }
 
 const SampleType* ProfilesCheck::TypeOf(const otlp::Profile& profile) const {
+  return FindSampleType(StringAt(profile.sample_type().type_strindex()),
+                        StringAt(profile.sample_type().unit_strindex()));
+}
+
+std::string_view ProfilesCheck::StringAt(int32_t index) const {
   const otlp::ProfilesDictionary& dictionary = data_.dictionary();
-  const auto text = [&](int32_t index) -> std::string_view {
-    return index >= 0 && index < dictionary.string_table_size()
-               ? std::string_view(dictionary.string_table(index))
-               : std::string_view();
-  };
-  return FindSampleType(text(profile.sample_type().type_strindex()),
-                        text(profile.sample_type().unit_strindex()));
+  return index >= 0 && index < dictionary.string_table_size()
+             ? std::string_view(dictionary.string_table(index))
+             : std::string_view();
+}
+
+// What a thread worked on, as its process says it, within the bounds that readers may count on.
+void ProfilesCheck::CheckLabels(const otlp::Sample& sample, int at) {
+  const auto& attributes = data_.dictionary().attribute_table();
+  size_t labels = 0, bytes = 0;
+  bool is_good = true;
+  for (const int32_t index : sample.attribute_indices()) {
+    if (index < 0 || index >= attributes.size()) continue;
+    const std::string_view key = StringAt(attributes[index].key_strindex());
+    const otlp_common::AnyValue& value = attributes[index].value();
+    if (key == kLabelsCutAttribute) is_good &= value.string_value() == "true";
+    if (!key.starts_with(kLabelPrefix)) continue;
+    ++labels;
+    bytes += value.string_value().size();
+    is_good &=
+        key.size() > kLabelPrefix.size() && value.string_value().size() <= kLongestLabelValue;
+    is_good &= value.value_case() == otlp_common::AnyValue::kStringValue;
+  }
+  if (is_good && labels <= kMostSampleLabels && bytes <= kMostLabelBytes) return;
+  report_.Add(BatchRule::kContextLabels, fmt::format("profile[{}] sample[{}]: {} labels, {} bytes",
+                                                     profiles_, at, labels, bytes));
 }
 
 void ProfilesCheck::CheckTimes(const otlp::Profile& profile, const otlp::Sample& sample, int at) {
@@ -130,6 +157,7 @@ void ProfilesCheck::CheckSample(const otlp::Profile& profile, const otlp::Sample
                 fmt::format("{}[{}]: {} values, {} timestamps", where, at, values, times));
   }
   CheckTimes(profile, sample, at);
+  CheckLabels(sample, at);
 }
 
 void ProfilesCheck::CheckProfile(const otlp::Profile& profile) {

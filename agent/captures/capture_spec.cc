@@ -73,17 +73,6 @@ absl::Status CheckTarget(const TargetSettings& target) {
   return absl::OkStatus();
 }
 
-OrderedJson TargetJson(const TargetSettings& target) {
-  for (const TextKind& row : kTextKinds)
-    if (row.kind == target.kind) return {{row.key, target.*row.field}};
-  if (target.kind == TargetKind::kUser) return {{"user", target.uid}};
-  if (target.kind != TargetKind::kPids) return {{"host", true}};
-  OrderedJson json;
-  json["pid"] = target.pids.size() == 1 ? OrderedJson(target.pids[0]) : OrderedJson(target.pids);
-  if (!target.inherit) json["inherit"] = false;
-  return json;
-}
-
 // One number, or a list of them.
 void ReadPids(const Json& json, JsonFields& fields, std::vector<uint32_t>* pids) {
   const auto take = [&](const Json& pid) {
@@ -97,6 +86,37 @@ void ReadPids(const Json& json, JsonFields& fields, std::vector<uint32_t>* pids)
   for (const Json& pid : json) take(pid);
   std::ranges::sort(*pids);
   pids->erase(std::ranges::unique(*pids).begin(), pids->end());
+}
+
+absl::StatusOr<std::vector<SampleOrigin>> TypesFromJson(const Json& list) {
+  std::vector<SampleOrigin> types;
+  for (const Json& json : list) {
+    const SampleType* type =
+        json.is_string() ? FindSampleTypeByName(json.get_ref<const std::string&>()) : nullptr;
+    if (type == nullptr) return Bad("a capture's types are of cpu, off-cpu and page-faults");
+    types.push_back(type->origin);
+  }
+  return types;
+}
+
+// "90s", "15m", "1h".
+std::string TimeText(int64_t ms) {
+  for (const auto& [factor, unit] : {std::pair{3'600'000, "h"}, {60'000, "m"}, {1000, "s"}})
+    if (ms % factor == 0) return fmt::format("{}{}", ms / factor, unit);
+  return fmt::format("{}ms", ms);
+}
+
+}  // namespace
+
+nlohmann::ordered_json ToJson(const TargetSettings& target) {
+  for (const TextKind& row : kTextKinds)
+    if (row.kind == target.kind) return {{row.key, target.*row.field}};
+  if (target.kind == TargetKind::kUser) return {{"user", target.uid}};
+  if (target.kind != TargetKind::kPids) return {{"host", true}};
+  OrderedJson json;
+  json["pid"] = target.pids.size() == 1 ? OrderedJson(target.pids[0]) : OrderedJson(target.pids);
+  if (!target.inherit) json["inherit"] = false;
+  return json;
 }
 
 absl::StatusOr<TargetSettings> TargetFromJson(const Json& json) {
@@ -127,28 +147,9 @@ absl::StatusOr<TargetSettings> TargetFromJson(const Json& json) {
     fields.Fail(
         "is one of pid, cgroup, container, command, user, service, label and \"host\": true");
   if (absl::Status status = fields.Finish(); !status.ok()) return status;
+  if (absl::Status status = CheckTarget(target); !status.ok()) return status;
   return target;
 }
-
-absl::StatusOr<std::vector<SampleOrigin>> TypesFromJson(const Json& list) {
-  std::vector<SampleOrigin> types;
-  for (const Json& json : list) {
-    const SampleType* type =
-        json.is_string() ? FindSampleTypeByName(json.get_ref<const std::string&>()) : nullptr;
-    if (type == nullptr) return Bad("a capture's types are of cpu, off-cpu and page-faults");
-    types.push_back(type->origin);
-  }
-  return types;
-}
-
-// "90s", "15m", "1h".
-std::string TimeText(int64_t ms) {
-  for (const auto& [factor, unit] : {std::pair{3'600'000, "h"}, {60'000, "m"}, {1000, "s"}})
-    if (ms % factor == 0) return fmt::format("{}{}", ms / factor, unit);
-  return fmt::format("{}ms", ms);
-}
-
-}  // namespace
 
 absl::Status CheckCaptureName(std::string_view name) {
   if (IsCaptureName(name)) return absl::OkStatus();
@@ -181,7 +182,7 @@ absl::Status CheckCapture(const CaptureSpec& spec, int64_t max_duration_ms) {
 
 OrderedJson ToJson(const CaptureSpec& spec) {
   OrderedJson targets = OrderedJson::array(), types = OrderedJson::array();
-  for (const TargetSettings& target : spec.targets) targets.push_back(TargetJson(target));
+  for (const TargetSettings& target : spec.targets) targets.push_back(ToJson(target));
   for (const SampleOrigin type : spec.types) types.push_back(TypeOf(type).name);
   return {{"name", spec.name},
           {"targets", targets},

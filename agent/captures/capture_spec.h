@@ -45,6 +45,10 @@ absl::Status CheckCapture(const CaptureSpec& spec, int64_t max_duration_ms);
 nlohmann::ordered_json ToJson(const CaptureSpec& spec);
 absl::StatusOr<CaptureSpec> CaptureFromJson(const nlohmann::json& json);
 
+// One target of these, {"command": "redis-server"}. As above.
+nlohmann::ordered_json ToJson(const TargetSettings& target);
+absl::StatusOr<TargetSettings> TargetFromJson(const nlohmann::json& json);
+
 // "process 12 and its descendants, or user www-data".
 std::string DescribeTargets(const CaptureSpec& spec);
 

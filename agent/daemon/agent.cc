@@ -148,6 +148,8 @@ absl::Status Agent::Start() {
   if (!plans.ok()) return plans.status();
   absl::StatusOr<std::optional<TracesPlan>> traces = PlanTraces(settings_);
   if (!traces.ok()) return traces.status();
+  absl::StatusOr<std::vector<ReceiverPlan>> logs = PlanReportLogs(settings_);
+  if (!logs.ok()) return logs.status();
   absl::StatusOr<std::unique_ptr<StateKeeper>> state =
       StateKeeper::Start(settings_.state_dir, board_, mailbox_);
   if (!state.ok()) return state.status();
@@ -162,6 +164,7 @@ absl::Status Agent::Start() {
   servers_ = {*std::move(local), *std::move(metrics)};
   traces_.Apply(*std::move(traces), OwnBatchSettings(settings_));
   receivers_.Apply(*std::move(plans), {}, FlushLimit(settings_));
+  report_logs_.Apply(*std::move(logs), OwnBatchSettings(settings_));
   SweepSpools();
   captures_.Configure(settings_);
   reports_.Configure(settings_);
@@ -210,6 +213,8 @@ absl::Status Agent::Reload(AgentSettings next) {
   if (!plans.ok()) return plans.status();
   absl::StatusOr<std::optional<TracesPlan>> traces = PlanTraces(next);
   if (!traces.ok()) return traces.status();
+  absl::StatusOr<std::vector<ReceiverPlan>> logs = PlanReportLogs(next);
+  if (!logs.ok()) return logs.status();
   std::unique_ptr<SamplingSession> session;
   std::unique_ptr<StateKeeper> state;
   Servers servers;
@@ -224,6 +229,7 @@ absl::Status Agent::Reload(AgentSettings next) {
   }
   traces_.Apply(*std::move(traces), OwnBatchSettings(settings_));
   receivers_.Apply(*std::move(plans), MarkOf(Totals().counts), FlushLimit(settings_));
+  report_logs_.Apply(*std::move(logs), OwnBatchSettings(settings_));
   if (state != nullptr) {
     state_->End();
     state_ = std::move(state);
@@ -375,6 +381,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->envelope = envelope_.status();
   snapshot->captures = captures_.Status();
   snapshot->reports = reports_.Status();
+  snapshot->reports.logs = report_logs_.Counts();
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
@@ -426,6 +433,7 @@ void Agent::Finish() {
   SendLosses(true);
   TakeSnapshot();
   receivers_.Finish(FlushLimit(settings_));
+  report_logs_.Finish(FlushLimit(settings_));
   traces_.Finish(FlushLimit(settings_));
   TakeSnapshot(true);
   LogTotals();

@@ -27,6 +27,7 @@
 #include "agent/daemon/own_traces.h"
 #include "agent/daemon/page_source.h"
 #include "agent/daemon/receiver_set.h"
+#include "agent/daemon/report_logs.h"
 #include "agent/daemon/session_totals.h"
 #include "agent/daemon/state_keeper.h"
 #include "agent/host_facts.h"
@@ -109,7 +110,12 @@ class Agent {
       host_.name,
       [this](const SealedBatchPtr& batch, const SpanIds& capture) { SendCapture(batch, capture); },
       &traces_.tracer()};
-  ReportKeeper reports_{host_.name, [this] { return history_.shared(); }};
+  ReportLogs report_logs_;
+  ReportKeeper reports_{
+      host_.name,
+      {.history = [this] { return history_.shared(); },
+       .send_profile = [this](const SealedBatchPtr& batch) { SendCapture(batch, SpanIds()); },
+       .send_record = [this](const LogRecord& record) { report_logs_.Add(record); }}};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
   LossLog loss_log_;

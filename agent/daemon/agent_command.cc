@@ -9,6 +9,7 @@
 #include "agent/daemon/agent.h"
 #include "agent/daemon/agent_requests.h"
 #include "agent/daemon/receiver_plan.h"
+#include "agent/daemon/report_logs.h"
 #include "agent/daemon/status_json.h"
 #include "agent/daemon/traces_plan.h"
 #include "agent/log.h"
@@ -48,11 +49,14 @@ absl::Status Reload(Agent& agent, const ReadSettings& read_settings) {
 int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   absl::Status checked = PlanReceivers(settings).status();
   checked.Update(PlanTraces(settings).status());
+  checked.Update(PlanReportLogs(settings).status());
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
   // Before there is a thread; a spool or a history whose folder is not root's is then a warning.
   absl::StatusOr<std::vector<std::string>> entered =
-      EnterSandbox({.mode = settings.sandbox, .copy_directory = settings.state_dir});
+      EnterSandbox({.mode = settings.sandbox,
+                    .copy_directory = settings.state_dir,
+                    .collectors = settings.reports.collectors});
   if (!entered.ok()) return Fail(entered.status());
   for (const std::string& warning : *entered) LogWarning(warning);
   Agent agent(settings);

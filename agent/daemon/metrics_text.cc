@@ -100,6 +100,31 @@ void AddSampling(const AgentSnapshot& s, Families* out) {
           .Take());
 }
 
+// What JIT compilers say of their code (interpreters/jit/README.md).
+void AddJitCode(const JitCounts& jit, Families* out) {
+  out->push_back(Counter("stackray_jit_sources_total",
+                         "Sources of names of JIT code that were found in sampled processes.")
+                     .Row(Number(jit.perf_maps), {{"source", "perf map"}})
+                     .Row(Number(jit.jit_dumps), {{"source", "jitdump"}})
+                     .Row(Number(jit.gdb_lists), {{"source", "gdb list"}})
+                     .Take());
+  out->push_back(Counter("stackray_jit_functions_total",
+                         "Functions that these sources named; damaged: entries that make no sense; "
+                         "forgotten: there was no room.")
+                     .Row(Number(jit.functions), {{"result", "read"}})
+                     .Row(Number(jit.damaged), {{"result", "damaged"}})
+                     .Row(Number(jit.forgotten), {{"result", "forgotten"}})
+                     .Take());
+  out->push_back(Counter("stackray_jit_readings_over_time_total",
+                         "Readings of such a source that were broken off at their time limit.")
+                     .Row(Number(jit.too_slow))
+                     .Take());
+  Family refused =
+      Counter("stackray_jit_files_refused_total", "Perf maps and jitdumps that do not count.");
+  for (const auto& [reason, files] : jit.refused) refused.Row(Number(files), {{"reason", reason}});
+  out->push_back(refused.Take());
+}
+
 void AddSourceLines(const AgentSnapshot& s, Families* out) {
   const FrameResolver::Counts& frames = s.session.counts.frames;
   out->push_back(Counter("stackray_source_lines_total",
@@ -119,6 +144,7 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Row(Number(frames.runtimes.stale), {{"result", "stale"}})
                      .Row(Number(frames.runtimes.gone), {{"result", "gone"}})
                      .Take());
+  AddJitCode(frames.jit, out);
   out->push_back(Counter("stackray_source_lines_cpu_seconds_total",
                          "CPU time of the thread that looks up inlined functions and lines.")
                      .Row(static_cast<double>(frames.lines_cpu_ns) / 1e9)
@@ -345,6 +371,16 @@ void AddReports(const AgentSnapshot& s, Families* out) {
       uint64_t{reports.running.empty() ? 0u : 1u});
   add(Gauge, "stackray_reports_stored", "Reports in the state directory.", reports.stored);
   add(Gauge, "stackray_report_file_bytes", "Bytes of these reports.", reports.stored_bytes);
+  add(Counter, "stackray_report_uploads_total", "Reports that were uploaded.", reports.uploaded);
+  add(Counter, "stackray_report_upload_failures_total", "Attempts to upload one that failed.",
+      reports.upload_failures);
+  add(Counter, "stackray_report_collectors_total", "Runs of collectors.", reports.collectors_run);
+  add(Counter, "stackray_report_collector_failures_total",
+      "Of these, those that failed or were killed.", reports.collectors_failed);
+  add(Counter, "stackray_report_logs_delivered_total",
+      "Log records about reports, delivered to receivers.", reports.logs.delivered);
+  add(Counter, "stackray_report_logs_lost_total", "Log records about reports that were lost.",
+      reports.logs.lost);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ HistoryPageSource::HistoryPageSource(const SnapshotBoard& board)
 HistoryPageSource::~HistoryPageSource() { SetHistory(nullptr); }
 
 void HistoryPageSource::SetHistory(std::shared_ptr<History> history, std::string state_dir) {
+  reports_.SetStateDirectory(state_dir);
   captures_.SetStateDirectory(std::move(state_dir));
   {
     const std::lock_guard lock(mutex_);

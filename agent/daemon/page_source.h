@@ -15,6 +15,7 @@
 
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/page_captures.h"
+#include "agent/daemon/page_reports.h"
 #include "agent/daemon/page_views.h"
 #include "agent/history/history.h"
 #include "agent/web_server/page_data_source.h"
@@ -40,6 +41,14 @@ class HistoryPageSource final : public PageDataSource {
                                           std::stop_token stop) override;
   absl::StatusOr<std::string> CaptureProfileGzip(const std::string& name,
                                                  const std::stop_token& stop) override;
+  std::string ReportsJson() override { return reports_.ListJson(); }
+  std::string ReportsHtml() override { return reports_.ListHtml(); }
+  absl::StatusOr<UniqueFd> OpenReport(const std::string& name) override {
+    return reports_.Open(name);
+  }
+  absl::StatusOr<std::string> ReportPage(const std::string& name) override {
+    return reports_.Page(name);
+  }
   std::string StatusJson() override;
   std::string MetricsText() override;
   absl::Status Health() override;
@@ -59,6 +68,7 @@ class HistoryPageSource final : public PageDataSource {
 
   PageViews views_;
   PageCaptures captures_;
+  PageReports reports_;
   std::atomic<uint64_t> asked_boot_ns_{0};  // When the last question came.
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -10,6 +10,7 @@
 
 #include "reporter/export/receiver_identity.h"
 #include "reporter/export/response_parser.h"
+#include "reporter/export/signal_traits.h"
 
 namespace stackray {
 namespace {
@@ -78,6 +79,19 @@ std::string CertificateFilesOf(const ReceiverSettings& settings) {
                          facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
   }
   return files;
+}
+
+absl::StatusOr<ReceiverSettings> BesideProfiles(const ReceiverStrings& receiver, Signal signal) {
+  absl::StatusOr<ReceiverSettings> settings = CheckReceiver(receiver, Signal::kProfiles);
+  if (!settings.ok()) return settings.status();
+  ReceiverEndpoint& endpoint = settings->endpoint;
+  const bool http = settings->protocol == ExportProtocol::kHttpProtobuf;
+  if (http && !endpoint.http_base)
+    return absl::NotFoundError(fmt::format("the receiver {} has the address of profiles alone ({})",
+                                           receiver.name, receiver.origins.at("endpoint")));
+  if (http) endpoint.http_path = *endpoint.http_base + std::string(TraitsOf(signal).http_path);
+  endpoint.signal = signal;
+  return settings;
 }
 
 std::string EndpointOf(const ReceiverPlan& plan) { return ReceiverIdentity(plan.settings); }

@@ -36,6 +36,9 @@ std::string DescribePlan(const ReceiverPlan& plan, int64_t seal_interval_ms);
 
 // What one receiver's texts say. Opens nothing but certificate files. Errors: as PlanReceivers().
 absl::StatusOr<ReceiverSettings> CheckReceiver(const ReceiverStrings& strings, Signal signal);
+// One receiver's settings, for another signal: its address with that signal's path. Errors: as
+// CheckReceiver(); NotFound: its address is of profiles alone, with the words that say so.
+absl::StatusOr<ReceiverSettings> BesideProfiles(const ReceiverStrings& receiver, Signal signal);
 // Which files of certificates and keys these are, as of now.
 std::string CertificateFilesOf(const ReceiverSettings& settings);
 

@@ -151,7 +151,17 @@ Json ReportsJson(const ReportsStatus& reports) {
           {"file_bytes", reports.stored_bytes},
           {"running", reports.running},
           {"last", reports.last},
-          {"last_failure", reports.last_failure}};
+          {"last_failure", reports.last_failure},
+          {"uploaded_total", reports.uploaded},
+          {"upload_failures_total", reports.upload_failures},
+          {"last_upload_failure", reports.last_upload_failure},
+          {"collectors_run_total", reports.collectors_run},
+          {"collectors_failed_total", reports.collectors_failed},
+          {"log_records",
+           {{"delivered_total", reports.logs.delivered},
+            {"lost_total", reports.logs.lost},
+            {"in_flight", reports.logs.in_flight},
+            {"failing_with", reports.logs.failing_with}}}};
 }
 
 Json TracesJson(const std::optional<TracesSnapshot>& traces) {

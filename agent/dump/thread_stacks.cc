@@ -60,6 +60,7 @@ std::string_view HowWord(DumpedThread::How how) {
   switch (how) {
     case DumpedThread::How::kRead: return "read";
     case DumpedThread::How::kSampled: return "sampled";
+    case DumpedThread::How::kLast: return "last";
     case DumpedThread::How::kMissing: return "missing";
   }
   return "missing";
@@ -84,6 +85,7 @@ std::string StateText(const ThreadStack& stack) {
   switch (stack.thread.how) {
     case DumpedThread::How::kRead: return std::string(ThreadStateWord(stack.thread.state));
     case DumpedThread::How::kSampled: return "running, at its next tick";
+    case DumpedThread::How::kLast: return "where the signal ended it";
     case DumpedThread::How::kMissing:
       return "no stack: it ran each time that it was looked at, or has ended";
   }

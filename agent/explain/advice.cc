@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/explain/debug_package.h"
+#include "agent/explain/jit_flags.h"
 #include "agent/sampling/markers.h"
 #include "bpf/shared/end_reason.h"
 
@@ -116,6 +117,19 @@ void CutAdvice(const std::string& name, const CodeFacts* facts,
                        .helps = WaysToWholeStacks(reason, facts)});
 }
 
+// Of frames in code made at run time that nothing names.
+Advice UnknownCodeAdvice(const Explanation& explanation) {
+  Advice advice{.weight = explanation.sampled.unknown_code,
+                .is_cut = false,
+                .reason = fmt::format("{} frames are in code made at run time (JIT) that nothing "
+                                      "names",
+                                      explanation.sampled.unknown_code),
+                .helps = WaysToJitNames(explanation.code.files)};
+  for (const auto& [why, files] : explanation.jit.refused)
+    advice.helps.push_back(fmt::format("a file with names was refused: {}", why));
+  return advice;
+}
+
 // Of stacks that end in code made at run time.
 void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
   const bool is_java = std::ranges::any_of(explanation.code.files, [](const CodeFacts& facts) {
@@ -145,7 +159,10 @@ std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
 void NoFileAdvice(const Explanation& explanation, const SampledCode& code,
                   std::vector<Advice>* advice) {
   const std::vector<std::string> unreadable = UnreadableFiles(explanation);
-  if (unreadable.empty()) return CutAdvice("files that are gone", nullptr, code.cuts, advice);
+  if (unreadable.empty()) {
+    const bool has_jit = explanation.jit.functions > 0;
+    return CutAdvice(has_jit ? "JIT code" : "files that are gone", nullptr, code.cuts, advice);
+  }
   const std::string name = "files that cannot be read";
   advice->push_back({.weight = code.frames,
                      .reason = fmt::format("{}: {} frames have no name", name, code.frames),
@@ -188,11 +205,7 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
                       .reason = "there are no source lines and no inlined functions: "
                                 "--symbols symtab",
                       .helps = {"--symbols full"}});
-  if (sampled.unknown_code > 0)
-    advice.push_back({.weight = sampled.unknown_code,
-                      .reason = fmt::format("{} frames are in code made at run time (JIT), whose "
-                                            "names are not read yet",
-                                            sampled.unknown_code)});
+  if (sampled.unknown_code > 0) advice.push_back(UnknownCodeAdvice(explanation));
   UnknownCodeCutAdvice(explanation, &advice);
   for (const auto& [kind, code] : sampled.by_kind) {
     if (kind == "native") {

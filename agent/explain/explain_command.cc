@@ -81,7 +81,9 @@ int RunExplain(const ExplainSettings& settings) {
   // Once more: what was loaded meanwhile counts too.
   if (absl::StatusOr<MappedCode> later = ExamineProcess(settings.pid); later.ok()) code = later;
   if (code.ok()) explanation.code = *std::move(code);
-  explanation.guessed = (*session)->Counts().loop.guessed;
+  const SessionCounts counts = (*session)->Counts();
+  explanation.guessed = counts.loop.guessed;
+  explanation.jit = counts.frames.jit;
   ThreadWork work{.is_off = settings.sampling.context == "off",
                   .finding = std::nullopt,
                   .counted = (*session)->sampler().Counters()};

@@ -28,6 +28,7 @@ struct KindText {
 KindText TextOf(std::string_view kind) {
   if (kind == "native") return {"", "file not to be had"};
   if (kind == "jvm") return {"the JVM's own tables", "the process's memory"};
+  if (kind == "v8js") return {"V8's frames", "the process's memory"};
   if (kind == "abort-marker") return {"", "not to be read"};
   return {"the interpreter's frames", "the process's memory"};
 }

@@ -9,6 +9,7 @@
 #include "agent/explain/code_facts.h"
 #include "agent/explain/sampled_code.h"
 #include "agent/settings/settings.h"
+#include "interpreters/jit/jit_process.h"
 
 namespace stackray {
 
@@ -20,6 +21,7 @@ struct Explanation {
   bool asks_debuginfod = false;
   MappedCode code;
   SampledProcess sampled;
+  JitCounts jit;  // What its JIT compilers say of their code.
   uint64_t guessed =
       0;  // Samples with a frame that was found by frame pointers where no table says how.
 };

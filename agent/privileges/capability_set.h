@@ -20,6 +20,7 @@ enum class Capability : unsigned {
   kKill = 5,
   kSetgid = 6,
   kSetuid = 7,
+  kSysChroot = 18,
   kSysPtrace = 19,
   kSysAdmin = 21,
   kSysNice = 23,

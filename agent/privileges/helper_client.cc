@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "agent/privileges/fd_message.h"
+#include "agent/privileges/process_user.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -28,25 +27,13 @@ constexpr size_t kMostUsers = 1024;
 
 // The ids for files of a process, and its groups. False: it is gone.
 bool ReadUser(uint32_t pid, HelperRequest* request) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  bool has_uid = false, has_gid = false;
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    words >> key;
-    uint32_t real, effective, saved, files;
-    if (key == "Uid:" && words >> real >> effective >> saved >> files) {
-      request->uid = files;
-      has_uid = true;
-    } else if (key == "Gid:" && words >> real >> effective >> saved >> files) {
-      request->gid = files;
-      has_gid = true;
-    } else if (key == "Groups:") {
-      for (uint32_t group; request->group_count < kMostGroups && words >> group;)
-        request->groups[request->group_count++] = group;
-    }
-  }
-  return has_uid && has_gid;
+  const std::optional<ProcessUser> user = ReadProcessUser(pid, kMostGroups);
+  if (!user) return false;
+  request->uid = user->uid;
+  request->gid = user->gid;
+  request->group_count = static_cast<uint32_t>(user->groups.size());
+  std::ranges::copy(user->groups, request->groups);
+  return true;
 }
 
 absl::Status Refusal(int error, uint32_t uid) {

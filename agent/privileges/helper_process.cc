@@ -19,6 +19,7 @@
 #include "agent/privileges/capability_drop.h"
 #include "agent/privileges/fd_message.h"
 #include "agent/privileges/file_copy.h"
+#include "agent/privileges/forked_process.h"
 #include "agent/privileges/helper_protocol.h"
 #include "agent/privileges/system_call_listener.h"
 
@@ -112,24 +113,8 @@ class Helper {
   std::map<pid_t, uint32_t> copies_;  // Children that read as these users.
 };
 
-// What the agent has open is nothing to hold on to: pipes, the terminal's end of a file's output.
-void CloseOthers(int keep) {
-  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO})
-    if (null.valid()) (void)dup2(null.get(), fd);
-  const int most = static_cast<int>(std::min<long>(sysconf(_SC_OPEN_MAX), 1 << 16));
-  for (int fd = STDERR_FILENO + 1; fd < most; ++fd)
-    if (fd != keep && fd != null.get()) close(fd);
-}
-
 [[noreturn]] void RunHelper(UniqueFd socket, pid_t agent, const std::string& copy_directory) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != agent) _exit(0);
-  // The agent decides when it ends: Ctrl-C and a service's stop reach every process of the group.
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);
-  CloseOthers(socket.get());
-  prctl(PR_SET_NAME, "stackray-helper");
+  BecomeForked(agent, socket.get(), "stackray-helper");
   KeepOnly(kKept).IgnoreError();  // It has what it had then, and does no more for that.
   Helper(std::move(socket), agent, copy_directory).Run();
   _exit(0);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/privileges/capability_drop.h"
+#include "agent/privileges/collector_process.h"
 #include "agent/privileges/helper_client.h"
 #include "agent/privileges/sampling_needs.h"
 #include "agent/privileges/system_call_filter.h"
@@ -21,7 +22,9 @@ constexpr bool kIsSanitized = true;
 constexpr bool kIsSanitized = false;
 #endif
 
-HelperClient* g_helper = nullptr;  // Lives as long as the process; set before there are threads.
+// Both live as long as the process, and are set before there are threads.
+HelperClient* g_helper = nullptr;
+CollectorClient* g_collectors = nullptr;
 
 // Before Linux 5.11 BPF maps count against it, and raising it needs a right that goes.
 void RaiseMemlockLimit() {
@@ -36,6 +39,15 @@ std::string StartHelper(const std::string& copy_directory) {
                        std::string(process.status().message()));
   g_helper = new HelperClient(*std::move(process));
   SetRefusedFiles(g_helper);
+  return "";
+}
+
+std::string StartCollectors(const std::vector<CollectorEntry>& collectors) {
+  if (collectors.empty()) return "";
+  absl::StatusOr<HelperProcess> process = ForkCollectors(collectors);
+  if (!process.ok())
+    return fmt::format("no collectors run: {}", std::string(process.status().message()));
+  g_collectors = new CollectorClient(*std::move(process), collectors);
   return "";
 }
 
@@ -67,11 +79,14 @@ absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxOptions& opti
   };
   RaiseMemlockLimit();
   warn(StartHelper(options.copy_directory));
+  warn(StartCollectors(options.collectors));
   if (options.mode == SandboxMode::kOff || kIsSanitized) return warnings;
   if (absl::Status status = DropCapabilities(options); !status.ok()) return status;
   warn(LoadFilter(options.mode));
   return warnings;
 }
+
+const CollectorClient* TheCollectors() { return g_collectors; }
 
 absl::Status SetThreadNice(pid_t tid, int nice) {
   if (setpriority(PRIO_PROCESS, static_cast<id_t>(tid), nice) == 0) return absl::OkStatus();

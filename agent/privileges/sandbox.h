@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/privileges/capability_set.h"
+#include "agent/privileges/collector_client.h"
 #include "agent/settings/settings.h"
 
 namespace stackray {
@@ -20,15 +21,19 @@ inline constexpr char kCopyDirectory[] = "/var/tmp";
 
 struct SandboxOptions {
   SandboxMode mode = SandboxMode::kOn;
-  CapabilitySet more;                     // Beyond what sampling needs.
-  std::vector<std::string> output_paths;  // Files that are written later.
-  std::string copy_directory;             // Of files that only their user may read.
+  CapabilitySet more;                      // Beyond what sampling needs.
+  std::vector<std::string> output_paths;   // Files that are written later.
+  std::string copy_directory;              // Of files that only their user may read.
+  std::vector<CollectorEntry> collectors;  // Of reports.
 };
 
 // Must be called once, before there is a second thread. Where the kernel knows no such filter, or
 // one of its limits stays, the run goes on with less: the returned lines say so.
 // Errors: Internal, FailedPrecondition (capabilities could not be dropped).
 absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxOptions& options);
+
+// Who runs the collectors; nullptr: there are none. Lives as long as the process.
+const CollectorClient* TheCollectors();
 
 // The nice value of one of our threads, by the helper's right where we have none.
 // Errors: Unavailable (no helper), PermissionDenied (it may not either).

@@ -120,7 +120,7 @@ std::string ReasonOfEmptiness(const RecordSettings& settings, const ProfileSumma
 int WriteResults(RecordOutputs& outputs, const std::string& why_empty) {
   outputs.SetNote(why_empty);
   const absl::Status status = outputs.Finish();
-  Say(FormatSummary(outputs.summary()));
+  Say(FormatSummary(outputs.summary()) + outputs.GroupLine());
   if (!why_empty.empty()) Say("stackray: nothing was sampled: " + why_empty);
   if (!status.ok()) SayError(std::string(status.message()));
   if (!outputs.dropped().empty()) Say("stackray: " + outputs.dropped());
@@ -187,6 +187,8 @@ absl::Status MakeOutputs(const RecordSettings& settings, Made& made) {
   made.outputs.emplace(*std::move(outputs));
   made.outputs->SetType(TypeOf(settings.sampling.types.front()).name,
                         RecordOutputs::MissingType::kIsEmpty);
+  if (const auto grouping = SampleGrouping::Parse(settings.group_by); grouping)
+    made.outputs->GroupBy(*grouping);
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "reporter/formats/pprof.h"
 #include "reporter/formats/speedscope.h"
 #include "reporter/formats/text.h"
+#include "reporter/selection/batch_selection.h"
 #include "web/web_page.h"
 
 namespace stackray {
@@ -61,7 +62,18 @@ absl::Status RecordOutputs::Add(std::string_view bytes) {
   const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
   if (!batch.ok()) return batch.status();
   summary_.Add(*batch);
+  if (groups_) groups_->Add(*batch);
+  if (needs_view_ && grouping_) return AddGrouped(bytes);
   if (needs_view_) view_.Add(*batch);
+  return absl::OkStatus();
+}
+
+absl::Status RecordOutputs::AddGrouped(std::string_view bytes) {
+  const absl::StatusOr<std::string> grouped = GroupSamples(bytes, *grouping_);
+  if (!grouped.ok()) return grouped.status();
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(*grouped);
+  if (!batch.ok()) return batch.status();
+  view_.Add(*batch);
   return absl::OkStatus();
 }
 

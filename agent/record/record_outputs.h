@@ -19,6 +19,7 @@
 #include "agent/settings/settings.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/profile_view.h"
+#include "reporter/formats/sample_grouping.h"
 
 namespace stackray {
 
@@ -47,6 +48,13 @@ class RecordOutputs {
     type_ = name;
     missing_type_ = missing;
   }
+  // Formats with whole stacks have a frame of each sample's group. Before the first Add().
+  void GroupBy(const SampleGrouping& grouping) {
+    grouping_ = grouping;
+    groups_.emplace(grouping);
+  }
+  // How many samples each group has, a line for the terminal; empty without grouping.
+  std::string GroupLine() const { return groups_ ? groups_->Line() : std::string(); }
   // Said by the page in the place of samples, where there is none.
   void SetNote(std::string note) { note_ = std::move(note); }
   ProfileSummary summary() const;
@@ -66,6 +74,7 @@ class RecordOutputs {
   absl::Status WriteWhole(Result& result);
   absl::Status WriteSingleType(Result& result);
   void Complete(Result& result);
+  absl::Status AddGrouped(std::string_view bytes);
 
   std::vector<Result> results_;
   absl::StatusOr<uint32_t> SingleType() const;  // Its number in view_.
@@ -76,6 +85,8 @@ class RecordOutputs {
   bool needs_view_ = false;
   ProfileView view_;
   SummaryCounter summary_;
+  std::optional<SampleGrouping> grouping_;
+  std::optional<GroupCounts> groups_;
   int64_t start_unix_ns_ = 0, end_unix_ns_ = 0;  // 0: not measured.
 };
 

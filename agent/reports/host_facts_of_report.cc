@@ -153,7 +153,7 @@ double PressureOf(const char* what) {
 
 double PressureNow() { return std::max(PressureOf("memory"), PressureOf("io")); }
 
-std::vector<ReportedProcess> HeaviestProcesses(size_t most, uint32_t own_pid, double seconds,
+std::vector<ReportedProcess> HeaviestProcesses(const HeaviestOptions& options, double seconds,
                                                const std::function<void()>& pause) {
   std::map<uint32_t, uint64_t> ticks_before;
   for (const uint32_t pid : NumbersIn("/proc", kMostProcesses))
@@ -164,7 +164,8 @@ std::vector<ReportedProcess> HeaviestProcesses(size_t most, uint32_t own_pid, do
   std::vector<ReportedProcess> all;
   for (const uint32_t pid : NumbersIn("/proc", kMostProcesses)) {
     const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid));
-    if (!stat || pid == own_pid) continue;
+    if (!stat || pid == options.own_pid) continue;
+    if (options.is_member && !options.is_member(pid)) continue;
     const auto before = ticks_before.find(pid);
     const uint64_t ticks = before == ticks_before.end() || TicksOf(*stat) < before->second
                                ? 0
@@ -183,8 +184,8 @@ std::vector<ReportedProcess> HeaviestProcesses(size_t most, uint32_t own_pid, do
         heaviest.push_back(process);
     }
   };
-  take(&ReportedProcess::resident_bytes, (most + 1) / 2);
-  take(&ReportedProcess::cpu_percent, most);
+  take(&ReportedProcess::resident_bytes, (options.most + 1) / 2);
+  take(&ReportedProcess::cpu_percent, options.most);
   return heaviest;
 }
 

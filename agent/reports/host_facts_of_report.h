@@ -30,7 +30,12 @@ double PressureNow();
 
 // The processes that use most: half of them by CPU time over `pause`, the others by resident
 // memory, each once. `pause` is called between two looks.
-std::vector<ReportedProcess> HeaviestProcesses(size_t most, uint32_t own_pid, double seconds,
+struct HeaviestOptions {
+  size_t most = 10;
+  uint32_t own_pid = 0;                              // Left out.
+  std::function<bool(uint32_t pid)> is_member = {};  // Empty: any process.
+};
+std::vector<ReportedProcess> HeaviestProcesses(const HeaviestOptions& options, double seconds,
                                                const std::function<void()>& pause);
 // Of one. Its pid is 0 where it is gone.
 ReportedProcess DescribeReported(uint32_t pid);

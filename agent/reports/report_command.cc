@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 
+#include "agent/captures/capture_spec.h"
 #include "agent/control/control_client.h"
 #include "agent/reports/report_requests.h"
 #include "agent/reports/report_store.h"
@@ -57,9 +58,10 @@ absl::Status Await(const ReportVerbSettings& settings, const std::string& name) 
 }
 
 int Start(const ReportVerbSettings& settings) {
-  const ControlAnswer answer =
-      AskAgent(settings.state_dir, kReportStartRequest,
-               {{"pid", settings.pid}, {"trigger", settings.trigger}}, kLongestAnswer);
+  const ControlAnswer answer = AskAgent(
+      settings.state_dir, kReportStartRequest,
+      {{"pid", settings.pid}, {"target", ToJson(settings.target)}, {"trigger", settings.trigger}},
+      kLongestAnswer);
   if (!answer.ok()) return Fail(answer.status());
   const std::string name = Json(*answer).value("name", "");
   if (!IsReportName(name)) return Fail(absl::UnavailableError("the answer names no report"));

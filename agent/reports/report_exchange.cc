@@ -9,9 +9,9 @@ absl::Status Ending() { return absl::CancelledError("the agent ends"); }
 
 }  // namespace
 
-absl::StatusOr<DumpTexts> ReportExchange::AskDump(uint32_t pid, absl::Duration limit) {
+absl::StatusOr<DumpTexts> ReportExchange::AskDump(AskedDump of, absl::Duration limit) {
   absl::MutexLock lock(&mutex_);
-  asked_ = pid;
+  asked_ = of;
   is_dump_awaited_ = true;
   dump_.reset();
   const auto is_there = [this] {
@@ -43,9 +43,14 @@ bool ReportExchange::Pause(absl::Duration time) {
   return !is_cancelled_;
 }
 
-std::optional<uint32_t> ReportExchange::TakeAskedDump() {
+std::optional<AskedDump> ReportExchange::TakeAskedDump() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(asked_, std::nullopt);
+}
+
+void ReportExchange::PutBackAskedDump(AskedDump of) {
+  absl::MutexLock lock(&mutex_);
+  if (is_dump_awaited_ && !asked_) asked_ = of;
 }
 
 // One that nobody waits for any more is another process's by now.

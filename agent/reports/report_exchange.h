@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -17,20 +18,30 @@
 
 namespace stackray {
 
+// Of a process; with a thread's number, that thread's last stack.
+struct AskedDump {
+  uint32_t pid = 0, last_tid = 0;
+
+  friend bool operator==(const AskedDump&, const AskedDump&) = default;
+};
+
 struct DumpTexts {
   std::string text, json;
+  std::vector<std::string> last;  // Of a last stack: its functions, leaf first, as far as named.
 };
 
 class ReportExchange {
  public:
   // The report's thread. Errors: DeadlineExceeded, Cancelled (the agent ends), the loop's own.
-  absl::StatusOr<DumpTexts> AskDump(uint32_t pid, absl::Duration limit);
+  absl::StatusOr<DumpTexts> AskDump(AskedDump of, absl::Duration limit);
   absl::Status AwaitProfile(absl::Duration limit);
   // Sleeps, unless the agent ends: false.
   bool Pause(absl::Duration time);
 
-  // The loop. The process whose dump is asked for; nullopt: none, or it was taken.
-  std::optional<uint32_t> TakeAskedDump();
+  // The loop. Whose dump is asked for; nullopt: none, or it was taken.
+  std::optional<AskedDump> TakeAskedDump();
+  // What was taken could not be answered yet.
+  void PutBackAskedDump(AskedDump of);
   void AnswerDump(absl::StatusOr<DumpTexts> dump);
   void EndProfile(const absl::Status& status);
   // Ends all waits.
@@ -39,7 +50,7 @@ class ReportExchange {
 
  private:
   mutable absl::Mutex mutex_;
-  std::optional<uint32_t> asked_ ABSL_GUARDED_BY(mutex_);
+  std::optional<AskedDump> asked_ ABSL_GUARDED_BY(mutex_);
   bool is_dump_awaited_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::StatusOr<DumpTexts>> dump_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> profile_ ABSL_GUARDED_BY(mutex_);

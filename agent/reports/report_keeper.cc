@@ -3,17 +3,25 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
 #include <utility>
 
+#include "agent/captures/capture_spec.h"
 #include "agent/dump/thread_stacks.h"
 #include "agent/history/memory_history.h"
 #include "agent/log.h"
+#include "agent/privileges/sandbox.h"
 #include "agent/reports/host_facts_of_report.h"
+#include "agent/reports/report_log.h"
 #include "agent/reports/report_requests.h"
 #include "agent/sampling/session_settings.h"
+#include "agent/settings/target_text.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/wall_clock.h"
 #include "reporter/batch_file.h"
+#include "reporter/shown_url.h"
 
 namespace stackray {
 namespace {
@@ -23,7 +31,7 @@ constexpr uint64_t kLookIntervalNs = 1'000 * kNsPerMs;
 constexpr int64_t kMinutesBeforeMs = 10 * 60'000;
 constexpr uint64_t kRecorderBytes = 16 << 20;
 constexpr double kProfileHz = 99;
-constexpr size_t kMostFailures = 16;
+constexpr size_t kMostFailures = 16, kMostNames = 64;
 constexpr char kLog[] = "reports";
 
 std::shared_ptr<History> MakeRecorder() {
@@ -36,15 +44,25 @@ std::shared_ptr<History> MakeRecorder() {
                       .steady_ms = [] { return static_cast<int64_t>(BootTimeNs() / kNsPerMs); }});
 }
 
-TargetSettings TargetOf(uint32_t pid) {
-  if (pid == 0) return {.kind = TargetKind::kWholeHost};
-  return {.kind = TargetKind::kPids, .pids = {pid}};
+// User functions of the only thread, leaf first.
+std::vector<std::string> NamesOf(const ProcessDump& dump) {
+  std::vector<std::string> names;
+  for (const ThreadStack& stack : StacksOf(dump))
+    for (const StackFrame& frame : stack.frames)
+      if (!frame.function.empty() && frame.type != "kernel" && names.size() < kMostNames)
+        names.push_back(frame.function);
+  return names;
+}
+
+TargetSettings TargetOf(const TriggerFiring& firing) {
+  if (firing.pid == 0) return firing.target;
+  return {.kind = TargetKind::kPids, .pids = {firing.pid}};
 }
 
 }  // namespace
 
-ReportKeeper::ReportKeeper(std::string host_name, HistoryOf history)
-    : host_name_(std::move(host_name)), history_of_(std::move(history)) {}
+ReportKeeper::ReportKeeper(std::string host_name, Links links)
+    : host_name_(std::move(host_name)), links_(std::move(links)) {}
 ReportKeeper::~ReportKeeper() { Finish(); }
 
 void ReportKeeper::Configure(const AgentSettings& settings) {
@@ -63,6 +81,11 @@ void ReportKeeper::Configure(const AgentSettings& settings) {
   }
   if (!settings_.automatic) recorder_ = nullptr;
   if (settings_.automatic && recorder_ == nullptr) recorder_ = MakeRecorder();
+  // They are fixed from the start on: an agent that was taken over cannot choose commands.
+  const std::vector<CollectorEntry> of_start =
+      TheCollectors() == nullptr ? std::vector<CollectorEntry>() : TheCollectors()->collectors();
+  if (are_triggers_new && settings_.collectors != of_start)
+    LogWarning("collectors are those of the agent's start: restart it for the new ones", kLog);
   if (are_triggers_new) {
     MakeTriggers();
     MakeUploader();
@@ -71,6 +94,11 @@ void ReportKeeper::Configure(const AgentSettings& settings) {
 
 // What waits on the disk from before goes to the new address.
 void ReportKeeper::MakeUploader() {
+  if (uploader_ != nullptr) {
+    const ReportUploader::Counts before = uploader_->counts();
+    status_.uploaded += before.uploaded;
+    status_.upload_failures += before.failures;
+  }
   uploader_ = nullptr;
   if (store_ == nullptr || settings_.upload.empty()) return;
   uploader_ = std::make_unique<ReportUploader>(
@@ -90,14 +118,31 @@ void ReportKeeper::MakeTriggers() {
     }
     triggers_.push_back({entry, *std::move(trigger)});
   }
+  TakeLastStacks();
+}
+
+// Only where a trigger is there for them: their program takes seconds to load.
+void ReportKeeper::TakeLastStacks() {
+  const bool are_wanted = std::ranges::any_of(
+      triggers_, [](const WantedTrigger& wanted) { return wanted.entry.kind == "signal"; });
+  if (!are_wanted) return last_stacks_.End();
+  if (session_ == nullptr) return;
+  if (absl::Status status = last_stacks_.Begin(*session_); !status.ok())
+    LogWarning("reports have no last stacks: " + std::string(status.message()), kLog);
 }
 
 void ReportKeeper::OnSealed(const SealedBatchPtr& batch) {
-  if (recorder_ != nullptr && history_of_() == nullptr) recorder_->Append(batch).IgnoreError();
+  if (recorder_ != nullptr && links_.history() == nullptr) recorder_->Append(batch).IgnoreError();
+}
+
+void ReportKeeper::BeginSession(SamplingSession& session) {
+  session_ = &session;
+  TakeLastStacks();
 }
 
 void ReportKeeper::EndSession() {
   if (running_ != nullptr) EndProfile(*running_);
+  last_stacks_.End();
   session_ = nullptr;
 }
 
@@ -109,7 +154,10 @@ void ReportKeeper::Finish() {
 
 ReportOrder ReportKeeper::OrderOf(const std::string& trigger, const TriggerFiring& firing,
                                   int64_t now_ms) {
-  ReportOrder order{.settings = settings_, .manifest = {}, .own_pid = OwnPidInProc()};
+  ReportOrder order{.settings = settings_,
+                    .manifest = {},
+                    .own_pid = OwnPidInProc(),
+                    .collectors = TheCollectors()};
   order.manifest.name = ReportName(host_name_, now_ms, trigger);
   order.manifest.trigger = trigger;
   order.manifest.reason = firing.reason;
@@ -117,7 +165,11 @@ ReportOrder ReportKeeper::OrderOf(const std::string& trigger, const TriggerFirin
   order.manifest.agent_version = kAgentVersion;
   order.manifest.unix_ms = now_ms;
   order.manifest.pid = firing.pid;
-  std::shared_ptr<History> history = history_of_();
+  if (last_stacks_.has_begun()) {
+    order.manifest.ended_pid = firing.ended_pid;
+    order.manifest.ended_tid = firing.ended_tid;
+  }
+  std::shared_ptr<History> history = links_.history();
   if (history == nullptr) history = recorder_;
   if (history != nullptr)
     order.history = [history, now_ms](const std::function<bool(std::string_view)>& visit) {
@@ -134,6 +186,8 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
     return absl::UnavailableError("the agent does not sample now: ask again");
   if (running_ != nullptr)
     return absl::ResourceExhaustedError(fmt::format("the report {} is being made", running_->name));
+  absl::StatusOr<IsMember> members = Members(firing.target);
+  if (!members.ok()) return members.status();
   const int64_t now_ms = SystemNowMs();
   if (absl::Status status = limits_->Begin(settings_, trigger, is_asked_for, now_ms); !status.ok())
     return status;
@@ -143,6 +197,9 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
   }
   store_->ClearWork();
   ReportOrder order = OrderOf(trigger, firing, now_ms);
+  order.manifest.is_automatic = !is_asked_for;
+  order.is_member = *std::move(members);
+  if (order.is_member) order.manifest.target = DescribeTarget(firing.target);
   running_ = std::make_unique<Running>();
   Running& running = *running_;
   running.name = order.manifest.name;
@@ -152,12 +209,21 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
     order.manifest.missing.push_back(
         {"waits in profile-now.otlp",
          fmt::format("left out: the CPU pressure is {:.0f} %", PressureOf("cpu"))});
-  BeginProfile(running, firing.pid, with_waits);
+  BeginProfile(running, TargetOf(firing), with_waits);
   running.thread = std::thread([this, &running, order = std::move(order)]() mutable {
     running.result = ReportWork(std::move(order), *store_, running.exchange).Run();
     running.is_done = true;
   });
   return running.name;
+}
+
+absl::StatusOr<IsMember> ReportKeeper::Members(const TargetSettings& target) {
+  return MembersOf(target, [this](std::string_view name) {
+    std::set<uint32_t> pids;
+    for (const ProcessTable::ServiceOf& service : session_->loop().process_table().Services())
+      if (service.name == name) pids.insert(service.process.pid);
+    return pids;
+  });
 }
 
 // The first profile of waits loads programs, which holds the loop up for seconds of CPU: not where
@@ -166,16 +232,18 @@ bool ReportKeeper::MayLoadWaits() const {
   return session_->sampler().FollowsWaits() || PressureOf("cpu") <= settings_.pressure_percent;
 }
 
-void ReportKeeper::BeginProfile(Running& running, uint32_t pid, bool with_waits) {
+void ReportKeeper::BeginProfile(Running& running, const TargetSettings& target, bool with_waits) {
   const std::string path = fmt::format("{}/{}", store_->work_directory(), kProfileNowFile);
   running.profile.reset(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   const absl::StatusOr<int> capture = session_->StartCapture(
       {.name = running.name,
-       .targets = {TargetOf(pid)},
+       .targets = {target},
        .types = with_waits ? std::vector{SampleOrigin::kCpuClock, SampleOrigin::kOffCpu}
                            : std::vector{SampleOrigin::kCpuClock},
-       .frequency_hz = kProfileHz},
-      [&running](const SealedBatchPtr& batch) {
+       .frequency_hz = kProfileHz,
+       .marks_service = settings_.send},
+      [this, &running, send = settings_.send](const SealedBatchPtr& batch) {
+        if (send) links_.send_profile(batch);
         if (running.profile.valid())
           BatchFileWriter(running.profile.get()).Append(batch->bytes).IgnoreError();
       });
@@ -194,12 +262,20 @@ void ReportKeeper::EndProfile(Running& running) {
 
 // One process a turn, so that the ring is emptied in between.
 void ReportKeeper::AnswerDump(Running& running) {
-  const std::optional<uint32_t> pid = running.exchange.TakeAskedDump();
-  if (!pid || session_ == nullptr) return;
+  const std::optional<AskedDump> asked = running.exchange.TakeAskedDump();
+  if (!asked || session_ == nullptr) return;
+  if (asked->last_tid != 0) return AnswerLastStack(running, *asked);
   const absl::StatusOr<ProcessDump> dump =
-      session_->Dump(*pid, {.rounds = 3, .ticks = absl::Milliseconds(100)});
+      session_->Dump(asked->pid, {.rounds = 3, .ticks = absl::Milliseconds(100)});
   if (!dump.ok()) return running.exchange.AnswerDump(dump.status());
-  running.exchange.AnswerDump(DumpTexts{DumpText(*dump), DumpJson(*dump)});
+  running.exchange.AnswerDump(DumpTexts{DumpText(*dump), DumpJson(*dump), {}});
+}
+
+// What is not there yet is looked for again at the next turn.
+void ReportKeeper::AnswerLastStack(Running& running, AskedDump asked) {
+  const std::optional<ProcessDump> dump = last_stacks_.Of(asked.pid, asked.last_tid);
+  if (!dump) return running.exchange.PutBackAskedDump(asked);
+  running.exchange.AnswerDump(DumpTexts{DumpText(*dump), DumpJson(*dump), NamesOf(*dump)});
 }
 
 void ReportKeeper::EndRunning() {
@@ -208,6 +284,9 @@ void ReportKeeper::EndRunning() {
   const absl::StatusOr<ReportManifest>& result = running_->result;
   if (result.ok()) {
     ++status_.made;
+    status_.collectors_run += result->collectors_run;
+    status_.collectors_failed += result->collectors_failed;
+    if (settings_.send) Announce(*result);
     if (uploader_ != nullptr) uploader_->Add(running_->name);
     status_.last = running_->name;
     LogInfo(
@@ -223,6 +302,13 @@ void ReportKeeper::EndRunning() {
   }
   running_.reset();
   limits_->End();
+}
+
+void ReportKeeper::Announce(const ReportManifest& manifest) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(store_->PathOf(manifest.name), error);
+  links_.send_record(LogRecordOf(manifest, error ? 0 : bytes, ShownUrl(settings_.upload),
+                                 SystemNowMs() * static_cast<int64_t>(kNsPerMs)));
 }
 
 void ReportKeeper::LookAtRunning(const TriggerMoment& now) {
@@ -258,6 +344,11 @@ ControlAnswer ReportKeeper::AnswerStart(const ControlRequest& request) {
   TriggerFiring firing{.reason = fmt::format("asked for by user {}", request.peer.uid)};
   if (pid != request.arguments.end() && pid->is_number_unsigned())
     firing.pid = pid->get<uint32_t>();
+  if (const auto target = request.arguments.find("target"); target != request.arguments.end()) {
+    absl::StatusOr<TargetSettings> read = TargetFromJson(*target);
+    if (!read.ok()) return read.status();
+    firing.target = *std::move(read);
+  }
   const std::string name = trigger != request.arguments.end() && trigger->is_string()
                                ? trigger->get<std::string>().substr(0, 64)
                                : "request";
@@ -296,6 +387,12 @@ ControlAnswer ReportKeeper::Answer(const ControlRequest& request) {
 ReportsStatus ReportKeeper::Status() const {
   ReportsStatus status = status_;
   if (running_ != nullptr) status.running = running_->name;
+  if (uploader_ != nullptr) {
+    const ReportUploader::Counts uploads = uploader_->counts();
+    status.uploaded += uploads.uploaded;
+    status.upload_failures += uploads.failures;
+    status.last_upload_failure = uploads.last_failure;
+  }
   if (store_ == nullptr) return status;
   for (const StoredReport& report : store_->List()) {
     ++status.stored;

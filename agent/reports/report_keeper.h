@@ -19,6 +19,7 @@
 #include "agent/control/control_message.h"
 #include "agent/history/history.h"
 #include "agent/reports/host_events.h"
+#include "agent/reports/last_stacks.h"
 #include "agent/reports/report_exchange.h"
 #include "agent/reports/report_limits.h"
 #include "agent/reports/report_store.h"
@@ -28,20 +29,26 @@
 #include "agent/reports/reports_status.h"
 #include "agent/sampling/sampling_session.h"
 #include "agent/settings/settings.h"
+#include "reporter/logs/log_record.h"
 
 namespace stackray {
 
 class ReportKeeper {
  public:
-  // `history`: the agent's own, for as long as it is held; nullptr: there is none now.
-  using HistoryOf = std::function<std::shared_ptr<History>()>;
-  ReportKeeper(std::string host_name, HistoryOf history);
+  struct Links {
+    // The agent's own, for as long as it is held; nullptr: there is none now.
+    std::function<std::shared_ptr<History>()> history;
+    // To the receivers, where the settings say so.
+    std::function<void(const SealedBatchPtr&)> send_profile;
+    std::function<void(const LogRecord&)> send_record;
+  };
+  ReportKeeper(std::string host_name, Links links);
   ~ReportKeeper();  // As Finish().
 
   // At the start and at each reload. Says in the log what does not work.
   void Configure(const AgentSettings& settings);
   // `session` has started and is lent until EndSession().
-  void BeginSession(SamplingSession& session) { session_ = &session; }
+  void BeginSession(SamplingSession& session);
   void EndSession();
   // The agent ends: a report that is under way is given up.
   void Finish();
@@ -80,15 +87,19 @@ class ReportKeeper {
                                     bool is_asked_for);
   ReportOrder OrderOf(const std::string& trigger, const TriggerFiring& firing, int64_t now_ms);
   bool MayLoadWaits() const;
-  void BeginProfile(Running& running, uint32_t pid, bool with_waits);
+  void BeginProfile(Running& running, const TargetSettings& target, bool with_waits);
+  absl::StatusOr<IsMember> Members(const TargetSettings& target);
   void EndProfile(Running& running);
+  void TakeLastStacks();
   void AnswerDump(Running& running);
+  void AnswerLastStack(Running& running, AskedDump asked);
   void EndRunning();
+  void Announce(const ReportManifest& manifest);
   ControlAnswer AnswerStart(const ControlRequest& request);
   ControlAnswer AnswerList() const;
 
   const std::string host_name_;
-  const HistoryOf history_of_;
+  const Links links_;
   ReportSettings settings_;
   std::string state_dir_;
   std::unique_ptr<ReportStore> store_;  // nullptr: reports have no place to be kept.
@@ -96,6 +107,7 @@ class ReportKeeper {
   std::unique_ptr<ReportLimits> limits_;
   std::unique_ptr<ReportUploader> uploader_;  // nullptr: reports stay on this host.
   HostEvents events_;
+  LastStacks last_stacks_;
   std::vector<WantedTrigger> triggers_;
   std::shared_ptr<History> recorder_;   // nullptr: nobody needs one.
   SamplingSession* session_ = nullptr;  // Lent.

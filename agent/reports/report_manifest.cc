@@ -7,6 +7,18 @@
 #include "reporter/formats/text.h"
 
 namespace stackray {
+namespace {
+
+// The leaf's end of it, in about two lines.
+std::string LastStackText(const std::vector<std::string>& functions) {
+  constexpr size_t kMostFunctions = 8, kMostBytes = 400;
+  std::string text;
+  for (size_t i = 0; i < functions.size() && i < kMostFunctions && text.size() < kMostBytes; ++i)
+    text += (i == 0 ? "" : " < ") + functions[i].substr(0, kMostBytes);
+  return text;
+}
+
+}  // namespace
 
 nlohmann::ordered_json ReportManifest::ToJson() const {
   using Json = nlohmann::ordered_json;
@@ -24,21 +36,27 @@ nlohmann::ordered_json ReportManifest::ToJson() const {
                               {"cpu_percent", process.cpu_percent}});
   Json asked = {{"trigger", trigger}, {"reason", reason}};
   if (pid != 0) asked["pid"] = pid;
-  return {{"stackray_report", kVersion},
-          {"name", name},
-          {"host", host},
-          {"agent_version", agent_version},
-          {"unix_ms", unix_ms},
-          {"took_ms", took_ms},
-          {"asked", std::move(asked)},
-          {"summary", Summary()},
-          {"processes", std::move(processes_json)},
-          {"entries", std::move(there)},
-          {"missing", std::move(lacks)}};
+  if (!target.empty()) asked["target"] = target;
+  Json last = Json::array();
+  for (const std::string& function : last_stack) last.push_back(function);
+  Json json = {{"stackray_report", kVersion},
+               {"name", name},
+               {"host", host},
+               {"agent_version", agent_version},
+               {"unix_ms", unix_ms},
+               {"took_ms", took_ms},
+               {"asked", std::move(asked)},
+               {"summary", Summary()},
+               {"processes", std::move(processes_json)},
+               {"entries", std::move(there)},
+               {"missing", std::move(lacks)}};
+  if (!last_stack.empty()) json["last_stack"] = std::move(last);
+  return json;
 }
 
 std::string ReportManifest::Summary() const {
   std::string text = fmt::format("{}: {}", trigger, reason);
+  if (!last_stack.empty()) text += "; last stack: " + LastStackText(last_stack);
   const auto largest = std::ranges::max_element(processes, {}, &ReportedProcess::resident_bytes);
   const auto busiest = std::ranges::max_element(processes, {}, &ReportedProcess::cpu_percent);
   if (largest == processes.end()) return text;

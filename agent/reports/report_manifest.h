@@ -27,7 +27,10 @@ struct ReportManifest {
   // Asked.
   std::string name, trigger, reason, host, agent_version;
   int64_t unix_ms = 0;
-  uint32_t pid = 0;  // 0: the heaviest processes.
+  bool is_automatic = false;              // A trigger fired; else somebody has asked.
+  uint32_t pid = 0;                       // 0: the heaviest processes.
+  std::string target;                     // Of whom; empty: of the host.
+  uint32_t ended_pid = 0, ended_tid = 0;  // A thread that a signal has ended; 0: none.
   // There.
   struct Entry {
     std::string name;
@@ -36,12 +39,14 @@ struct ReportManifest {
   };
   std::vector<Entry> entries;
   std::vector<ReportedProcess> processes;
+  std::vector<std::string> last_stack;  // Of the thread that a signal ended: functions, leaf first.
   // Missing.
   struct Lack {
     std::string name, why;
   };
   std::vector<Lack> missing;
   int64_t took_ms = 0;
+  uint64_t collectors_run = 0, collectors_failed = 0;
 
   nlohmann::ordered_json ToJson() const;
   // One line for people: the trigger, its reason, and the process that has most of it.

@@ -1,7 +1,8 @@
 // The requests about reports that a running agent knows; report_keeper.h answers,
 // report_command.h asks.
 //
-//   report-start  {"pid": 0, "trigger": NAME}  {"name"}
+//   report-start  {"pid": 0, "trigger": NAME,  {"name"}
+//                  "target": ToJson(TargetSettings)}
 //   report-list   {}                           {"reports": [{"name", "bytes", "unix_ms"}],
 //                                               "running": NAME or "", "failed": {NAME: WHY},
 //                                               "uploaded", "upload_failures",

@@ -80,10 +80,12 @@ std::string ReportStore::PathOf(std::string_view name) const {
   return fmt::format("{}/{}{}", directory_, name, kReportEnding);
 }
 
-std::vector<StoredReport> ReportStore::List() const {
+std::vector<StoredReport> ReportStore::List() const { return ListReports(directory_); }
+
+std::vector<StoredReport> ListReports(const std::string& directory) {
   std::vector<StoredReport> reports;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory_, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     std::string name = entry.path().filename().string();
     if (!name.ends_with(kReportEnding)) continue;
     name.resize(name.size() - kReportEnding.size());

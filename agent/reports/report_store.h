@@ -26,6 +26,9 @@ struct StoredReport {
   int64_t unix_ms = 0;  // Of its file.
 };
 
+// Those in a directory, the oldest first.
+std::vector<StoredReport> ListReports(const std::string& directory);
+
 inline constexpr std::string_view kReportEnding = ".tar.zst";
 
 class ReportStore {

@@ -22,8 +22,11 @@ struct TriggerMoment {
 };
 
 struct TriggerFiring {
-  std::string reason;  // "memory pressure of the host was 43 % over 10 s".
-  uint32_t pid = 0;    // The process that it is about; 0: none, or it is gone.
+  std::string reason;          // "memory pressure of the host was 43 % over 10 s".
+  uint32_t pid = 0;            // The process that it is about; 0: none, or it is gone.
+  TargetSettings target = {};  // Without a pid: of whom the heaviest processes are.
+  // The thread that a signal has ended, and its process; 0: none.
+  uint32_t ended_pid = 0, ended_tid = 0;
 };
 
 class ReportTrigger {

@@ -133,9 +133,11 @@ absl::Status ReportWork::AddKernelLog() {
 
 absl::Status ReportWork::ChooseProcesses() {
   if (manifest_.pid == 0) {
-    manifest_.processes = HeaviestProcesses(kHeaviest, order_.own_pid, 1.0,
-                                            [this] { exchange_.Pause(absl::Seconds(1)); });
-    return absl::OkStatus();
+    manifest_.processes = HeaviestProcesses(
+        {.most = kHeaviest, .own_pid = order_.own_pid, .is_member = order_.is_member}, 1.0,
+        [this] { exchange_.Pause(absl::Seconds(1)); });
+    return manifest_.processes.empty() ? absl::NotFoundError("the target has no process")
+                                       : absl::OkStatus();
   }
   const ReportedProcess process = DescribeReported(manifest_.pid);
   if (process.pid == 0)
@@ -166,13 +168,51 @@ absl::Status ReportWork::AddFacts(const std::string& folder, uint32_t pid) {
   return AddText(folder + "open-files.json", OpenFilesJson(pid, kMostFiles));
 }
 
+// Its sample may still be on its way.
+absl::Status ReportWork::AddLastStack() {
+  const absl::StatusOr<DumpTexts> dump =
+      exchange_.AskDump({.pid = manifest_.ended_pid, .last_tid = manifest_.ended_tid},
+                        std::max(step_end_ - absl::Now(), absl::ZeroDuration()));
+  if (!dump.ok()) return dump.status();
+  manifest_.last_stack = dump->last;
+  if (absl::Status status = AddText("last-stack.txt", dump->text); !status.ok()) return status;
+  return AddText("last-stack.json", dump->json);
+}
+
 absl::Status ReportWork::AddStacks(const std::string& folder, uint32_t pid) {
   const absl::StatusOr<DumpTexts> dump =
-      exchange_.AskDump(pid, std::max(step_end_ - absl::Now(), absl::ZeroDuration()));
+      exchange_.AskDump({.pid = pid}, std::max(step_end_ - absl::Now(), absl::ZeroDuration()));
   if (!dump.ok()) return dump.status();
   if (absl::Status status = AddText(folder + "threads.txt", dump->text); !status.ok())
     return status;
   return AddText(folder + "threads.json", dump->json);
+}
+
+absl::Status ReportWork::AddCollected(const std::string& name, size_t collector, uint32_t pid) {
+  const absl::StatusOr<Collected> collected =
+      order_.collectors->Run(collector, pid, [this] { return !exchange_.is_cancelled(); });
+  ++manifest_.collectors_run;
+  if (!collected.ok() || !collected->end.ok()) ++manifest_.collectors_failed;
+  if (!collected.ok()) return collected.status();
+  if (absl::Status status = AddText(name, collected->text, collected->is_cut); !status.ok())
+    return status;
+  return collected->end;
+}
+
+// What an operator has configured may be as costly as it likes, within its limits.
+absl::Status ReportWork::AddCollected(const std::string& folder, const ReportedProcess& process) {
+  if (order_.collectors == nullptr) return absl::OkStatus();
+  const std::vector<CollectorEntry>& collectors = order_.collectors->collectors();
+  for (size_t i = 0; i < collectors.size(); ++i) {
+    if (!collectors[i].command.empty() && collectors[i].command != process.command) continue;
+    const std::string name = fmt::format("{}collector-{}.txt", folder, collectors[i].name);
+    const absl::Duration limit = absl::Milliseconds(collectors[i].timeout_ms) + absl::Seconds(10);
+    if (absl::Status status =
+            Do({name, limit, true, [&] { return AddCollected(name, i, process.pid); }});
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReportWork::AddProcess(const ReportedProcess& process) {
@@ -184,7 +224,7 @@ absl::Status ReportWork::AddProcess(const ReportedProcess& process) {
   };
   for (const Step& step : steps)
     if (absl::Status status = Do(step); !status.ok()) return status;
-  return absl::OkStatus();
+  return AddCollected(folder, process);
 }
 
 absl::Status ReportWork::AddPage(const std::string& name, const std::string& batches) {
@@ -244,6 +284,9 @@ absl::StatusOr<ReportManifest> ReportWork::Run() {
   std::vector<Step> steps = {
       {"host", absl::Seconds(5), false, [this] { return AddHostFacts(); }},
       {"processes", absl::Seconds(15), false, [this] { return ChooseProcesses(); }}};
+  if (manifest_.ended_tid != 0)
+    steps.insert(steps.begin(), Step{"last-stack.txt", absl::Seconds(5), false,
+                                     [this] { return AddLastStack(); }});
   if (order_.settings.kernel_log)
     steps.push_back(
         {"host/kernel-log", absl::Seconds(5), false, [this] { return AddKernelLog(); }});

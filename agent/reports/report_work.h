@@ -17,18 +17,22 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "agent/privileges/collector_client.h"
 #include "agent/reports/archive_writer.h"
 #include "agent/reports/report_exchange.h"
 #include "agent/reports/report_manifest.h"
 #include "agent/reports/report_store.h"
+#include "agent/reports/report_target.h"
 #include "agent/settings/settings.h"
 
 namespace stackray {
 
 struct ReportOrder {
   ReportSettings settings;
-  ReportManifest manifest;  // What is asked.
-  uint32_t own_pid = 0;     // Not among the heaviest.
+  ReportManifest manifest;                      // What is asked.
+  uint32_t own_pid = 0;                         // Not among the heaviest.
+  const CollectorClient* collectors = nullptr;  // Lent; nullptr: there are none.
+  IsMember is_member = {};  // Of whom the heaviest processes are; empty: of the host.
   // Visits the batches of the last minutes; empty: there are none.
   std::function<void(const std::function<bool(std::string_view)>& visit)> history;
 };
@@ -67,6 +71,9 @@ class ReportWork {
   absl::Status AddProcess(const ReportedProcess& process);
   absl::Status AddFacts(const std::string& folder, uint32_t pid);
   absl::Status AddStacks(const std::string& folder, uint32_t pid);
+  absl::Status AddCollected(const std::string& folder, const ReportedProcess& process);
+  absl::Status AddCollected(const std::string& name, size_t collector, uint32_t pid);
+  absl::Status AddLastStack();
   absl::Status AddHistory();
   absl::Status AddProfileNow();
   absl::Status AddPage(const std::string& name, const std::string& batches);

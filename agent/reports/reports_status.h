@@ -7,6 +7,12 @@
 
 namespace stackray {
 
+// Log records about reports, to all receivers together.
+struct LogDelivery {
+  uint64_t delivered = 0, lost = 0, in_flight = 0;
+  std::string failing_with;  // Empty: nothing fails.
+};
+
 struct ReportsStatus {
   uint64_t made = 0;
   uint64_t failed = 0;      // Begun and not completed: full disk, the agent's end.
@@ -14,6 +20,10 @@ struct ReportsStatus {
   uint64_t stored = 0, stored_bytes = 0;
   std::string running;  // Its name; empty: none.
   std::string last, last_failure;
+  uint64_t uploaded = 0, upload_failures = 0;  // Failures: attempts.
+  std::string last_upload_failure;
+  uint64_t collectors_run = 0, collectors_failed = 0;
+  LogDelivery logs;
 };
 
 }  // namespace stackray

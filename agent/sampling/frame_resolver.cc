@@ -26,6 +26,7 @@ constexpr uint64_t kCalledFromThere = 1;
 constexpr int kNextCallerShift = 1;  // And where that is called, in the bits above.
 // In a runtime frame's key: the line of its native frame is folded into it.
 constexpr uint64_t kFoldedBit = 1ULL << 63;
+constexpr uint64_t kBuiltinBit = 1ULL << 62;  // Not a frame's words: a RuntimeFunction's place.
 
 // The mapping of an executable's segment. An executable rarely has more than one with code.
 MappingKey MappingKeyOf(const ExecutableFile& file, uint64_t elf_address) {
@@ -56,7 +57,8 @@ FrameResolver::FrameResolver(ExecutableFiles& files, std::optional<KernelSymbols
       kernel_(std::move(kernel)),
       policy_(native.policy),
       name_cache_bytes_(name_cache_bytes),
-      names_(name_cache_bytes) {
+      names_(name_cache_bytes),
+      jit_(files) {
   if (policy_ == SymbolPolicy::kFull) lines_.emplace(native.lines);
 }
 
@@ -147,6 +149,18 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
 // Code that was made at run time. Its caller's name may tell what it is, or where that has none (a
 // static function of a stripped library) the name of what calls that from the same file; the sample
 // is marked as guessed all the same.
+std::optional<int32_t> FrameResolver::JitFrame(const UserStack& stack, uint64_t address,
+                                               OpenBatch& batch) {
+  if (policy_ == SymbolPolicy::kOff) return std::nullopt;
+  const std::optional<JitNames::Answer> answer = jit_.Find(stack.process, address, newest_ns_);
+  if (!answer) return std::nullopt;
+  return FindOrDefine(answer->key, batch, [&] {
+    FrameSymbols symbols{.type = FrameType::kNative};
+    symbols.lines.push_back(answer->function->LineAt(address));
+    return symbols;
+  });
+}
+
 int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& callers,
                                      OpenBatch& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
@@ -183,10 +197,15 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Ca
     return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
   }
   const code_range& range = stack.ranges[FrameWordRange(word)];
-  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
-  const ExecutableFile* file = FileOf(stack, FrameWordRange(word));
+  const ExecutableFile* const file =
+      range.kind == RANGE_ANON ? nullptr : FileOf(stack, FrameWordRange(word));
+  // JIT code may lie in shared memory with a name (.NET's).
+  if (file == nullptr || !file->info.is_elf)
+    if (const auto jit = JitFrame(stack, offset - range.file_offset + range.start, batch))
+      return *jit;
+  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
   return file != nullptr ? NativeFrame(stack.process.pid, *file, offset, batch)
                          : FrameWithoutFile(range, offset, batch);
 }
@@ -216,6 +235,24 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& fr
     const uint64_t address = AddressOfFileOffset(file->info, offset).value_or(offset);
     std::vector<SourceLine> lines = names_.Resolve(file->handle, *file->source, address);
     symbols.lines.insert(symbols.lines.begin(), lines.begin(), lines.end());
+    return symbols;
+  });
+}
+
+// A builtin of the runtime; nullopt: the native frame is none.
+std::optional<RuntimeFunction> FrameResolver::BuiltinOf(const UserStack& stack, uint64_t word) {
+  const uint32_t range = FrameWordRange(word);
+  const RuntimeData* const data = RuntimeOf(stack, range);
+  if (data == nullptr || stack.ranges[range].kind != RANGE_FILE) return std::nullopt;
+  return data->FunctionAt(FrameWordOffset(word) - (FrameWordKind(word) == FRAME_RETURN ? 1 : 0));
+}
+
+int32_t FrameResolver::BuiltinFrame(const UserStack& stack, uint64_t word,
+                                    const RuntimeFunction& builtin, OpenBatch& batch) {
+  const FrameType type = RuntimeOf(stack, FrameWordRange(word))->type();
+  return FindOrDefine(FrameKey::Make(type, stack.owner, kBuiltinBit, builtin.place), batch, [&] {
+    FrameSymbols symbols{.type = type};
+    symbols.lines.push_back({.function = std::string(builtin.name)});
     return symbols;
   });
 }
@@ -288,6 +325,23 @@ LoopPart FrameResolver::PartOfLoop(const UserStack& stack, uint64_t word, uint32
   return data->PartOfLoop(offset);
 }
 
+void FrameResolver::MarkCarriersOf(const UserStack& stack) {
+  const auto is_c_function = [&](const MixedFrame& frame) {
+    const RuntimeData* const data =
+        frame.range < stack.ranges.size() ? RuntimeOf(stack, frame.range) : nullptr;
+    return data == nullptr || data->IsCFunction(frame.word, frame.second);
+  };
+  const auto is_same_runtime = [&](uint32_t range, uint32_t other) {
+    return range < stack.ranges.size() && other < stack.ranges.size() &&
+           stack.ranges[range].runtime == stack.ranges[other].runtime;
+  };
+  MarkCarriers(
+      {.part_of = [&](uint64_t word, uint32_t range) { return PartOfLoop(stack, word, range); },
+       .is_c_function = is_c_function,
+       .is_same_runtime = is_same_runtime},
+      &mixed_);
+}
+
 void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words,
                                       bool is_whole, OpenBatch& batch,
                                       std::vector<int32_t>* frames) {
@@ -295,6 +349,7 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
     return PartOfLoop(stack, word, range);
   };
   MixFrames(words, is_whole, part_of, &mixed_);
+  if (loop_frames_ != LoopFrames::kKept) MarkCarriersOf(stack);
   for (size_t i = 0; i < mixed_.size(); ++i) {
     const MixedFrame& frame = mixed_[i];
     if (frame.is_runtime) {
@@ -303,13 +358,20 @@ void FrameResolver::AppendMixedFrames(const UserStack& stack, std::span<const ui
       frames->push_back(RuntimeFrame(stack, frame, LoopToFold(i), batch));
       continue;
     }
-    const uint32_t range = IsNativeKind(FrameWordKind(frame.word)) ? FrameWordRange(frame.word) : 0;
+    const bool is_native = IsNativeKind(FrameWordKind(frame.word));
+    if (const auto builtin = is_native ? BuiltinOf(stack, frame.word) : std::nullopt) {
+      if (!builtin->is_plumbing || loop_frames_ == LoopFrames::kKept)
+        frames->push_back(BuiltinFrame(stack, frame.word, *builtin, batch));
+      continue;
+    }
+    const uint32_t range = is_native ? FrameWordRange(frame.word) : 0;
     const RuntimeData* const data = RuntimeOf(stack, range);
-    if (data != nullptr && !data->supported() && IsNativeKind(FrameWordKind(frame.word)) &&
+    if (data != nullptr && !data->supported() && is_native &&
         part_of(frame.word, range) == LoopPart::kLoop)
       frames->push_back(UnsupportedFrame(*data, stack.ranges[range].runtime, batch));
-    if ((!frame.is_loop && !frame.is_entry && !IsMadeCode(stack, i)) ||
-        loop_frames_ == LoopFrames::kKept)
+    const bool is_hidden =
+        frame.is_loop || frame.is_entry || frame.is_carrier || IsMadeCode(stack, i);
+    if (!is_hidden || loop_frames_ == LoopFrames::kKept)
       frames->push_back(UserFrame(stack, frame.word, CallersOf(i), batch));
   }
 }
@@ -393,6 +455,7 @@ void FrameResolver::FinishLines(OpenBatch& batch, std::span<OpenBatch* const> op
 FrameResolver::Counts FrameResolver::counts() const {
   Counts counts = counts_;
   if (runtimes_ != nullptr) counts.runtimes = runtimes_->counts();
+  counts.jit = jit_.counts();
   if (lines_) {
     counts.lines = lines_->counts();
     counts.lines_cpu_ns = lines_->worker_cpu_ns();
@@ -418,21 +481,24 @@ void FrameResolver::Wipe() {
   if (runtimes_ != nullptr) runtimes_->Wipe();
   names_.Wipe();
   function_begins_.Wipe();
+  jit_.Wipe();
   if (lines_) lines_->Wipe();
   files_.Wipe();
   if (kernel_) (void)kernel_->Refresh();
 }
 
-// Source lines keep the same part of theirs.
+// Source lines and names of JIT code keep the same part of theirs.
 void FrameResolver::SetCacheBytes(size_t bytes) {
   names_.SetCacheBytes(bytes);
-  if (!lines_ || name_cache_bytes_ == 0) return;
-  lines_->SetCacheShare(
-      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_)));
+  if (name_cache_bytes_ == 0) return;
+  const double share =
+      std::min(1.0, static_cast<double>(bytes) / static_cast<double>(name_cache_bytes_));
+  jit_.SetLimitBytes(static_cast<size_t>(share * JitNames::kDefaultLimitBytes));
+  if (lines_) lines_->SetCacheShare(share);
 }
 
 size_t FrameResolver::cache_bytes() const {
-  return names_.bytes() + function_begins_.bytes() +
+  return names_.bytes() + function_begins_.bytes() + jit_.bytes() +
          (runtimes_ == nullptr ? 0 : runtimes_->bytes()) + (kernel_ ? kernel_->bytes() : 0) +
          (lines_ ? lines_->bytes() : 0);
 }

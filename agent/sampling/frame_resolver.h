@@ -24,6 +24,7 @@
 #include "agent/sampling/native_lines.h"
 #include "agent/sampling/open_batch.h"
 #include "agent/settings/settings.h"
+#include "interpreters/jit/jit_names.h"
 #include "interpreters/mixed_stack.h"
 #include "interpreters/runtimes.h"
 #include "kernel/kernel_symbols.h"
@@ -53,6 +54,7 @@ class FrameResolver {
     uint64_t questions = 0, resolved = 0;  // Need questions, and those answered "yes".
     NativeLines::Counts lines;
     Runtimes::Counts runtimes;
+    JitCounts jit;
     uint64_t lines_cpu_ns = 0;  // Of the thread that looks lines up.
   };
 
@@ -142,14 +144,20 @@ class FrameResolver {
   std::optional<CallerPlace> PlaceOf(const UserStack& stack, uint64_t word);
   int32_t UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
                     OpenBatch& batch);
+  // Of code at `address` in the process, if its JIT compiler says what is there.
+  std::optional<int32_t> JitFrame(const UserStack& stack, uint64_t address, OpenBatch& batch);
   int32_t FrameOfNoFile(const UserStack& stack, const Callers& callers, OpenBatch& batch);
   void AppendMixedFrames(const UserStack& stack, std::span<const uint64_t> words, bool is_whole,
                          OpenBatch& batch, std::vector<int32_t>* frames);
   // The runtime of a range's file, asked for once a stack; nullptr: none.
   const RuntimeData* RuntimeOf(const UserStack& stack, uint32_t range);
+  void MarkCarriersOf(const UserStack& stack);
   LoopPart PartOfLoop(const UserStack& stack, uint64_t word, uint32_t range);
   // `loop`: the native frame to fold into it, or nullptr.
   int32_t RuntimeFrame(const UserStack& stack, const MixedFrame& frame, const MixedFrame* loop,
+                       OpenBatch& batch);
+  std::optional<RuntimeFunction> BuiltinOf(const UserStack& stack, uint64_t word);
+  int32_t BuiltinFrame(const UserStack& stack, uint64_t word, const RuntimeFunction& builtin,
                        OpenBatch& batch);
   const MixedFrame* LoopToFold(size_t frame) const;
   Callers CallersOf(size_t frame) const;
@@ -165,6 +173,7 @@ class FrameResolver {
   const size_t name_cache_bytes_;  // Unless it was limited.
   FrameNames names_;
   FunctionBegins function_begins_;
+  JitNames jit_;
   std::optional<NativeLines> lines_;          // Of SymbolPolicy::kFull.
   std::vector<RangeFile> range_files_;        // Of the stack at hand, by range.
   std::vector<StackRuntime> range_runtimes_;  // Its runtimes, by range.

@@ -16,6 +16,7 @@ struct DumpedThread {
   enum class How {
     kRead,     // It was on no CPU, and has not run while its stack was read.
     kSampled,  // It was running: its stack is that of a tick.
+    kLast,     // A signal has ended it: its stack is the last one that it had.
     kMissing,  // It ran each time that it was looked at, and no tick met it; or it has ended.
   };
   uint32_t tid = 0;
@@ -31,7 +32,7 @@ struct ProcessDump {
   std::vector<DumpedThread> threads;  // Ascending by tid.
   // The stacks: one sample a thread that is kRead, which its thread.id names.
   std::vector<SealedBatchPtr> read;
-  // Of threads that are kSampled: ticks, the newest of a thread is its stack.
+  // Of threads that are kSampled or kLast: the newest of a thread is its stack.
   std::vector<SealedBatchPtr> sampled;
 };
 

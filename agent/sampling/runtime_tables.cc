@@ -18,7 +18,8 @@ std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& r
       [&runtimes](const FileIdentity& file, uint32_t runtime, uint64_t offset,
                   std::span<const uint8_t> first_page) {
         return runtimes.RecogniseMadeCode(file, runtime, offset, first_page);
-      });
+      },
+      [&runtimes](uint32_t runtime) { return runtimes.ReturnsOfFrames(runtime); });
 }
 
 std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,

@@ -72,7 +72,8 @@ absl::StatusOr<int> SessionCaptures::Start(const CaptureOptions& options,
         capture,
         {.frequency_hz = HasType(options.types, SampleOrigin::kCpuClock) ? options.frequency_hz : 0,
          .off_cpu = HasType(options.types, SampleOrigin::kOffCpu),
-         .page_faults = HasType(options.types, SampleOrigin::kPageFaults)});
+         .page_faults = HasType(options.types, SampleOrigin::kPageFaults),
+         .deadly_signals = options.deadly_signals});
   if (status.ok()) {
     FollowServices();
     return capture;

@@ -28,7 +28,8 @@ struct CaptureOptions {
   std::vector<TargetSettings> targets;  // Any of them; never kProgram.
   std::vector<SampleOrigin> types = {SampleOrigin::kCpuClock};
   double frequency_hz = 499;
-  bool marks_service = false;  // CaptureBatchSettings.
+  bool deadly_signals = false;  // Also a sample of each thread that a signal ends.
+  bool marks_service = false;   // CaptureBatchSettings.
 };
 
 // Exactly: produced = lost() + in_flight + those in sealed batches, where markers count nowhere.

@@ -103,8 +103,10 @@ bool NamesTarget(const GivenSetting& given) {
 absl::StatusOr<std::vector<GivenSetting>> PickStrongest(Verb verb,
                                                         const std::vector<GivenSetting>& settings,
                                                         bool has_program) {
+  // What an agent samples, by its file or variables, is no target of a request.
+  const bool is_request = verb == kCaptureVerb || verb == kReportVerb;
   SettingSource target_source =
-      has_program || verb == kCaptureVerb ? SettingSource::kCommandLine : SettingSource::kDefault;
+      has_program || is_request ? SettingSource::kCommandLine : SettingSource::kDefault;
   for (const GivenSetting& given : settings)
     if (NamesTarget(given)) target_source = std::max(target_source, given.source);
   std::vector<GivenSetting> strongest;

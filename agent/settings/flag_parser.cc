@@ -121,8 +121,8 @@ absl::StatusOr<ParsedFlags> ParseWithCli(Verb verb, std::span<const std::string>
   if (config->count() > 0) parsed.config_path = config_path;
   for (FlagSlot& slot : slots) {
     if (slot.texts.empty()) continue;
-    const bool is_one_of_several =
-        verb == kCaptureVerb && slot.row->is_target && slot.row->kind == ValueKind::kText;
+    const bool is_one_of_several = (verb & (kCaptureVerb | kFileVerbs)) != 0 &&
+                                   slot.row->is_target && slot.row->kind == ValueKind::kText;
     if (slot.row->kind != ValueKind::kList && !is_one_of_several)
       slot.texts.erase(slot.texts.begin(), slot.texts.end() - 1);
     parsed.settings.push_back(

@@ -14,10 +14,10 @@ constexpr VerbName kVerbs[] = {
     {"agent", kAgentVerb, "", "run as a daemon: keep a local history, or send to a receiver"},
     {"check", kCheckVerb, "FILE", "say whether every batch of an .otlp file is valid and complete"},
     {"convert", kConvertVerb, "IN [OUT]", "turn an .otlp file into another format"},
-    {"view", kViewVerb, "FILE", "show a file of stackray's on a page of its own, on this host"},
+    {"view", kViewVerb, "FILE", "show a profile or a report on a page of its own, on this host"},
     {"capture", kCaptureVerb, "[NAME] | list | stop NAME | get NAME",
      "have the running agent look closer at some processes for a while"},
-    {"report", kReportVerb, "[PID] | list | get NAME | delete NAME",
+    {"report", kReportVerb, "[PID | TARGET] | list | get NAME | delete NAME",
      "have the running agent put a report of this host together"},
     {"dump", kDumpVerb, "PID", "print the stacks of all threads of a process, once"},
     {"explain", kExplainVerb, "PID", "say how a process is unwound and named, and what would help"},
@@ -36,6 +36,8 @@ constexpr std::pair<HelpSection, std::string_view> kSections[] = {
 };
 
 constexpr std::string_view kCaptureTargets = "What to look at (any of several; one at least)";
+
+constexpr std::string_view kFileSamples = "Which samples (those with all that is named)";
 
 constexpr std::string_view kFormats =
     "\nFormats by ending: .html one interactive page  .pb.gz pprof  .folded stacks as text\n"
@@ -88,7 +90,8 @@ std::string_view Examples(Verb verb) {
              "  stackray record -p 1234 -d 30 -o out.pb.gz      one process, for pprof\n"
              "  stackray record -o build.html -- make -j8       a build and all it starts\n"
              "  stackray record -d 5 -o - > out.folded          folded stacks\n"
-             "  stackray record --type off-cpu,cpu -p 1234      where its threads wait\n";
+             "  stackray record --type off-cpu,cpu -p 1234      where its threads wait\n"
+             "  stackray record -p 1234 --group-by trace        each request on its own\n";
     case kAgentVerb:
       return "\nExamples:\n"
              "  stackray agent                                  history and page on "
@@ -101,7 +104,9 @@ std::string_view Examples(Verb verb) {
       return "\nIN - is standard input, OUT - standard output.\n\nExamples:\n"
              "  stackray convert out.otlp out.html\n"
              "  stackray convert out.otlp -o out.pb.gz -o out.folded\n"
-             "  stackray convert out.otlp waits.folded --type off-cpu\n";
+             "  stackray convert out.otlp waits.folded --type off-cpu\n"
+             "  stackray convert out.otlp slow.html --trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
+             "  stackray convert out.otlp out.folded --group-by label:http.route\n";
     case kCaptureVerb:
       return "\nWithout list, stop or get a capture begins; NAME is what list and get call it.\n"
              "Targets stand on the command line alone.\n\nExamples:\n"
@@ -122,9 +127,10 @@ std::string_view Examples(Verb verb) {
              "  stackray dump 1234 --json | jq '.threads[].name'\n";
     case kReportVerb:
       return "\nWithout list, get or delete a report begins, of PID or of the ten heaviest\n"
-             "processes (docs/reports.md).\n\nExamples:\n"
+             "processes of the target (docs/reports.md).\n\nExamples:\n"
              "  stackray report                                 prints the report's path\n"
              "  stackray report 1234 --trigger-name slow-login\n"
+             "  stackray report --service checkout\n"
              "  stackray report list\n"
              "  stackray view $(stackray report get NAME)\n";
     case kDoctorVerb: return "";
@@ -196,9 +202,13 @@ std::string VerbHelp(Verb verb) {
                   name.name, name.arguments.empty() ? "" : " ", name.arguments);
   for (const auto& [section, title] : kSections) {
     const std::string lines = Section(verb, section);
-    const bool is_several = section == HelpSection::kTarget && verb == kCaptureVerb;
+    const bool is_target = section == HelpSection::kTarget;
     if (!lines.empty())
-      text += fmt::format("\n{}:\n{}", is_several ? kCaptureTargets : title, lines);
+      text += fmt::format("\n{}:\n{}",
+                          is_target && verb == kCaptureVerb       ? kCaptureTargets
+                          : is_target && (verb & kFileVerbs) != 0 ? kFileSamples
+                                                                  : title,
+                          lines);
   }
   if (verb == kRecordVerb || verb == kConvertVerb || verb == kCaptureVerb)
     text += fmt::format("{}", kFormats);

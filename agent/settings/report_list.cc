@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kPathWords = "an absolute path";
 constexpr std::string_view kNameWords =
     "1 to 64 letters, digits, '.', '_' or '-', not beginning with '.' or '-'";
+constexpr std::string_view kCommandWords = "1 to 15 bytes, as the kernel has a command's name";
 constexpr std::string_view kTimeWords = "a time like 10s or 5m",
                            kSizeExample = "a size like 256MiB";
 
@@ -84,7 +85,38 @@ constexpr TextKey<Trigger> kTriggerKeys[] = {
      [](const std::string& text, Trigger& t) {
        return text.size() <= 15 && StoreText(text, t.command);
      },
-     "1 to 15 bytes, as the kernel has a command's name"},
+     kCommandWords},
+};
+
+using Collector = CollectorEntry;
+constexpr TextKey<Collector> kCollectorKeys[] = {
+    {"name",
+     [](const std::string& text, Collector& c) {
+       c.name = text;
+       return IsCaptureName(text);
+     },
+     kNameWords},
+    {"command",
+     [](const std::string& text, Collector& c) {
+       return text.size() <= 15 && StoreText(text, c.command);
+     },
+     kCommandWords},
+    {"timeout",
+     [](const std::string& text, Collector& c) {
+       return ReadTime(text, kSecondMs / 10, 60 * kSecondMs, c.timeout_ms);
+     },
+     "a time from 100ms to 1m"},
+    {"memory",
+     [](const std::string& text, Collector& c) {
+       return StoreParsed(ParseSizeBytes(text), c.memory_bytes) && c.memory_bytes >= kMiB;
+     },
+     "a size of 1MiB or more"},
+    {"output",
+     [](const std::string& text, Collector& c) {
+       return StoreParsed(ParseSizeBytes(text), c.output_bytes) && c.output_bytes >= 1 &&
+              c.output_bytes <= 64 * kMiB;
+     },
+     "a size up to 64MiB"},
 };
 
 using Reports = ReportSettings;
@@ -122,6 +154,9 @@ constexpr TextKey<Reports> kReportKeys[] = {
     {"pressure-limit",
      [](const std::string& text, Reports& r) { return ReadPercent(text, r.pressure_percent); },
      "a percentage above 0 and up to 100"},
+    {"send",
+     [](const std::string& text, Reports& r) { return StoreParsed(ParseSwitch(text), r.send); },
+     kSwitchWords},
     {"command-lines",
      [](const std::string& text, Reports& r) {
        return StoreParsed(ParseSwitch(text), r.command_lines);
@@ -190,6 +225,41 @@ absl::StatusOr<Trigger> ReadTrigger(const YAML::Node& node, const std::string& n
   return trigger;
 }
 
+absl::Status ReadExec(const YAML::Node& key, const YAML::Node& value, const std::string& name,
+                      Collector& collector) {
+  constexpr size_t kMostWords = 64, kMostBytes = 4096;
+  const auto wrong = [&] {
+    return WrongYaml(name, key, "exec: expected a list of words, like [jcmd, \"{pid}\", VM.flags]");
+  };
+  if (!value.IsSequence() || value.size() == 0 || value.size() > kMostWords) return wrong();
+  for (const YAML::Node& word : value) {
+    if (!word.IsScalar() || word.Scalar().size() > kMostBytes ||
+        word.Scalar().find('\0') != std::string::npos)
+      return wrong();
+    collector.exec.push_back(word.Scalar());
+  }
+  return collector.exec.front().empty() ? wrong() : absl::OkStatus();
+}
+
+absl::StatusOr<Collector> ReadCollector(const YAML::Node& node, const std::string& name) {
+  if (!node.IsMap()) return WrongYaml(name, node, "a collector is a mapping with name and exec");
+  Collector collector;
+  for (const auto& part : node) {
+    if (part.first.IsScalar() && part.first.Scalar() == "exec") {
+      if (absl::Status status = ReadExec(part.first, part.second, name, collector); !status.ok())
+        return status;
+      continue;
+    }
+    const std::optional<absl::Status> read =
+        ReadTextKey<Collector>(kCollectorKeys, part.first, part.second, name, collector);
+    if (!read) return UnknownKeyOf<Collector>(kCollectorKeys, part.first, name, {"exec"});
+    if (!read->ok()) return *read;
+  }
+  if (collector.name.empty() || collector.exec.empty())
+    return WrongYaml(name, node, "a collector needs name and exec");
+  return collector;
+}
+
 template <typename T>
 absl::StatusOr<std::vector<T>> ReadList(const YAML::Node& key, const YAML::Node& value,
                                         const std::string& name, size_t most,
@@ -215,9 +285,15 @@ absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, const std::
     reports.triggers = *std::move(triggers);
     return absl::OkStatus();
   }
+  if (word == "collectors") {
+    auto collectors = ReadList<Collector>(key, value, name, kMostCollectors, &ReadCollector);
+    if (!collectors.ok()) return collectors.status();
+    reports.collectors = *std::move(collectors);
+    return absl::OkStatus();
+  }
   const std::optional<absl::Status> read =
       ReadTextKey<Reports>(kReportKeys, key, value, name, reports);
-  return read ? *read : UnknownKeyOf<Reports>(kReportKeys, key, name, {"triggers"});
+  return read ? *read : UnknownKeyOf<Reports>(kReportKeys, key, name, {"collectors", "triggers"});
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 //       - kind: timer
 //         every: 6h
 //         jitter: 10m
+//     collectors:
+//       - name: heap
+//         exec: [jcmd, "{pid}", GC.heap_info]
+//         command: java
 //
 // Input: written by an operator, yet refused rather than guessed at.
 // Errors: InvalidArgument naming NAME:LINE.
@@ -26,7 +30,7 @@
 
 namespace stackray {
 
-inline constexpr size_t kMostReportTriggers = 32;
+inline constexpr size_t kMostReportTriggers = 32, kMostCollectors = 16;
 
 // The kinds of triggers that there are, in the order of docs/reports.md.
 inline constexpr std::string_view kReportTriggerKinds[] = {

@@ -225,7 +225,12 @@ bool StoreServiceNameFrom(SettingValues& values, Texts texts) {
 }
 
 bool StoreLabelTarget(SettingValues& values, Texts texts) {
-  return IsLabelTarget(texts[0]) && StoreText(texts[0], values.target.label);
+  values.labels.clear();
+  for (const std::string& text : texts) {
+    if (!IsLabelTarget(text) || !StoreText(text, values.target.label)) return false;
+    values.labels.push_back(*LabelCondition(text));
+  }
+  return true;
 }
 
 bool StoreContextLabels(SettingValues& values, Texts texts) {

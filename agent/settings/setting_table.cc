@@ -9,6 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "agent/settings/setting_stores.h"
 #include "agent/settings/value_parsers.h"
+#include "reporter/formats/sample_filter.h"
+#include "reporter/formats/sample_grouping.h"
 
 namespace stackray {
 namespace {
@@ -83,7 +85,7 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"user",
      0,
-     kCaptureVerb,
+     kCaptureVerb | kReportVerb,
      ValueKind::kText,
      HelpSection::kTarget,
      "NAME|UID",
@@ -95,7 +97,7 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"service",
      0,
-     kCaptureVerb,
+     kCaptureVerb | kReportVerb,
      ValueKind::kText,
      HelpSection::kTarget,
      "NAME",
@@ -107,16 +109,23 @@ constexpr SettingRow kTargetRows[] = {
      true},
     {"label",
      0,
-     kCaptureVerb,
+     kCaptureVerb | kFileVerbs,
      ValueKind::kText,
      HelpSection::kTarget,
      "KEY=VALUE",
-     "every thread while it works on something that has this label",
+     "every thread while it works on something that has this label; of a file the samples that "
+     "have it, repeatable: all of them",
      "",
      "a label's name of at most 64 bytes and its value of at most 255, with = between them",
      &StoreLabelTarget,
      {},
      true},
+    {"trace", 0, kFileVerbs, ValueKind::kText, HelpSection::kTarget, "ID",
+     "the samples of this trace", "", "a trace id of 32 hexadecimal digits that are not all 0",
+     [](V& v, Texts t) { return (v.trace = TraceCondition(t[0])).has_value(); }},
+    {"span", 0, kFileVerbs, ValueKind::kText, HelpSection::kTarget, "ID",
+     "the samples of this span", "", "a span id of 16 hexadecimal digits that are not all 0",
+     [](V& v, Texts t) { return (v.span = SpanCondition(t[0])).has_value(); }},
     {"as-root", 0, kRecordVerb, ValueKind::kSwitch, HelpSection::kTarget, "",
      "run CMD as root instead of as the user who called sudo", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.target.as_root); }},
@@ -228,6 +237,13 @@ constexpr SettingRow kRecordingRows[] = {
      "different files ending in .html .pb.gz .folded .otlp .json or .speedscope.json, or - "
      "(folded)",
      &StoreOutputs},
+    {"group-by", 0, kRecordVerb | kConvertVerb, ValueKind::kText, HelpSection::kRecording, "WHAT",
+     "a frame of their group outside of all stacks: trace, span, thread, service, container, user "
+     "or label:KEY; not in .otlp and .json",
+     "none", "trace, span, thread, service, container, user or label:KEY",
+     [](V& v, Texts t) {
+       return SampleGrouping::Parse(t[0]).has_value() && StoreText(t[0], v.group_by);
+     }},
     {"json", 0, kDumpVerb, ValueKind::kSwitch, HelpSection::kRecording, "",
      "one JSON document in the place of text", "false", kSwitchWords,
      [](V& v, Texts t) { return StoreSwitch(t, v.json); }},

@@ -33,8 +33,10 @@ inline constexpr unsigned kAllVerbs = kSamplingVerbs | kCheckVerb | kConvertVerb
                                       kReportVerb;
 // Those that load programs into the kernel and name what they see.
 inline constexpr unsigned kLookingVerbs = kSamplingVerbs | kExplainVerb | kDumpVerb;
-// Those that take the targets of a running process: one, or several with capture.
-inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb;
+// Those that read a file of batches, or some of its samples.
+inline constexpr unsigned kFileVerbs = kCheckVerb | kConvertVerb | kViewVerb;
+// Those that take targets: one, or several with capture.
+inline constexpr unsigned kTargetVerbs = kSamplingVerbs | kCaptureVerb | kReportVerb;
 
 // All values there are, before a verb takes its own.
 struct SettingValues {
@@ -45,6 +47,10 @@ struct SettingValues {
   std::optional<std::vector<SampleOrigin>> types;
   // In the place of `types`: one that nobody here samples, and convert may find in its input.
   std::optional<std::string> foreign_type;
+  // Of files: which samples, and what they are grouped by.
+  std::optional<SampleCondition> trace, span;
+  std::vector<SampleCondition> labels;
+  std::string group_by;
   std::optional<uint32_t> frequency_hz;
   std::optional<bool> timestamps;
   std::optional<std::vector<std::string>> left_out_attributes;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/sample_types.h"
+#include "reporter/formats/sample_filter.h"
 
 namespace stackray {
 
@@ -113,6 +114,7 @@ struct RecordSettings {
   SamplingSettings sampling;
   std::optional<int64_t> duration_ms;  // Absent: until Ctrl-C or the program's end.
   std::vector<OutputFile> outputs;     // Empty: DefaultOutput().
+  std::string group_by;                // A word of SampleGrouping; empty: none.
   std::optional<SudoUser> sudo_user;
   SandboxMode sandbox = SandboxMode::kOn;
 };
@@ -151,9 +153,21 @@ struct ReportTriggerEntry {
   friend bool operator==(const ReportTriggerEntry&, const ReportTriggerEntry&) = default;
 };
 
+// A command whose output goes into reports: an element of `reports: collectors:`.
+struct CollectorEntry {
+  std::string name;               // In the reports, as a trigger's.
+  std::vector<std::string> exec;  // {pid} stands for the process's number.
+  std::string command;            // Only for processes of this name; empty: every one of a report.
+  int64_t timeout_ms = 10'000;
+  uint64_t memory_bytes = 256 * kMiB, output_bytes = kMiB;
+
+  friend bool operator==(const CollectorEntry&, const CollectorEntry&) = default;
+};
+
 struct ReportSettings {
   bool automatic = false;  // The configuration has `reports:`. Without it only requests make some.
   std::vector<ReportTriggerEntry> triggers;
+  std::vector<CollectorEntry> collectors;
   uint64_t max_bytes = 256 * kMiB;
   int64_t age_ms = 7LL * 24 * 3600 * 1000;
   uint64_t free_space_bytes = 1024 * kMiB;  // That other programs keep on the file system.
@@ -161,6 +175,7 @@ struct ReportSettings {
   uint32_t most_a_day = 20;
   int64_t profile_ms = 15'000;
   double pressure_percent = 60;  // Above it steps that cost something are left out.
+  bool send = false;  // A log record about each goes to the receivers, and its profile of now.
   bool command_lines = false;
   bool kernel_log = false;
   std::string upload;              // "s3://BUCKET/PREFIX" or an https URL; empty: nowhere.
@@ -261,7 +276,8 @@ struct AgentSettings {
 };
 
 struct CheckSettings {
-  std::string path;  // "-": standard input.
+  std::string path;     // "-": standard input.
+  SampleFilter filter;  // Of the figures; rules are of all samples.
 };
 
 struct ConvertSettings {
@@ -270,10 +286,13 @@ struct ConvertSettings {
   // Of files that hold a single type, by its name in settings or in batches; nothing: on-CPU, or
   // the first one of an input without it.
   std::optional<std::string> type;
+  SampleFilter filter;
+  std::string group_by;  // As RecordSettings.
 };
 
 struct ViewSettings {
   std::string path;  // "-": standard input.
+  SampleFilter filter;
 };
 
 enum class CaptureAction { kStart, kList, kStop, kGet };
@@ -300,8 +319,10 @@ enum class ReportAction { kStart, kList, kGet, kDelete };
 
 struct ReportVerbSettings {
   ReportAction action = ReportAction::kStart;
-  std::string name;                 // With kGet and kDelete: of the report.
-  uint32_t pid = 0;                 // With kStart; 0: the ten heaviest processes.
+  std::string name;  // With kGet and kDelete: of the report.
+  // With kStart: the process, or 0 and of whom the ten heaviest processes are.
+  uint32_t pid = 0;
+  TargetSettings target;
   std::string trigger = "request";  // With kStart.
   std::string output;               // With kGet; empty: the report's own name, here.
   bool wait = true;

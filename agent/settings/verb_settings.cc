@@ -14,6 +14,7 @@
 #include "agent/settings/given_target.h"
 #include "agent/settings/help_text.h"
 #include "agent/settings/value_parsers.h"
+#include "reporter/formats/sample_grouping.h"
 
 namespace stackray {
 namespace {
@@ -81,6 +82,28 @@ std::string ContextOf(const SettingValues& values) {
   return values.context.value_or(values.sampling.context_labels.empty() ? "links" : "labels");
 }
 
+SampleFilter FilterOf(const SettingValues& values) {
+  std::vector<SampleCondition> conditions = values.labels;
+  for (const std::optional<SampleCondition>& id : {values.trace, values.span})
+    if (id) conditions.push_back(*id);
+  return SampleFilter(std::move(conditions));
+}
+
+// Who groups by a label wants it on the samples.
+absl::Status AddGroupedLabel(const SettingValues& values, SamplingSettings& sampling) {
+  const std::optional<SampleGrouping> grouping = SampleGrouping::Parse(values.group_by);
+  if (!grouping || grouping->label().empty()) return absl::OkStatus();
+  if (values.context && *values.context != "labels")
+    return absl::InvalidArgumentError(fmt::format("--group-by {} needs labels, and context is {}",
+                                                  values.group_by, *values.context));
+  sampling.context = "labels";
+  std::vector<std::string>& names = sampling.context_labels;
+  if (std::ranges::find(names, "*") == names.end() &&
+      std::ranges::find(names, grouping->label()) == names.end())
+    names.emplace_back(grouping->label());
+  return absl::OkStatus();
+}
+
 absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
                          const Environment& environment, CommandLine& line) {
   absl::StatusOr<TargetSettings> target = BuildTarget(values, flags);
@@ -100,6 +123,8 @@ absl::Status BuildRecord(SettingValues& values, const ParsedFlags& flags,
       values.left_out_attributes.value_or(std::vector<std::string>());
   record.sampling.service_name_from = ServiceNameFrom(values, record.sampling.resource_attributes);
   record.sampling.context = ContextOf(values);
+  if (absl::Status status = AddGroupedLabel(values, record.sampling); !status.ok()) return status;
+  record.group_by = values.group_by;
   ChooseDebuginfod(environment, TemporaryDebuginfodDirectory(), record.sampling, line.warnings);
   line.verb = std::move(record);
   return absl::OkStatus();
@@ -181,7 +206,8 @@ absl::Status BuildAgent(SettingValues& values, const ParsedFlags& flags,
 
 // OUT behind IN, and each -o.
 absl::Status BuildConvert(SettingValues& values, const ParsedFlags& flags, CommandLine& line) {
-  ConvertSettings convert{.input_path = flags.files[0]};
+  ConvertSettings convert{
+      .input_path = flags.files[0], .filter = FilterOf(values), .group_by = values.group_by};
   if (flags.files.size() > 1) {
     const std::string& output = flags.files[1];
     const std::optional<OutputFormat> format = OutputFormatOf(output);
@@ -278,6 +304,12 @@ absl::Status BuildReport(const SettingValues& values, const ParsedFlags& flags,
           fmt::format("{} is no process; expected its number, or list, get or delete", word));
     report.pid = pids->front();
   }
+  report.target = TargetOf(values);
+  const bool has_target = report.target.kind != TargetKind::kWholeHost;
+  if (has_target && (!is_start || report.pid != 0))
+    return absl::InvalidArgumentError(
+        is_start ? "report: PID and a flag name two targets; give only one of them"
+                 : fmt::format("report {} has no target", word));
   for (EffectiveSetting& setting : line.effective)
     if (setting.key == "state-dir" && setting.origin == "default")
       report.state_dir = setting.value = DefaultStateDirectory(environment);
@@ -333,8 +365,8 @@ absl::Status BuildVerb(Verb verb, SettingValues values, const ParsedFlags& flags
     case kCaptureVerb: return BuildCapture(values, flags, environment, line);
     case kReportVerb: return BuildReport(values, flags, environment, line);
     case kDumpVerb: return BuildDump(values, flags, environment, line);
-    case kViewVerb: line.verb = ViewSettings{flags.files[0]}; break;
-    case kCheckVerb: line.verb = CheckSettings{flags.files[0]}; break;
+    case kViewVerb: line.verb = ViewSettings{flags.files[0], FilterOf(values)}; break;
+    case kCheckVerb: line.verb = CheckSettings{flags.files[0], FilterOf(values)}; break;
     case kDoctorVerb: line.verb = DoctorSettings{flags.config_path.value_or("")}; break;
   }
   return absl::OkStatus();

@@ -119,6 +119,8 @@ SampleContext SampleContextReader::Read(const ThreadContextPart& context,
     TakeNamed(context.labels, &span);
   }
   read.span = Whole(span);
+  // Go's maps and a record's entries have their labels in any order; a sample's identity has none.
+  std::ranges::sort(taken_, {}, &Label::name);
   for (const Label& label : taken_) labels_.emplace_back(label.name, label.value);
   if (choice_.labels && is_cut_) labels_.emplace_back(kLabelsCutAttribute, "true");
   read.labels = labels_;

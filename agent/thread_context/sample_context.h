@@ -19,13 +19,9 @@
 
 #include "kernel/raw_sample.h"
 #include "profile/sample.h"
+#include "reporter/attribute_names.h"
 
 namespace stackray {
-
-// A label's attribute has this in front of the label's own name.
-inline constexpr std::string_view kLabelPrefix = "process.context.label.";
-// "true": labels of the sample were cut or left out.
-inline constexpr std::string_view kLabelsCutAttribute = "stackray.context.labels_cut";
 
 struct LabelChoice {
   bool labels = false;             // Else ids alone.
@@ -40,7 +36,7 @@ struct SampleContext {
 
 class SampleContextReader {
  public:
-  static constexpr size_t kMostLabels = 32;  // Of a sample.
+  static constexpr size_t kMostLabels = kMostSampleLabels;
 
   explicit SampleContextReader(LabelChoice choice) : choice_(std::move(choice)) {}
 

@@ -167,7 +167,8 @@ void HttpServer::AnswerHead(uint64_t id, Connection& connection, std::string_vie
 void HttpServer::Send(Connection& connection, const WebAnswer& answer, AnswerForm form,
                       size_t head_bytes) {
   if (handlers_.answered) handlers_.answered(answer.status);
-  connection.Answer(AnswerBytes(answer, form, handlers_.shared_headers), head_bytes, now_);
+  connection.Answer(AnswerBytes(answer, form, handlers_.shared_headers, handlers_.policy),
+                    head_bytes, now_);
 }
 
 void HttpServer::TakeSlowAnswers() {

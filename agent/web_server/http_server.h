@@ -36,6 +36,7 @@ struct HttpHandlers {
   // After each answer was made. Threads: the server's.
   std::function<void(int status)> answered;
   std::string shared_headers;  // Lines of every answer, each with its end.
+  std::string policy;          // Content-Security-Policy of answers without one.
 };
 
 class HttpServer {

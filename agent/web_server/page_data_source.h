@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernel/unique_fd.h"
 
 namespace stackray {
 
@@ -33,6 +34,16 @@ class PageDataSource {
   // The answer to GET /api/view there, compressed by gzip. `query`: what stands behind "?". `stop`:
   // nobody waits for it any more, or as above. Errors: InvalidArgument: the question is none.
   virtual absl::StatusOr<std::string> ViewGzip(std::string_view query, std::stop_token stop) = 0;
+  // Diagnostic reports: the list as JSON and as a page, one's archive (a regular file), and the
+  // page inside one. The lists are quick. Errors: NotFound.
+  virtual std::string ReportsJson() { return "{\"reports\":[]}\n"; }
+  virtual std::string ReportsHtml() { return ""; }
+  virtual absl::StatusOr<UniqueFd> OpenReport(const std::string& /*name*/) {
+    return absl::NotFoundError("no reports here");
+  }
+  virtual absl::StatusOr<std::string> ReportPage(const std::string& /*name*/) {
+    return absl::NotFoundError("no reports here");
+  }
   // The document of GET /api/status there. Quick.
   virtual std::string StatusJson() = 0;
   // Prometheus text format 0.0.4. Quick.

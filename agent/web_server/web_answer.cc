@@ -1,6 +1,7 @@
 #include "agent/web_server/web_answer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -54,13 +55,15 @@ AnswerForm FormFor(const RequestHead& head) {
 }
 
 AnswerBytes::AnswerBytes(const WebAnswer& answer, const AnswerForm& form,
-                         std::string_view shared_headers)
+                         std::string_view shared_headers, std::string_view policy)
     : body_(answer.body), close_after_(form.close_after) {
   const bool packed = form.gzip && !body_->gzip.empty();
   const bool unknown_length = !packed && body_->plain.empty() && !body_->gzip.empty();
   if (unknown_length && !form.chunks) close_after_ = true;
   auto out = std::back_inserter(part_);
   fmt::format_to(out, "HTTP/1.1 {} {}\r\n{}", answer.status, Reason(answer.status), shared_headers);
+  if (!answer.policy.empty()) policy = answer.policy;
+  if (!policy.empty()) fmt::format_to(out, "Content-Security-Policy: {}\r\n", policy);
   for (const auto& [name, value] : answer.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   fmt::format_to(out, "Content-Type: {}\r\nVary: Accept-Encoding\r\n", answer.type);
   if (packed) part_ += "Content-Encoding: gzip\r\n";
@@ -69,10 +72,13 @@ AnswerBytes::AnswerBytes(const WebAnswer& answer, const AnswerForm& form,
     if (form.chunks) part_ += "Transfer-Encoding: chunked\r\n";
   } else {
     fmt::format_to(out, "Content-Length: {}\r\n",
-                   packed ? body_->gzip.size() : body_->plain.size());
+                   body_->file.valid() ? body_->file_bytes
+                   : packed            ? body_->gzip.size()
+                                       : body_->plain.size());
   }
   part_ += "\r\n";
   if (form.head_only) return;
+  is_file_ = body_->file.valid();
   chunks_ = form.chunks;
   if (unknown_length) {
     expander_ = std::make_unique<BodyExpander>(body_);
@@ -93,6 +99,22 @@ void AnswerBytes::Skip(size_t count) {
     rest_.remove_prefix(count);
   }
   while (sent_of_part_ >= part_.size() && expander_ != nullptr && !damaged_) MakeChunk();
+  if (sent_of_part_ >= part_.size() && is_file_) ReadFilePart();
+}
+
+// A file that became shorter meanwhile ends the answer early.
+void AnswerBytes::ReadFilePart() {
+  constexpr uint64_t kPartBytes = 64 * 1024;
+  part_.clear();
+  sent_of_part_ = 0;
+  const uint64_t left = body_->file_bytes - sent_of_file_;
+  if (left == 0 || damaged_) return;
+  part_.resize(std::min(left, kPartBytes));
+  const ssize_t got =
+      pread(body_->file.get(), part_.data(), part_.size(), static_cast<off_t>(sent_of_file_));
+  damaged_ = got <= 0;
+  part_.resize(damaged_ ? 0 : static_cast<size_t>(got));
+  sent_of_file_ += part_.size();
 }
 
 void AnswerBytes::MakeChunk() {

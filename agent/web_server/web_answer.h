@@ -19,6 +19,7 @@ struct WebAnswer {
   std::string type = "text/plain; charset=utf-8";
   WebBodyPtr body;  // Never nullptr.
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string policy;  // Content-Security-Policy; empty: the server's.
 };
 
 WebAnswer TextAnswer(int status, std::string text);
@@ -38,8 +39,9 @@ AnswerForm FormFor(const RequestHead& head);
 // Threads: one owns it. Memory: 100 KiB where a body has to be expanded.
 class AnswerBytes {
  public:
-  // `shared_headers`: lines of every answer, each with its end.
-  AnswerBytes(const WebAnswer& answer, const AnswerForm& form, std::string_view shared_headers);
+  // `shared_headers`: lines of every answer, each with its end. `policy`: of answers without one.
+  AnswerBytes(const WebAnswer& answer, const AnswerForm& form, std::string_view shared_headers,
+              std::string_view policy);
 
   // What is to be sent next; empty: nothing is left. Stays valid until Skip().
   std::string_view Next() const;
@@ -50,12 +52,15 @@ class AnswerBytes {
 
  private:
   void MakeChunk();
+  void ReadFilePart();
 
   std::string part_;  // The head, then chunk by chunk.
   WebBodyPtr body_;
   std::string_view rest_;  // Of body_, where it is sent as it lies.
   std::unique_ptr<BodyExpander> expander_;
   size_t sent_of_part_ = 0;
+  uint64_t sent_of_file_ = 0;
+  bool is_file_ = false;  // The body is one, and is to be sent.
   bool chunks_ = false, damaged_ = false, close_after_ = false;
 };
 

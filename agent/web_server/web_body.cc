@@ -1,5 +1,6 @@
 #include "agent/web_server/web_body.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <cstdint>
@@ -31,6 +32,16 @@ std::string Gzip(const std::string& plain, int level) {
 }
 
 }  // namespace
+
+absl::StatusOr<WebBodyPtr> MakeFileBody(UniqueFd file) {
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+    return absl::UnavailableError("the file cannot be read");
+  auto body = std::make_shared<WebBody>();
+  body->file = std::move(file);
+  body->file_bytes = static_cast<uint64_t>(facts.st_size);
+  return body;
+}
 
 WebBodyPtr MakeBody(std::string plain, int level) {
   auto body = std::make_shared<WebBody>();

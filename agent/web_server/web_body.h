@@ -2,11 +2,13 @@
 #ifndef STACKRAY_AGENT_WEB_SERVER_WEB_BODY_H_
 #define STACKRAY_AGENT_WEB_SERVER_WEB_BODY_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernel/unique_fd.h"
 
 namespace stackray {
 
@@ -16,8 +18,13 @@ struct WebBody {
   std::string plain;       // Empty where only the other is kept.
   std::string gzip;        // Empty where compressing was of no use.
   double cpu_seconds = 0;  // What making it cost.
+  UniqueFd file;           // Valid: the body is this regular file, as long as it is now.
+  uint64_t file_bytes = 0;
 };
 using WebBodyPtr = std::shared_ptr<const WebBody>;
+
+// Errors: Unavailable.
+absl::StatusOr<WebBodyPtr> MakeFileBody(UniqueFd file);
 
 // Keeps both forms. `level` 1 (fast) to 9. Bodies of less than 1 KiB stay plain.
 WebBodyPtr MakeBody(std::string plain, int level);

@@ -21,7 +21,10 @@ namespace stackray {
 namespace {
 
 constexpr int64_t kDefaultRangeMs = 60'000;
-constexpr std::string_view kView = "/api/view?";
+constexpr std::string_view kView = "/api/view?", kReports = "/reports",
+                           kReportPage = "/reports/page";
+constexpr std::string_view kPaths[] = {"/",      "/api/profile", "/api/view",   "/api/status",
+                                       kReports, "/api/reports", "/api/report", kReportPage};
 constexpr char kJson[] = "application/json";
 constexpr char kHtml[] = "text/html; charset=utf-8";
 constexpr char kMetrics[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -91,6 +94,7 @@ class WebServer::Impl {
     handlers.quick = [this](const RequestHead& request) { return Quick(request); };
     if (!metrics_only_)
       handlers.slow = [this](const std::string& target, std::stop_token stop) {
+        if (target.starts_with(kReportPage)) return ReportPage(target);
         const bool is_view = target.starts_with(kView);
         return is_view ? View(target.substr(kView.size()), std::move(stop)) : Profile(target, stop);
       };
@@ -98,11 +102,11 @@ class WebServer::Impl {
       ++requests_;
       if (status >= 400) ++(status < 500 ? refused_ : failed_);
     };
-    handlers.shared_headers = fmt::format(
-        "Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: "
+    handlers.shared_headers =
+        "X-Content-Type-Options: nosniff\r\nX-Frame-Options: "
         "DENY\r\nReferrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n"
-        "Cross-Origin-Opener-Policy: same-origin\r\nCache-Control: no-store\r\n",
-        ContentSecurityPolicy(page));
+        "Cross-Origin-Opener-Policy: same-origin\r\nCache-Control: no-store\r\n";
+    handlers.policy = ContentSecurityPolicy(page);
     auto server = HttpServer::Start(std::move(listening_socket), std::move(handlers));
     if (!server.ok()) return server.status();
     server_ = *std::move(server);
@@ -133,17 +137,21 @@ class WebServer::Impl {
     if (path == "/metrics") return BodyAnswer(MakeBody(source_.MetricsText(), 1), kMetrics);
     if (path == "/healthz") return Health();
     const bool is_page = path == "/";
-    if (metrics_only_ ||
-        (!is_page && path != "/api/profile" && path != "/api/view" && path != "/api/status"))
+    if (metrics_only_ || std::ranges::find(kPaths, path) == std::end(kPaths))
       return ErrorAnswer(404, "not found or not understood");
+    const bool is_list = path == kReports;
+    const bool is_report = is_list || path == kReportPage || path.starts_with("/api/report");
     if (!source_.HasPage()) {
-      if (is_page) return ErrorAnswer(404, kNoPage);
+      if (is_page || is_report) return ErrorAnswer(404, kNoPage);
     } else if (const PageAccess::Grant grant = access_.Check(request);
                grant == PageAccess::Grant::kNone) {
-      return Refusal(is_page);
+      return Refusal(is_page || is_list);
     } else if (is_page) {
       return Page(grant);
     }
+    if (is_list) return BodyAnswer(MakeBody(source_.ReportsHtml(), 1), kHtml);
+    if (path == "/api/reports") return BodyAnswer(MakeBody(source_.ReportsJson(), 1), kJson);
+    if (path == "/api/report") return Report(request);
     if (path == "/api/status") return BodyAnswer(MakeBody(source_.StatusJson(), 1), kJson);
     return std::nullopt;
   }
@@ -168,6 +176,30 @@ class WebServer::Impl {
     WebAnswer answer = BodyAnswer(page_, kHtml);
     if (grant == PageAccess::Grant::kByAddress)
       answer.headers.emplace_back("Set-Cookie", access_.Cookie());
+    return answer;
+  }
+
+  WebAnswer Report(const RequestHead& request) {
+    const std::string name = request.Parameter("name").value_or("");
+    absl::StatusOr<UniqueFd> file = source_.OpenReport(name);
+    if (!file.ok()) return Failed(file.status());
+    absl::StatusOr<WebBodyPtr> body = MakeFileBody(*std::move(file));
+    if (!body.ok()) return Failed(body.status());
+    WebAnswer answer = BodyAnswer(*std::move(body), "application/zstd");
+    answer.headers.emplace_back("Content-Disposition",
+                                fmt::format("attachment; filename=\"{}.tar.zst\"", name));
+    return answer;
+  }
+
+  // Its scripts may be those of another release, so it has a policy of its own.
+  WebAnswer ReportPage(const std::string& target) {
+    RequestHead request;
+    request.target = target;
+    absl::StatusOr<std::string> page = source_.ReportPage(request.Parameter("name").value_or(""));
+    if (!page.ok()) return Failed(page.status());
+    std::string policy = ContentSecurityPolicy(*page);
+    WebAnswer answer = BodyAnswer(MakeBody(*std::move(page), 1), kHtml);
+    answer.policy = std::move(policy);
     return answer;
   }
 

@@ -3,6 +3,9 @@
 //   /                                 the page
 //   /api/profile?from_ms=A&to_ms=B    docs/page-data.md; without parameters the last 60 s
 //   /api/view?from_ms=A&to_ms=B&…     there too: what of a profile is to be drawn
+//   /reports                          a list of the host's reports
+//   /reports/page?name=NAME           the page inside one
+//   /api/reports   /api/report?name=NAME   the list as JSON; an archive
 //   /api/status   /metrics   /healthz
 //
 // The page and /api show what every program of the host does, so they want a token (page_access.h).

@@ -93,9 +93,11 @@ struct control {
 	u32 of_commands;     /* processes whose leader's comm is in "target_commands" */
 	u32 of_users;        /* threads whose effective user is in "target_users" */
 	u32 inherit;         /* children of their target_pids become targets */
-	/* Captures by what makes their samples: the slot of a perf event (EVENT_SLOT_...), a wait. */
+	/* Captures by what makes their samples: the slot of a perf event (EVENT_SLOT_...), a wait, a
+	 * signal. */
 	u32 of_slot[EVENT_SLOTS];
 	u32 of_waits;
+	u32 of_signals;      /* captures that want the last stack of threads that a signal ends */
 	u32 target_generation; /* +1 by user space when "target_pids" has changed */
 	/* +1 when a task may be in another cgroup than before, or targets changed */
 	u64 cgroup_generation;

@@ -13,6 +13,7 @@
 #include "bpf/shared/ruby.h"
 #include "bpf/shared/runtimes.h"
 #include "bpf/shared/types.h"
+#include "bpf/shared/v8.h"
 
 #define MAX_RUNTIME_FILES 256 /* entry 0 stays unused: file_entry.runtime 0 means none */
 

@@ -12,7 +12,8 @@
  * CHAIN: the runtime keeps its frames in a list beside the C stack; BPF finds the list by the
  * thread, and puts runs of its frames between native ones. Its layout is one of struct
  * runtime_layout.
- * STACK: the runtime has its frames on the C stack itself, from code in memory of no file. User
+ * STACK: the runtime has its frames on the C stack itself, from code in memory of no file, or from
+ * code of its file that SPECIAL_RUNTIME (bpf/shared/unwind_table.h) hands to it. User
  * space says which processes have one (the runtime's struct …_process); BPF leaves frame after
  * frame as it comes to them. */
 #ifndef STACKRAY_BPF_SHARED_RUNTIMES_H
@@ -25,7 +26,9 @@
 	LINE(4, PERL, perl, Perl, "perl")          \
 	LINE(5, LUA, lua, Lua, "lua")
 
-#define FOR_EACH_STACK_RUNTIME(LINE) LINE(6, HOTSPOT, hotspot, HotSpot, "jvm")
+#define FOR_EACH_STACK_RUNTIME(LINE)              \
+	LINE(6, HOTSPOT, hotspot, HotSpot, "jvm") \
+	LINE(7, V8, v8, V8, "v8js")
 
 #define FOR_EACH_RUNTIME(LINE) FOR_EACH_CHAIN_RUNTIME(LINE) FOR_EACH_STACK_RUNTIME(LINE)
 

@@ -103,6 +103,9 @@ enum special_code {
 	/* The byte before a function's first one, where no call ends: nobody called from there, so a stack
 	 * that returns to it was made by hand. */
 	SPECIAL_START = 5,
+	/* The return address of a frame that is a runtime's (of kind STACK) though the code is in its
+	 * file. Where no runtime takes it: a frame pointer. */
+	SPECIAL_RUNTIME = 6,
 };
 #define CODE_SPECIAL(s) ((u16)((CODE_BASE_SPECIAL << CODE_BASE_SHIFT) | (s)))
 

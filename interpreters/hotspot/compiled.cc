@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "interpreters/hotspot/method.h"
-#include "interpreters/hotspot/paged_memory.h"
 #include "interpreters/hotspot/unsigned5.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {

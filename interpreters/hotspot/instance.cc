@@ -4,9 +4,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "bpf/shared/hotspot_marks.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/method.h"
-#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {
@@ -146,7 +147,8 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
                            .place = static_cast<uint32_t>(place.check)});
     case HOTSPOT_STUB: return ReadStub(memory, layout_, address);
     case HOTSPOT_INTERPRETER: return Stub("interpreter");
-    case HOTSPOT_CALL_STUB: return Stub("call stub");
+    case HOTSPOT_CALL_STUB:
+      return Stub(place.check == HOTSPOT_FROZEN_FRAMES >> 32 ? "frozen frames" : "call stub");
     default: return absl::DataLossError("a frame of no known kind");
   }
 }

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "interpreters/hotspot/language_names.h"
-#include "interpreters/hotspot/paged_memory.h"
 #include "interpreters/hotspot/unsigned5.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {

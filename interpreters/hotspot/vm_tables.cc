@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {

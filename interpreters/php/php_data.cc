@@ -98,6 +98,17 @@ RuntimeData::MadePage PhpData::LookAtMadeCode(uint64_t offset,
   return page;
 }
 
+// C functions have frames, so whatever lies between two others is a way from one to the other.
+LoopPart PhpData::PartOfLoop(uint64_t file_offset) const {
+  const LoopPart part = RuntimeData::PartOfLoop(file_offset);
+  return part == LoopPart::kNone ? LoopPart::kCarrier : part;
+}
+
+// They alone have no line, but for code whose line could not be read.
+bool PhpData::IsCFunction(uint64_t /*word*/, uint64_t second) const {
+  return (second & PHP_LINE_MASK) == 0;
+}
+
 RuntimePlace PhpData::PlaceOf(uint64_t word, uint64_t second) const {
   constexpr uint32_t kInstruction = PHP_LINE_MASK | PHP_OUTERMOST | PHP_EVALUATED;
   const auto instruction = static_cast<int32_t>(static_cast<uint32_t>(second) & kInstruction);

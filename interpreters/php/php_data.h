@@ -46,6 +46,8 @@ class PhpData : public RuntimeData {
   bool supported() const override { return reader_.has_value(); }
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return loop_code_; }
+  LoopPart PartOfLoop(uint64_t file_offset) const override;
+  bool IsCFunction(uint64_t word, uint64_t second) const override;
   // The JIT's code takes the stack frame of the loop, from which it is jumped to, as it is.
   std::optional<uint16_t> made_code_rule() const override { return loop_rule_; }
   MadePage LookAtMadeCode(uint64_t offset, std::span<const uint8_t> first_page) const override;

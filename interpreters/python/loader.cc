@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "interpreters/accessor.h"
+#include "interpreters/python/call_carriers.h"
 #include "interpreters/python/python_data.h"
 #include "interpreters/runtime_file.h"
 
@@ -40,10 +42,10 @@ bool IsLoop(std::string_view name) {
 bool IsWanted(std::string_view name) {
   for (const Milestone& milestone : kMilestones)
     if (name == milestone.function) return true;
-  return IsLoop(name) || name == kOldLoop || name == kMadeCodeEntry || name == "Py_Version" ||
-         name == "_PyThreadState_Current" || name == "_PyThreadState_UncheckedGet" ||
-         name == "PyThreadState_GetUnchecked" || name == "PyInterpreterState_Head" ||
-         name == "PyString_FromString";
+  return IsLoop(name) || IsCallCarrier(name) || name == kOldLoop || name == kMadeCodeEntry ||
+         name == "Py_Version" || name == "_PyThreadState_Current" ||
+         name == "_PyThreadState_UncheckedGet" || name == "PyThreadState_GetUnchecked" ||
+         name == "PyInterpreterState_Head" || name == "PyString_FromString";
 }
 
 uint64_t RuntimeAddress(const RuntimeFile& file) {
@@ -56,6 +58,14 @@ std::vector<FileRange> LoopCode(const RuntimeFile& file) {
   std::vector<FileRange> ranges;
   for (const auto& [name, symbol] : file.symbols())
     if (IsLoop(name) || name == kOldLoop) file.AddRange(symbol.address, symbol.size_bytes, &ranges);
+  return ranges;
+}
+
+std::vector<FileRange> CallCarriers(const RuntimeFile& file) {
+  std::vector<FileRange> ranges;
+  for (const auto& [name, symbol] : file.symbols())
+    if (IsCallCarrier(name)) file.AddRange(symbol.address, symbol.size_bytes, &ranges);
+  std::ranges::sort(ranges, {}, &FileRange::begin);
   return ranges;
 }
 
@@ -137,10 +147,10 @@ std::shared_ptr<const RuntimeData> PythonLoader::Recognise(const ElfImage& image
   const bool describes_itself = DebugOffsetsBuild(debug_offsets).has_value();
   if (row == nullptr || (describes_itself && !ApplyDebugOffsets(debug_offsets, minor, &fields)))
     return PythonData::MakeUnsupported(VersionText(file, build), LoopCode(file));
-  std::vector<FileRange> made_code_entry;
-  file.AddRange(kMadeCodeEntry, &made_code_entry);
-  return PythonData::Make(build, fields, FindVariables(file, fields), LoopCode(file),
-                          std::move(made_code_entry));
+  PythonCodePlaces code{
+      .loop = LoopCode(file), .carriers = CallCarriers(file), .made_code_entry = {}};
+  file.AddRange(kMadeCodeEntry, &code.made_code_entry);
+  return PythonData::Make(build, fields, FindVariables(file, fields), std::move(code));
 }
 
 }  // namespace stackray

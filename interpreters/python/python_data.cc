@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -92,15 +93,13 @@ python_layout LayoutOf(uint32_t minor, const PythonFields& fields,
 std::shared_ptr<const PythonData> PythonData::Make(const PythonBuild& build,
                                                    const PythonFields& fields,
                                                    const PythonVariables& variables,
-                                                   std::vector<FileRange> loop_code,
-                                                   std::vector<FileRange> made_code_entry) {
+                                                   PythonCodePlaces code) {
   const uint32_t minor = build.version_hex >> 16 & 0xff;
   auto data = std::make_shared<PythonData>();
   data->name_ = fmt::format("python 3.{}{}", minor, build.free_threaded ? "t" : "");
   data->build_ = build;
   data->layout_ = LayoutOf(minor, fields, variables);
-  data->loop_code_ = std::move(loop_code);
-  data->made_code_entry_ = std::move(made_code_entry);
+  data->code_ = std::move(code);
   if (!SetCodeCheck(fields, &data->layout_) || data->layout_.frame_bytes > PYTHON_FRAME_BYTES) {
     data->layout_ = {};
     return data;
@@ -116,14 +115,19 @@ std::shared_ptr<const PythonData> PythonData::MakeUnsupported(const std::string&
                                                               std::vector<FileRange> loop_code) {
   auto data = std::make_shared<PythonData>();
   data->name_ = "python " + version;
-  data->loop_code_ = std::move(loop_code);
+  data->code_.loop = std::move(loop_code);
   return data;
 }
 
 LoopPart PythonData::PartOfLoop(uint64_t file_offset) const {
-  for (const FileRange& range : made_code_entry_)
+  for (const FileRange& range : code_.made_code_entry)
     if (range.Contains(file_offset)) return LoopPart::kMadeCodeEntry;
-  return RuntimeData::PartOfLoop(file_offset);
+  const LoopPart part = RuntimeData::PartOfLoop(file_offset);
+  if (part != LoopPart::kNone) return part;
+  const auto behind = std::ranges::upper_bound(code_.carriers, file_offset, {}, &FileRange::begin);
+  return behind != code_.carriers.begin() && std::prev(behind)->Contains(file_offset)
+             ? LoopPart::kCarrier
+             : LoopPart::kNone;
 }
 
 bool PythonData::makes_code() const {

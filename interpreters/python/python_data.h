@@ -24,14 +24,20 @@ struct PythonVariables {
   int64_t tls_offset = 0;
 };
 
+// Where code of the interpreter lies in the file.
+struct PythonCodePlaces {
+  std::vector<FileRange> loop;
+  std::vector<FileRange> carriers;         // call_carriers.h; ascending.
+  std::vector<FileRange> made_code_entry;  // 3.15's _PyJIT_Entry().
+};
+
 class PythonData : public RuntimeData {
  public:
   // A version that is known. `fields` are its own.
   static std::shared_ptr<const PythonData> Make(const PythonBuild& build,
                                                 const PythonFields& fields,
                                                 const PythonVariables& variables,
-                                                std::vector<FileRange> loop_code,
-                                                std::vector<FileRange> made_code_entry = {});
+                                                PythonCodePlaces code);
   // A version that is not: `version` as far as it is known, such as "3.99".
   static std::shared_ptr<const PythonData> MakeUnsupported(const std::string& version,
                                                            std::vector<FileRange> loop_code);
@@ -40,7 +46,7 @@ class PythonData : public RuntimeData {
   std::string name() const override { return name_; }
   bool supported() const override { return reader_.has_value(); }
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
-  const std::vector<FileRange>& loop_code() const override { return loop_code_; }
+  const std::vector<FileRange>& loop_code() const override { return code_.loop; }
   bool makes_code() const override;
   LoopPart PartOfLoop(uint64_t file_offset) const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
@@ -54,8 +60,7 @@ class PythonData : public RuntimeData {
   PythonBuild build_;
   python_layout layout_ = {};
   std::optional<PythonCodeReader> reader_;
-  std::vector<FileRange> loop_code_;
-  std::vector<FileRange> made_code_entry_;  // 3.15's _PyJIT_Entry().
+  PythonCodePlaces code_;
 };
 
 }  // namespace stackray

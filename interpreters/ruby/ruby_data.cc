@@ -146,6 +146,17 @@ absl::Status RubyData::Publish(uint32_t runtime, RuntimeMemory& memory) const {
   return memory.Put(runtime, layout);
 }
 
+// C functions have frames, so whatever lies between two others is a way from one to the other.
+LoopPart RubyData::PartOfLoop(uint64_t file_offset) const {
+  const LoopPart part = RuntimeData::PartOfLoop(file_offset);
+  return part == LoopPart::kNone ? LoopPart::kCarrier : part;
+}
+
+// The collector has no instruction sequence either.
+bool RubyData::IsCFunction(uint64_t word, uint64_t second) const {
+  return TakeRubyFrameApart(word, second).iseq == 0;
+}
+
 RuntimePlace RubyData::PlaceOf(uint64_t word, uint64_t second) const {
   const uint64_t first = word & kRuntimeWordMask;
   return {.code = first,

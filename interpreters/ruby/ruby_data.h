@@ -51,6 +51,8 @@ class RubyData : public RuntimeData {
   absl::Status Publish(uint32_t runtime, RuntimeMemory& memory) const override;
   const std::vector<FileRange>& loop_code() const override { return code_.loop; }
   const std::vector<FileRange>& loop_entry_code() const override { return code_.entry; }
+  LoopPart PartOfLoop(uint64_t file_offset) const override;
+  bool IsCFunction(uint64_t word, uint64_t second) const override;
   bool makes_code() const override { return supported() && version_.major >= kFirstMajorWithJit; }
   std::optional<made_code_callers> CallersOfMadeCode() const override;
   RuntimePlace PlaceOf(uint64_t word, uint64_t second) const override;

@@ -19,14 +19,15 @@ namespace stackray {
 enum class Signal : uint8_t {
   kProfiles = 0,
   kTraces = 1,  // The agent's own (docs/tracing.md).
+  kLogs = 2,    // About its reports (docs/reports.md).
 };
-inline constexpr uint32_t kSignals = 2;
+inline constexpr uint32_t kSignals = 3;
 
 // A copy shares the bytes, which never change.
 struct Payload {
   Signal signal = Signal::kProfiles;
   std::string_view bytes;     // An export request of the signal.
-  uint64_t items = 0;         // What is counted: samples of profiles, spans of traces.
+  uint64_t items = 0;         // What is counted: samples of profiles, spans, log records.
   uint64_t markers = 0;       // Of these, what stands for items that were lost before.
   int64_t start_unix_ns = 0;  // Of the time that the items are from.
   int64_t duration_ns = 0;

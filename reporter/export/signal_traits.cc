@@ -47,6 +47,20 @@ Rows MakeRows() {
        .halve = {},
        .split_by_unit = {},
        .count_units = {}},
+      {.signal = Signal::kLogs,
+       .items = "log records",
+       .units = "log records",
+       .variable = "LOGS",
+       .http_path = "/v1/logs",
+       .grpc_method = "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+       .version_header = "",
+       .rejected_field = 1,
+       .empty_request = "",
+       .no_service_hint = " (nothing takes logs there; OTLP's usual ports are 4317 for gRPC and "
+                          "4318 for HTTP; log records wait and are tried again every few minutes)",
+       .halve = {},
+       .split_by_unit = {},
+       .count_units = {}},
   }};
 }
 

@@ -11,7 +11,7 @@
 
 namespace stackray {
 
-// A unit is what a receiver stores or rejects as one: a profile, a span.
+// A unit is what a receiver stores or rejects as one: a profile, a span, a log record.
 struct SignalTraits {
   Signal signal = Signal::kProfiles;
   std::string_view items, units;  // What both are called.

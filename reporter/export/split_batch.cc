@@ -10,7 +10,8 @@
 
 #include "profile/marker.h"
 #include "reporter/attribute_names.h"
-#include "reporter/export/dictionary_subset.h"
+#include "reporter/dictionary_subset.h"
+#include "reporter/proto/profiles_service.pb.h"
 #include "reporter/wire/reader.h"
 
 namespace stackray {
@@ -123,7 +124,10 @@ void CountSamples(const Request& request, Payload& batch) {
 
 std::optional<Payload> MakePart(const Payload& whole, Request& request, const Range& range) {
   Request copy = CopyRange(request, range);
-  if (!CopyDictionary(*request.mutable_dictionary(), copy).ok()) return std::nullopt;
+  if (!CopyDictionary(*request.mutable_dictionary(), *copy.mutable_resource_profiles(),
+                      *copy.mutable_dictionary())
+           .ok())
+    return std::nullopt;
   std::string bytes;
   if (!copy.SerializeToString(&bytes)) return std::nullopt;
   Payload part = Payload::Of(whole.signal, std::move(bytes), 0);

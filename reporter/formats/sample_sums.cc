@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "profile/sample_types.h"
 #include "reporter/formats/even_spread.h"
+#include "reporter/formats/sample_filter.h"
 #include "reporter/formats/text.h"
 
 namespace stackray {
@@ -238,8 +239,8 @@ uint32_t SampleSums::Labels(const WalkedSample& sample, bool may_add) {
     const WalkedAttribute& attribute = sample.attributes[i];
     prepend(attribute.key, attribute.text, attribute.number);
   }
-  if (!sample.span_id.empty()) prepend("span_id", Hex(sample.span_id), 0);
-  if (!sample.trace_id.empty()) prepend("trace_id", Hex(sample.trace_id), 0);
+  if (!sample.span_id.empty()) prepend(kSpanIdLabel, Hex(sample.span_id), 0);
+  if (!sample.trace_id.empty()) prepend(kTraceIdLabel, Hex(sample.trace_id), 0);
   return first;
 }
 

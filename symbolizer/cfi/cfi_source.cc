@@ -111,6 +111,10 @@ UnwindTables::~UnwindTables() = default;
 
 bool UnwindTables::changes_stacks() const { return builder_->changes_stacks(); }
 
+void UnwindTables::HandToRuntime(std::vector<uint64_t> last_bytes_of_calls) {
+  builder_->HandToRuntime(std::move(last_bytes_of_calls));
+}
+
 PageRange UnwindTables::pages() const { return builder_->pages(); }
 
 absl::StatusOr<std::vector<uint8_t>> UnwindTables::BuildPage(uint32_t page) {

@@ -50,6 +50,10 @@ class UnwindTables {
   // misses a page of the runtime's is not finished by user space.
   bool changes_stacks() const;
 
+  // Return addresses behind these bytes of the file, ascending, are a runtime's: SPECIAL_RUNTIME.
+  // Before the first BuildPage().
+  void HandToRuntime(std::vector<uint64_t> last_bytes_of_calls);
+
   PageRange pages() const;
 
   // The page's blob. Text without an entry is SPECIAL_NONE; a damaged entry, and what follows when

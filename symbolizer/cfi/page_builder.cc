@@ -98,6 +98,7 @@ absl::StatusOr<std::vector<uint8_t>> UnwindTables::Builder::BuildPage(uint32_t p
   if (!*filled) return std::vector<uint8_t>();
   EndAtFirstFunctions(page);
   cfi::MarkAlignment(&rows_);
+  MarkBytesOfRuntime(page);
   if (go_ != nullptr) {
     cfi::PageRows rows;  // Again, because the rules' numbers are others now.
     if (absl::Status status = CollectGoRows(page, &rows); !status.ok()) return status;
@@ -156,6 +157,15 @@ void UnwindTables::Builder::EndAtFirstFunctions(uint32_t page) {
                         code.begin + static_cast<uint32_t>(end - code.address),
                         CODE_SPECIAL(SPECIAL_END));
     }
+}
+
+void UnwindTables::Builder::MarkBytesOfRuntime(uint32_t page) {
+  const uint64_t begin = static_cast<uint64_t>(page) << PAGE_TEXT_SHIFT;
+  auto at = std::ranges::lower_bound(bytes_of_runtime_, begin);
+  for (; at != bytes_of_runtime_.end() && *at < begin + PAGE_TEXT_BYTES; ++at) {
+    const auto offset = static_cast<uint32_t>(*at - begin);
+    rows_.Overwrite(offset, offset + 1, CODE_SPECIAL(SPECIAL_RUNTIME));
+  }
 }
 
 std::optional<uint64_t> UnwindTables::Builder::OffsetOf(uint64_t address) const {
@@ -402,7 +412,8 @@ size_t UnwindTables::Builder::memory_bytes() const {
   size_t bytes = sizeof(*this) + inflated_.capacity() + program_.memory_bytes() +
                  rows_.memory_bytes() + encoder_.memory_bytes() +
                  starts_.capacity() * sizeof(cfi::FunctionStart) +
-                 (code_.capacity() + instructions_.capacity()) * sizeof(Code);
+                 (code_.capacity() + instructions_.capacity()) * sizeof(Code) +
+                 bytes_of_runtime_.capacity() * sizeof(uint64_t);
   if (entries_) bytes += entries_->memory_bytes();
   if (more_ != nullptr) bytes += more_->memory_bytes();
   if (go_ != nullptr) bytes += go_->memory_bytes();

@@ -57,6 +57,9 @@ class UnwindTables::Builder : private cfi::StartContext {
   // Their frames are outermost ones. Before the first BuildPage().
   void EndAt(std::vector<cfi::AddressRange> functions) { first_functions_ = std::move(functions); }
 
+  // See UnwindTables::HandToRuntime().
+  void HandToRuntime(std::vector<uint64_t> bytes) { bytes_of_runtime_ = std::move(bytes); }
+
   // A Go program's own table, which is asked first. Before the first BuildPage().
   void AskFirst(std::unique_ptr<cfi::GoFrames> go) { go_ = std::move(go); }
 
@@ -94,6 +97,7 @@ class UnwindTables::Builder : private cfi::StartContext {
   std::optional<uint64_t> OffsetOf(uint64_t address) const override;
   std::optional<uint32_t> FunctionBytes(uint64_t address) override;
   void EndAtFirstFunctions(uint32_t page);
+  void MarkBytesOfRuntime(uint32_t page);
   Result CollectPage(uint32_t page);
   Result CollectPiece(const Piece& piece);
   absl::Status FillArm64Gaps(uint32_t page);
@@ -121,6 +125,7 @@ class UnwindTables::Builder : private cfi::StartContext {
   cfi::RuleEncoder encoder_;
   std::vector<Code> instructions_;
   std::vector<cfi::AddressRange> first_functions_;
+  std::vector<uint64_t> bytes_of_runtime_;
   uint64_t entry_ = 0;
   std::unique_ptr<cfi::GoFrames> go_;  // Null: not a Go program.
   std::unique_ptr<Builder> more_;      // Null: there is one section only.

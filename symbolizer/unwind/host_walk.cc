@@ -81,6 +81,10 @@ int env_step_hotspot(scratch* s, u32 step) {
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
 }
 
+int env_step_v8(scratch* s, u32 step) {
+  return step == V8_STEP_LEAF ? step_v8_leaf(s) : step_v8_frame(s);
+}
+
 void FindRuntimesOfMadeCode(scratch* s) {
   s->made_code.is_known = 1;
   s->made_code.is_there = EnvironmentOf(s).FindMadeCode(&s->made_code) ? 1 : 0;

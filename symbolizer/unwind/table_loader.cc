@@ -77,12 +77,14 @@ struct TableLoader::OpenTables {
 };
 
 TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes,
-                         Recognise recognise, RecogniseMadeCode recognise_made_code)
+                         Recognise recognise, RecogniseMadeCode recognise_made_code,
+                         ReturnsOfFrames returns_of_frames)
     : files_(files),
       store_(store),
       cache_bytes_(cache_bytes),
       recognise_(std::move(recognise)),
       recognise_made_code_(std::move(recognise_made_code)),
+      returns_of_frames_(std::move(returns_of_frames)),
       moved_(files, store.memory()) {}
 TableLoader::~TableLoader() = default;
 
@@ -143,6 +145,8 @@ TableLoader::OpenTables* TableLoader::OpenFile(const ExecutableFilePtr& file) {
             : absl::StatusOr<UnwindTables>(absl::UnimplementedError("another machine's program"));
     if (made.ok()) tables.tables = *std::move(made);
     if (recognise_ && is_ours) tables.runtime = recognise_(*file, *elf);
+    if (returns_of_frames_ && tables.tables && (tables.runtime & STACK_RUNTIME) != 0)
+      tables.tables->HandToRuntime(returns_of_frames_(tables.runtime));
   }
   if (!file->source->IsUnchanged()) return nullptr;
   entries_.push_front(std::move(tables));

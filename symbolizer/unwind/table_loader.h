@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -32,9 +33,12 @@ class TableLoader {
   // say.
   using Recognise = std::function<uint32_t(const ExecutableFile&, const ElfImage&)>;
 
+  // What UnwindTables::HandToRuntime() is told of a file with this runtime.
+  using ReturnsOfFrames = std::function<std::vector<uint64_t>(uint32_t runtime)>;
+
   // `files` and `store` outlive this.
   TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_bytes, Recognise recognise = {},
-              RecogniseMadeCode recognise_made_code = {});
+              RecogniseMadeCode recognise_made_code = {}, ReturnsOfFrames returns_of_frames = {});
   ~TableLoader();
 
   // Loads the page that was missed, then its neighbours: code that is sampled is near code that
@@ -111,6 +115,7 @@ class TableLoader {
   const size_t cache_bytes_;
   const Recognise recognise_;
   const RecogniseMadeCode recognise_made_code_;
+  const ReturnsOfFrames returns_of_frames_;
   absl::Mutex mutex_;
   MovedTexts moved_ ABSL_GUARDED_BY(mutex_);
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;

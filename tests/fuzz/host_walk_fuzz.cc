@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernel/raw_sample.h"
 #include "symbolizer/unwind/host_walk.h"
 #include "tests/fuzz/edited_recording.h"
 #include "tests/recorder/replay.h"
@@ -48,9 +49,16 @@ class InputEnvironment : public stackray::WalkEnvironment {
     return (range.start ^ file_offset) % 3 == 0;
   }
   uint8_t* Chunk(uint32_t index) override { return index % 4 == 3 ? nullptr : chunk_; }
-  // A JVM whose code heap is all memory of no file, with a layout that the input says.
+  // V8, or a JVM whose code heap is all memory of no file, with a layout that the input says.
   const stack_process* FindStackRuntime() override {
     if (input_[7] % 4 == 0) return nullptr;
+    if (input_[7] % 4 == 1) {
+      v8_process& v8 = process_.v8;
+      const auto* const at = input_.data() + input_.size() - sizeof(v8);
+      if (input_.size() >= sizeof(v8)) std::memcpy(&v8, at, sizeof(v8));
+      process_.kind = RUNTIME_V8;
+      return &process_;
+    }
     hotspot_process& jvm = process_.hotspot;
     const auto* const at = input_.data() + input_.size() - sizeof(jvm);
     if (input_.size() >= sizeof(jvm)) std::memcpy(&jvm, at, sizeof(jvm));
@@ -72,10 +80,12 @@ void Check(const stackray::WalkResult& result, size_t words_before) {
   if (result.words.size() > SAMPLE_MAX_USER_WORDS || result.words.size() < words_before)
     std::abort();
   if (result.ranges.size() > SAMPLE_MAX_RANGES) std::abort();
-  for (const uint64_t word : result.words)
+  for (size_t i = 0; i < result.words.size(); i += stackray::FrameWordCount(result.words[i])) {
+    const uint64_t word = result.words[i];
     if (word >> FRAME_KIND_SHIFT != FRAME_NO_RANGE &&
         (word >> FRAME_RANGE_SHIFT & FRAME_RANGE_MASK) >= result.ranges.size())
       std::abort();
+  }
 }
 
 // From the leaf, and from somewhere in the middle, as after a page that was missing.

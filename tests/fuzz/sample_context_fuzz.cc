@@ -27,6 +27,7 @@ void Check(const SampleContext& context, bool wants_labels) {
     if (stackray::ValidUtf8Prefix(name) != name.size()) std::abort();
     if (stackray::ValidUtf8Prefix(value) != value.size()) std::abort();
     if (name == stackray::kLabelsCutAttribute) continue;
+    if (name != *names.rbegin()) std::abort();  // In order, the mark behind them.
     if (!name.starts_with(stackray::kLabelPrefix)) std::abort();
     if (name.size() == stackray::kLabelPrefix.size()) std::abort();
   }

@@ -132,6 +132,27 @@ def judge_callbacks(names, caller=None):
 judge_python = judge_callbacks(("outermost", "callback", "innermost"), caller="<module>")
 
 
+def judge_context(step, _version):
+    """A program works on requests for two thirds of its time, from its second second on."""
+    counts = {name: int(count) for name, count in re.findall(r"^(stackIndex|linkIndex|routes) (\d+)$", step.output, re.M)}
+    samples, links, routes = (counts.get(name, 0) for name in ("stackIndex", "linkIndex", "routes"))
+    if samples < LEAST_SAMPLES:
+        return [f"{samples} samples, fewer than {LEAST_SAMPLES}"]
+    problems = [] if 3 * links > samples else [f"{links} of {samples} samples have a link"]
+    return problems if routes > 5 else [*problems, f"{routes} routes"]
+
+
+def judge_java(step, _version):
+    """Java's methods by their names, in compiled and interpreted code."""
+    stacks = [(frames, n) for frames, n in folded_stacks(step.output) if frames[0] == "java"]
+    of_java = [(frames, n) for frames, n in stacks if any(frame.startswith("Brief.") for frame in frames)]
+    samples = sum(n for _, n in of_java)
+    if samples < LEAST_SAMPLES:
+        return [f"{samples} samples with Java's methods, fewer than {LEAST_SAMPLES}"]
+    unnamed = sum(n for frames, n in of_java if any(re.match(r"\[(stale|gone|unknown jit|truncated)", frame) for frame in frames))
+    return [f"{unnamed} of {samples} stacks have a frame without its name"] if 100 * unnamed > samples else []
+
+
 def judge_googletest(step, _version):
     if "[  SKIPPED ]" in step.output:
         return ["a test was skipped"]

@@ -176,6 +176,23 @@ class Judges(unittest.TestCase):
         self.bad(judge, text.replace("program ", "progress "), version=(6, 1))
         self.assertEqual(judgement.programs(text), {"on_cpu_clock": (85037, 327000)})
 
+    def test_context(self):
+        judge = judgement.judge_context
+        self.good(judge, "stackIndex 400\nlinkIndex 250\nroutes 14\n")
+        self.bad(judge, "stackIndex 400\nlinkIndex 100\nroutes 14\n")
+        self.bad(judge, "stackIndex 400\nlinkIndex 250\nroutes 2\n")
+        self.bad(judge, "stackIndex 90\nlinkIndex 90\nroutes 14\n")
+        self.bad(judge, "grep: /c.json: No such file or directory\n")
+
+    def test_java(self):
+        judge = judgement.judge_java
+        stacks = "java;_start;call stub;Brief.main;Brief.first;Brief.burn 150\njava;_start;JLI_Launch 40\n"
+        self.good(judge, stacks)
+        self.good(judge, stacks + "java;[unknown jit] 30\n")  # Not among Java's methods.
+        self.bad(judge, stacks.replace("150", "50"))
+        self.bad(judge, stacks + "java;_start;[stale];Brief.burn 30\n")
+        self.bad(judge, stacks + "java;[truncated: no rule];Brief.burn 30\n")
+
     def test_doctor(self):
         self.good(judgement.judge_doctor, "Sampling is possible; 1 thing missing.")
         self.bad(judgement.judge_doctor, "Sampling is not possible.", code=1)

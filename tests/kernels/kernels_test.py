@@ -28,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("STACKRAY_BUILD", "build")
 FOLDER = os.path.abspath(
     os.environ.get("STACKRAY_KERNELS_DIR") or os.path.join(BUILD, "kernels"))
+JDK_IMAGE = os.path.join(FOLDER, "jdk-image")
 PYTHON = os.path.realpath(sys.executable)
 TOOLS = ("readelf", "c++filt", "nice", "chrt")  # The tests' oracles, and what busybox lacks.
 SHAPES = ("Dynamic", "Static", "StaticPie", "Stripped", "LibraryOpenedWhileRunning",
@@ -65,6 +66,48 @@ def googletest(name, cases):
     return f"nice -n -15 chrt --reset-on-fork --other 0 {tool(name)} --gtest_filter={cases}"
 
 
+def context_command():
+    """Counts of what a file of batches says: samples, links, and each route."""
+    writer = for_seconds(12, f"{live_program('context_writer')} 11 /log 1")
+    return (f"{tool('stackray')} record -F 199 -d 10 --context-labels http.route -o /c.json -- {writer}; "
+            "for word in stackIndex linkIndex; do echo $word $(grep -o \\\"$word\\\" /c.json | wc -l); done; "
+            "echo routes $(grep -o '\"stringValue\":\"/item/[0-9/]*\"' /c.json | sort -u | wc -l)")
+
+
+def java_home():
+    """A JDK of this machine that can make a small image of itself, or None."""
+    homes = [home for home in sorted(glob.glob("/usr/lib/jvm/*")) if os.path.exists(f"{home}/bin/jlink")
+             and os.path.isdir(f"{home}/jmods") and not os.path.islink(home)]
+    return homes[-1] if homes else None
+
+
+def java_command():
+    java = f"{JDK_IMAGE}/bin/java -Xmx64m -cp {tool('live_programs/java')}"
+    lives = "; ".join(f"{java} {flags} Brief" for flags in ("", "-XX:TieredStopAtLevel=1", "-Xint"))
+    return record("java.folded", f"-F 199 -- /bin/busybox sh -c '{lives}; true'")
+
+
+def add_java(root):
+    if not os.path.exists(f"{JDK_IMAGE}/bin/java"):
+        subprocess.run([f"{java_home()}/bin/jlink", "--add-modules", "java.base", "--no-man-pages", "--no-header-files",
+                        "--output", JDK_IMAGE], check=True)
+    for folder, _, files in os.walk(JDK_IMAGE):
+        for place in (os.path.join(folder, name) for name in files):
+            # The others' libraries are these and their own, which ldd does not find.
+            if os.path.basename(place) in ("java", "libjvm.so"):
+                root.add_program(place)
+            else:
+                root.add_file(place, place)
+    for program in glob.glob(tool("live_programs/java/Brief*.class")):
+        root.add_file(program, program)
+
+
+def make_context_writer():
+    source = os.path.join(HERE, "..", "live", "programs", "context")
+    subprocess.run(["gcc", "-O1", "-g", "-static", "-o", live_program("context_writer"), f"{source}/writer.c",
+                    f"{source}/slot.c", "-pthread"], check=True)
+
+
 def all_steps():
     """NAME → (command in the guest, judge)."""
     stackray = tool("stackray")
@@ -87,11 +130,14 @@ def all_steps():
                    judgement.judge_googletest),
         "lost": (googletest("lost_stacks_test", "-*IoUring*"), judgement.judge_googletest),
         "io_uring": (googletest("lost_stacks_test", "*IoUring*"), judgement.judge_io_uring),
+        "context": (context_command(), judgement.judge_context),
+        **({"java": (java_command(), judgement.judge_java)} if java_home() else {}),
         "kernel_log": ("dmesg", judgement.judge_kernel_log),
     }
 
 
 def build_root(path, steps):
+    make_context_writer()
     root = GuestRoot()
     root.add_program(shutil.which("busybox"), "/bin/busybox")
     root.add_bytes("/etc/passwd", b"root:x:0:0::/root:/bin/sh\n", 0o644)
@@ -105,6 +151,8 @@ def build_root(path, steps):
     for file in glob.glob(os.path.join(os.path.dirname(codecs.__file__), "encodings", "*.py")):
         with open(file, "rb") as source:
             root.add_bytes(file, source.read(), 0o644)
+    if java_home():
+        add_java(root)
     root.add_file("/callbacks.py", os.path.join(HERE, "loads", "callbacks.py"))
     for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test",
                  "lost_stacks_test"):

@@ -3,6 +3,8 @@
 namespace stackray {
 namespace {
 
+namespace otlp_common = opentelemetry::proto::common::v1;
+
 using opentelemetry::proto::profiles::v1development::Profile;
 using opentelemetry::proto::profiles::v1development::ProfilesData;
 using opentelemetry::proto::profiles::v1development::ProfilesDictionary;
@@ -16,6 +18,20 @@ Sample* FirstSample(ProfilesData& data) { return FirstProfile(data)->mutable_sam
 auto* Resource(ProfilesData& data) { return data.mutable_resource_profiles(0)->mutable_resource(); }
 auto* Scope(ProfilesData& data) {
   return data.mutable_resource_profiles(0)->mutable_scope_profiles(0)->mutable_scope();
+}
+
+// One more attribute of the first sample.
+otlp_common::AnyValue* AddAttribute(ProfilesData& data, const std::string& key) {
+  Tables(data)->add_string_table(key);
+  auto* attribute = Tables(data)->add_attribute_table();
+  attribute->set_key_strindex(Tables(data)->string_table_size() - 1);
+  FirstSample(data)->add_attribute_indices(Tables(data)->attribute_table_size() - 1);
+  return attribute->mutable_value();
+}
+void AddLabels(ProfilesData& data, int count, size_t value_bytes) {
+  for (int i = 0; i < count; ++i)
+    AddAttribute(data, "process.context.label.k" + std::to_string(i))
+        ->set_string_value(std::string(value_bytes, 'v'));
 }
 
 const Damage kDamages[] = {
@@ -66,7 +82,9 @@ const Damage kDamages[] = {
     {"StackTwice",
      {"duplicate", "orphan"},
      [](auto& d) { *Tables(d)->add_stack_table() = Tables(d)->stack_table(1); }},
-    {"SecondEmptyLink", {"duplicate", "orphan"}, [](auto& d) { Tables(d)->add_link_table(); }},
+    {"SecondEmptyLink",
+     {"duplicate", "link", "orphan"},
+     [](auto& d) { Tables(d)->add_link_table(); }},
     {"StringUnused", {"orphan"}, [](auto& d) { Tables(d)->add_string_table("nobody"); }},
     {"LocationUnused",
      {"orphan"},
@@ -218,6 +236,28 @@ const Damage kDamages[] = {
     {"StartLineNegative",
      {"lines"},
      [](auto& d) { Tables(d)->mutable_function_table(1)->set_start_line(-1); }},
+    {"TraceIdOfZeros",
+     {"link"},
+     [](auto& d) { Tables(d)->mutable_link_table(1)->set_trace_id(std::string(16, '\0')); }},
+    {"SpanIdOfZeros",
+     {"link"},
+     [](auto& d) { Tables(d)->mutable_link_table(1)->set_span_id(std::string(8, '\0')); }},
+    {"TraceIdTooLong",
+     {"link"},
+     [](auto& d) { Tables(d)->mutable_link_table(1)->set_trace_id(std::string(17, 'x')); }},
+    {"SpanIdMissing", {"link"}, [](auto& d) { Tables(d)->mutable_link_table(1)->clear_span_id(); }},
+    {"LabelTooLong", {"context-labels"}, [](auto& d) { AddLabels(d, 1, 256); }},
+    {"LabelsTooMany", {"context-labels"}, [](auto& d) { AddLabels(d, 33, 1); }},
+    {"LabelsOfTooManyBytes", {"context-labels"}, [](auto& d) { AddLabels(d, 3, 214); }},
+    {"LabelIsANumber",
+     {"context-labels"},
+     [](auto& d) { AddAttribute(d, "process.context.label.k")->set_int_value(1); }},
+    {"LabelWithoutName",
+     {"context-labels"},
+     [](auto& d) { AddAttribute(d, "process.context.label.")->set_string_value("v"); }},
+    {"MarkOfCutLabels",
+     {"context-labels"},
+     [](auto& d) { AddAttribute(d, "stackray.context.labels_cut")->set_string_value("yes"); }},
 };
 
 }  // namespace

@@ -114,6 +114,27 @@ TEST(CheckBatch, EveryRuleHasADamageThatShowsIt) {
   EXPECT_THAT(all, SizeIs(kBatchRules));
 }
 
+// The largest that a sample may have.
+TEST(CheckBatch, LabelsWithinTheirBoundsAreRight) {
+  for (const auto& [labels, bytes] : {std::pair(1, 255), std::pair(32, 20), std::pair(32, 0)}) {
+    ProfilesData data;
+    ASSERT_TRUE(data.ParseFromString(GoldenBatch()));
+    auto* tables = data.mutable_dictionary();
+    auto* sample = data.mutable_resource_profiles(0)
+                       ->mutable_scope_profiles(0)
+                       ->mutable_profiles(0)
+                       ->mutable_samples(0);
+    for (int i = 0; i < labels; ++i) {
+      tables->add_string_table("process.context.label.k" + std::to_string(i));
+      auto* attribute = tables->add_attribute_table();
+      attribute->set_key_strindex(tables->string_table_size() - 1);
+      attribute->mutable_value()->set_string_value(std::string(static_cast<size_t>(bytes), 'v'));
+      sample->add_attribute_indices(tables->attribute_table_size() - 1);
+    }
+    EXPECT_EQ(BrokenRules(data.SerializeAsString()), std::set<std::string>{});
+  }
+}
+
 TEST(CheckBatch, ViolationsAreBounded) {
   ProfilesData data;
   ASSERT_TRUE(data.ParseFromString(GoldenBatch()));

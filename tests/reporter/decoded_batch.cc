@@ -158,6 +158,7 @@ DecodedFrame Decoder::Frame(const Location& location) {
     out.function = Copy(name.empty() ? std::string_view(out.system_name) : name);
     out.file = Copy(String(function.filename_strindex()));
     out.line = line.line();
+    out.column = line.column();
   }
   frame.marker = ReadMarker(marker, frame.type,
                             frame.lines.empty() ? std::string_view() : frame.lines[0].function);

@@ -21,7 +21,7 @@ struct DecodedLine {
   std::string function;  // Function.name, or system_name where it has no name.
   std::string system_name;
   std::string file;
-  int64_t line = 0;
+  int64_t line = 0, column = 0;
 };
 
 struct DecodedFrame {

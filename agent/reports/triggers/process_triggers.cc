@@ -69,9 +69,11 @@ class SignalTrigger : public ReportTrigger {
       if (event.type != HOST_EVENT_SIGNAL || (!entry_.command.empty() && command != entry_.command))
         continue;
       const char* const name = sigabbrev_np(static_cast<int>(event.signal));
-      return TriggerFiring{.reason = fmt::format("process {} {} ends by SIG{} in its thread {}",
-                                                 event.pid, PrintableText(command),
-                                                 name == nullptr ? "?" : name, event.tid)};
+      return TriggerFiring{
+          .reason = fmt::format("process {} {} ends by SIG{} in its thread {}", event.pid,
+                                PrintableText(command), name == nullptr ? "?" : name, event.tid),
+          .ended_pid = event.pid,
+          .ended_tid = event.tid};
     }
     return std::nullopt;
   }

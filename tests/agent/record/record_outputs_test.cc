@@ -54,6 +54,17 @@ TEST_F(RecordOutputsTest, ReplaceWhatWasThereWhenTheyAreWhole) {
   EXPECT_GT(Read(otlp_).size(), GoldenBatch().size());
 }
 
+TEST_F(RecordOutputsTest, GroupsStandOutsideOfWholeStacksAlone) {
+  RecordOutputs outputs = Create(files_);
+  outputs.GroupBy(*SampleGrouping::Parse("span"));
+  ASSERT_TRUE(outputs.Add(GoldenBatch()).ok());
+  ASSERT_TRUE(outputs.Finish().ok());
+  EXPECT_EQ(Read(folded_), "[pid 42];span=0202020202020202;main;[a+0x1234] 2\n");
+  EXPECT_EQ(Read(otlp_).substr(Read(otlp_).size() - GoldenBatch().size()), GoldenBatch());
+  EXPECT_EQ(outputs.GroupLine(), "by span: span=0202020202020202 2 (100.0 %)\n");
+  EXPECT_EQ(outputs.summary().user_frames, 4);
+}
+
 TEST_F(RecordOutputsTest, WithoutAnEndNothingHappens) {
   {
     RecordOutputs outputs = Create(files_);

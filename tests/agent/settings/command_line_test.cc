@@ -437,5 +437,32 @@ TEST(CommandLine, EnvironmentAndDefaultName) {
               testing::MatchesRegex("stackray-202601[0-9]+-[0-9]+[.]html"));
 }
 
+TEST(CommandLine, SamplesOfFilesAreChosenByAllThatIsNamed) {
+  const auto line = ParseCommandLine(
+      {"convert", "a.otlp", "b.html", "--label", "route=/a", "--label=tenant=", "--span",
+       "00000000000000aB", "--trace=0af7651916cd43dd8448eb211c80319c"},
+      {});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(std::get<ConvertSettings>(line->verb).filter.Text(),
+            "route=/a, tenant=, trace_id=0af7651916cd43dd8448eb211c80319c, "
+            "span_id=00000000000000ab");
+}
+
+TEST(CommandLine, WhoGroupsByALabelKeepsIt) {
+  const auto sampling = [](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"record", "--group-by", "label:route"});
+    const auto line = ParseCommandLine(flags, {});
+    return line.ok() ? std::get<RecordSettings>(line->verb).sampling : SamplingSettings();
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(sampling({}).context, "labels");
+  EXPECT_EQ(sampling({}).context_labels, Names({"route"}));
+  EXPECT_EQ(sampling({"--context-labels=a"}).context_labels, Names({"a", "route"}));
+  EXPECT_EQ(sampling({"--context-labels=*"}).context_labels, Names({"*"}));
+  const auto refused =
+      ParseCommandLine({"record", "--group-by", "label:route", "--context", "links"}, {});
+  EXPECT_FALSE(refused.ok());
+}
+
 }  // namespace
 }  // namespace stackray

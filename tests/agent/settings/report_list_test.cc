@@ -33,6 +33,10 @@ reports:
   pressure-limit: 35%
   command-lines: true
   kernel-log: yes
+  send: true
+  collectors:
+    - {name: heap, exec: [jcmd, "{pid}", GC.heap_info], command: java}
+    - {name: all, exec: [id], timeout: 500ms, memory: 8MiB, output: 4KiB}
   triggers:
     - kind: memory-pressure
       name: hog
@@ -53,6 +57,17 @@ reports:
   EXPECT_EQ(reports->pressure_percent, 35);
   EXPECT_TRUE(reports->command_lines);
   EXPECT_TRUE(reports->kernel_log);
+  EXPECT_TRUE(reports->send);
+  ASSERT_EQ(reports->collectors.size(), 2u);
+  EXPECT_THAT(reports->collectors[0].exec, testing::ElementsAre("jcmd", "{pid}", "GC.heap_info"));
+  EXPECT_EQ(reports->collectors[0].name, "heap");
+  EXPECT_EQ(reports->collectors[0].command, "java");
+  EXPECT_EQ(reports->collectors[0].timeout_ms, 10'000);
+  EXPECT_EQ(reports->collectors[0].memory_bytes, 256 * kMiB);
+  EXPECT_EQ(reports->collectors[0].output_bytes, kMiB);
+  EXPECT_EQ(reports->collectors[1].timeout_ms, 500);
+  EXPECT_EQ(reports->collectors[1].memory_bytes, 8 * kMiB);
+  EXPECT_EQ(reports->collectors[1].output_bytes, 4096u);
   ASSERT_EQ(reports->triggers.size(), 4u);
   EXPECT_EQ(reports->triggers[0].name, "hog");
   EXPECT_EQ(reports->triggers[0].above_percent, 20);
@@ -69,6 +84,14 @@ TEST(ReportList, RefusesWhatMakesNoSense) {
   const std::pair<const char*, const char*> cases[] = {
       {"reports: 3\n", "expected a mapping"},
       {"reports: {trigger: []}\n", "unknown key \"trigger\""},
+      {"reports: {collectors: [{name: a}]}\n", "needs name and exec"},
+      {"reports: {collectors: [{exec: [id]}]}\n", "needs name and exec"},
+      {"reports: {collectors: [{name: a, exec: id}]}\n", "exec: expected a list"},
+      {"reports: {collectors: [{name: a, exec: []}]}\n", "exec: expected a list"},
+      {"reports: {collectors: [{name: a/b, exec: [id]}]}\n", "name: expected"},
+      {"reports: {collectors: [{name: a, exec: [id], timeout: 1h}]}\n", "timeout: expected"},
+      {"reports: {collectors: [{name: a, exec: [id], output: 1GiB}]}\n", "output: expected"},
+      {"reports: {collectors: [{name: a, exec: [id], shell: x}]}\n", "unknown key \"shell\""},
       {"reports: {triggers: {}}\n", "expected a list"},
       {"reports: {triggers: [3]}\n", "a trigger is a mapping"},
       {"reports: {triggers: [{name: x}]}\n", "has no kind"},

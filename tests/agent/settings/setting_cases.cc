@@ -62,6 +62,11 @@ std::string Outputs(const CommandLine& line) {
   return text;
 }
 
+// A target of captures, a condition of files.
+std::string Label(const CommandLine& line) {
+  return Capture(line) ? Target(line).label : FilterText(line);
+}
+
 std::string Duration(const CommandLine& line) {
   if (Explain(line)) return fmt::format("{}", Explain(line)->duration_ms);
   if (Capture(line)) return fmt::format("{}", Capture(line)->duration_ms);
@@ -364,13 +369,7 @@ std::map<std::string_view, Case> Cases() {
         std::string(256, 'x'),
         READ(Target(l).service_name)}},
       {"label",
-       {"",
-        "",
-        {"route=/a", "route=/a"},
-        {"a=b=c", "a=b=c"},
-        {"k=", "k="},
-        "=x",
-        READ(Target(l).label)}},
+       {"", "", {"route=/a", "route=/a"}, {"a=b=c", "a=b=c"}, {"k=", "k="}, "=x", READ(Label(l))}},
       {"history-size",
        {"",
         "268435456",
@@ -494,6 +493,7 @@ std::map<std::string_view, Case> Cases() {
         READ(static_cast<int>(Sandbox(l)))}},
   };
   cases.merge(TracesCases());
+  cases.merge(FileCases());
   return cases;
 }
 

@@ -27,8 +27,11 @@ struct Case {
 
 // By the setting's key.
 std::map<std::string_view, Case> Cases();
-// Of these, those of the agent's own traces.
+// Of these, those of the agent's own traces, and those of files.
 std::map<std::string_view, Case> TracesCases();
+std::map<std::string_view, Case> FileCases();
+// Of check, convert and view: which samples are wanted.
+std::string FilterText(const CommandLine& line);
 
 }  // namespace stackray
 

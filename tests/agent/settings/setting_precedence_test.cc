@@ -93,6 +93,7 @@ TEST_P(EverySetting, BadValuesNamePlaceAndAllowed) {
                     : row_.verbs & kRecordVerb  ? kRecordVerb
                     : row_.verbs & kCaptureVerb ? kCaptureVerb
                     : row_.verbs & kDumpVerb    ? kDumpVerb
+                    : row_.verbs & kConvertVerb ? kConvertVerb
                                                 : kReportVerb;
   const std::string allowed(row_.allowed);
   const std::string flag = Read(WithFlag(verb, case_.bad), {});

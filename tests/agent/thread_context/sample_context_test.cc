@@ -151,6 +151,19 @@ TEST(SampleContext, DamagedLabels) {
   EXPECT_TRUE(ids.Read(Part(CONTEXT_OTEL, "").Cut().get(), kKeys).labels.empty());
 }
 
+// Else one set of labels would make several samples of a stack.
+TEST(SampleContext, LabelsStandInTheOrderOfTheirNames) {
+  SampleContextReader reader(kAll);
+  for (const std::string& labels : {Named("b", "2") + Named("c", "3") + Named("a", "1"),
+                                    Named("c", "3") + Named("b", "2") + Named("a", "1")}) {
+    const Part part = Part(CONTEXT_GO_LABELS, labels, 0).Cut();
+    std::string names;
+    for (const auto& [name, value] : reader.Read(part.get(), {}).labels)
+      names.append(name.substr(name.rfind('.') + 1)).append("=").append(value).append(" ");
+    EXPECT_EQ(names, "a=1 b=2 c=3 labels_cut=true ");
+  }
+}
+
 TEST(SampleContext, ManyLabelsAreBounded) {
   std::string labels;
   for (int i = 0; i < 64; ++i) labels += Named("k" + std::to_string(i), "v");

@@ -1,5 +1,5 @@
-"""A receiver of OTLP profiles, and of the agent's own traces, over HTTP that comes and goes, and
-says what it has taken.
+"""A receiver of OTLP profiles, of the agent's own traces and of log records about its reports, over
+HTTP that comes and goes, and says what it has taken.
 
 It takes a batch exactly when it answers 200: what it refuses, or cuts off, it does not keep, so
 that sender and receiver can be compared without "perhaps". Only lose_reply leaves the sender in
@@ -15,6 +15,7 @@ import time
 
 PATH = "/v1development/profiles"
 TRACES_PATH = "/v1/traces"
+LOGS_PATH = "/v1/logs"
 # The agent's question at its start whether it is here: a dictionary of seven zero elements, and no
 # profiles.
 EMPTY = bytes.fromhex("120e0a0012001a0022002a0032003a00")
@@ -36,6 +37,7 @@ class OtlpReceiver:
         self.traceparents = []  # One for each batch: the header, or None.
         self.traces = []        # Bodies of requests of traces, decompressed.
         self.traces_status = 200  # The answer to these; None: none for a long time.
+        self.logs = []          # Bodies of requests of logs, decompressed.
         self.echo = False  # Refusals repeat the request's headers, as some servers do.
         self.heads = []         # All headers of all requests, as text.
         self.changed = threading.Condition()
@@ -106,6 +108,12 @@ class OtlpReceiver:
                 self.changed.notify_all()
         return True
 
+    def take_logs(self, body, answer):
+        answer(200, "")
+        with self.changed:
+            self.logs.append(body)
+            self.changed.notify_all()
+
     def too_large(self, body):
         return self.limit is not None and len(body) > self.limit
 
@@ -143,6 +151,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             content = gzip.decompress(body) if encoding == "gzip" else body
             self.close_connection |= not receiver.take_traces(content, self.answer,
                                                              dict(self.headers))
+            return
+        if self.path == LOGS_PATH:
+            receiver.take_logs(gzip.decompress(body) if encoding == "gzip" else body, self.answer)
             return
         if body != EMPTY:
             receiver.encodings.add(encoding)

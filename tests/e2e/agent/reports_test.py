@@ -8,67 +8,23 @@ import subprocess
 import time
 
 import agent_case
+import report_case
 import stackray_command
 
 # More than a compiler has, which may run beside this test.
 HOG = "a = b'x' * (900 << 20)\nimport time\ntime.sleep(1000)\n"
+# Reads more than its memory again and again: its pages come back from the disk each time.
+THRASH = """
+import mmap, sys
+with open(sys.argv[1], 'rb') as file:
+    pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    while True:
+        sum(pages[at] for at in range(0, len(pages), 4096))
+"""
 CRASH = "import ctypes\nctypes.string_at(0)\n"
 
 
-class Reports(agent_case.AgentCase):
-    def setUp(self):
-        super().setUp()
-        self.trigger = self.path("now")
-
-    def begin(self, *lines):
-        config = self.path("stackray.yaml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write("\n".join(("reports:", "  profile: 1s", "  free-space: 1MiB", *lines)) + "\n")
-        agent = self.agent("--config", config, "--seal-interval", "1s")
-        self.wait_until_sampling(agent)
-        agent.find_page()
-        return agent
-
-    def report(self, *arguments, **options):
-        return stackray_command.run("report", *arguments, "--state-dir", self.state,
-                                    env=agent_case.clean_environment(), timeout=180, **options)
-
-    def archives(self):
-        folder = os.path.join(self.state, "reports")
-        return sorted(name for name in os.listdir(folder) if name.endswith(".tar.zst"))
-
-    def until(self, condition, seconds=90):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if condition():
-                return True
-            time.sleep(0.1)
-        return False
-
-    def wait_until_large(self, pid):
-        def is_large():
-            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") > 900 << 20
-        self.assertTrue(self.until(is_large))
-
-    def unpack(self, path):
-        """The report's files by their names."""
-        folder = self.path("unpacked-" + str(time.monotonic_ns()))
-        os.makedirs(folder)
-        subprocess.run(["tar", "--zstd", "-xf", path, "-C", folder], check=True)
-        found = {}
-        for root, _, files in os.walk(folder):
-            for file in files:
-                with open(os.path.join(root, file), "rb") as content:
-                    found[os.path.relpath(os.path.join(root, file), folder)] = content.read()
-        return found
-
-    def only(self):
-        self.assertTrue(self.until(self.archives), os.listdir(os.path.join(self.state, "reports")))
-        [name] = self.archives()
-        files = self.unpack(os.path.join(self.state, "reports", name))
-        return files, json.loads(files["manifest.json"])
-
+class Reports(report_case.ReportCase):
     def test_asked_for(self):
         agent = self.begin()
         pid = self.spin("python3", "-c", HOG)
@@ -132,6 +88,52 @@ class Reports(agent_case.AgentCase):
         _, manifest = self.only()
         self.assertEqual(manifest["asked"], {"trigger": "timer", "reason": "every 2 s"})
 
+    def make_cgroup(self, root):
+        if not os.path.isdir(root):
+            self.skipTest(f"there is no {root}")
+        folder = os.path.join(root, f"stackray-reports-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            self.skipTest(f"{folder}: {error.strerror}")
+        self.addCleanup(self.until, lambda: self.removed(folder), 10)
+        return folder
+
+    @staticmethod
+    def removed(folder):
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def test_pressure_of_a_cgroup_of_version_2(self):
+        """Version 2 keeps the pressure; where memory is version 1's, that one has the limit."""
+        unified = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+        folder = self.make_cgroup(unified)
+        if not os.path.exists(os.path.join(folder, "memory.pressure")):
+            self.skipTest("this kernel keeps no pressure of cgroups")
+        limits = folder
+        if not os.path.exists(os.path.join(folder, "memory.max")):
+            limits = self.make_cgroup("/sys/fs/cgroup/memory")
+        limit = "memory.max" if limits == folder else "memory.limit_in_bytes"
+        with open(os.path.join(limits, limit), "w", encoding="ascii") as file:
+            file.write(str(48 << 20))
+        large = self.path("large")
+        with open(large, "wb") as file:
+            for _ in range(256):
+                file.write(os.urandom(1 << 20))
+        self.begin("  triggers:", "    - {kind: memory-pressure, name: hog, above: 5%, window: 2s, "
+                   f"cgroup: {folder}}}")
+        join = "".join(f"echo $$ > {place}/cgroup.procs && " for place in {folder, limits})
+        pid = self.spin("sh", "-c", f'{join} exec python3 -c "$0" {large}', THRASH)
+        _, manifest = self.only()
+        self.assertIn(f"memory-pressure of {folder} was", manifest["asked"]["reason"])
+        self.assertEqual(manifest["asked"]["trigger"], "hog")
+        print(manifest["summary"], pid, flush=True)
+
     def test_a_signal_that_ends_a_process(self):
         self.begin("  triggers:", "    - {kind: signal, command: python3}")
         process = subprocess.run(["python3", "-c", CRASH], check=False)
@@ -150,6 +152,58 @@ class Reports(agent_case.AgentCase):
         self.assertEqual(self.archives(), [])
         self.begin()
         self.assertEqual([name for name in os.listdir(folder) if name.endswith(".part")], [])
+
+    def test_kills_at_every_moment(self):
+        """Ten kills over the time that a report takes: what was complete stays, no half file."""
+        agent = self.begin()
+        began = time.monotonic()
+        answer = self.report()
+        took = time.monotonic() - began
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        first = self.archives()
+        folder = os.path.join(self.state, "reports")
+        for i in range(10):
+            asked = self.report("--no-wait", "--trigger-name", f"kill-{i}")
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            time.sleep(took * (i + 0.5) / 10)
+            agent.process.kill()
+            agent.process.wait()
+            for name in self.archives():
+                self.assertIn("manifest.json", self.unpack(os.path.join(folder, name)), name)
+            self.assertLessEqual(set(first), set(self.archives()))
+            agent = self.begin()
+            self.assertEqual([name for name in os.listdir(folder) if name.endswith(".part")], [])
+            self.assertEqual(os.listdir(os.path.join(folder, "work")), [])
+        self.assertEqual(self.report().returncode, 0)
+
+    def test_ten_on_a_full_disk(self):
+        small = self.path("small")
+        os.mkdir(small)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", small],
+                                 check=False, capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        self.state = small
+        agent = self.begin("  free-space: 1KiB")
+        first = self.report(str(os.getpid()))
+        complete = self.archives()
+        with open(os.path.join(small, "other"), "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+            # Enough to begin a report, and not to end it.
+            file.truncate(max(file.tell() - (64 << 10), 0))
+        for _ in range(10):
+            self.assertNotEqual(self.report().returncode, 0)
+        folder = os.path.join(small, "reports")
+        self.assertEqual(self.archives(), complete, first.stderr)
+        self.assertEqual([name for name in os.listdir(folder) if name.endswith(".part")], [])
+        self.assertIsNone(agent.process.poll(), agent.log())
+        for name in complete:
+            self.assertIn("manifest.json", self.unpack(os.path.join(folder, name)))
 
     def test_a_process_that_ends_meanwhile(self):
         self.begin()

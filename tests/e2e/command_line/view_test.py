@@ -49,6 +49,16 @@ class View(SamplingCase):
         self.assert_shown(otlp)
         self.assert_shown(page)
 
+    def test_other_formats(self):
+        otlp = self.path("a.otlp")
+        others = [self.path("a" + ending) for ending in (".pb.gz", ".folded", ".json")]
+        with started("sh", "-c", SPIN) as process:
+            answer = run("record", "-p", str(process.pid), "-d", "1", "-o", otlp)
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+        for path in others:
+            self.assertEqual(run("convert", otlp, path).returncode, 0)
+            self.assert_shown(path)
+
     def test_other_files(self):
         text, empty = self.path("a.txt"), self.path("empty")
         foreign, gzip = self.path("foreign.html"), self.path("a.pb.gz")
@@ -59,7 +69,7 @@ class View(SamplingCase):
         self.assert_failed(run("view", text), 1, "no .otlp file")
         self.assert_failed(run("view", empty), 1, "is empty")
         self.assert_failed(run("view", foreign), 1, "no page of stackray")
-        self.assert_failed(run("view", gzip), 1, "go tool pprof")
+        self.assert_failed(run("view", gzip), 1, "a.pb.gz: ")
         self.assert_failed(run("view", self.path("none")), 1, "No such file")
         self.assert_failed(run("view"), 2, "needs FILE")
         self.assertTrue(os.path.isdir(self.folder))

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bpf/shared/hotspot_marks.h"
 #include "tests/interpreters/hotspot/fake_jvm.h"
 
 namespace stackray::test {
@@ -103,6 +104,9 @@ TEST_P(HotSpotInstance, StubsHaveNames) {
   };
   EXPECT_THAT(name(stub | HOTSPOT_STUB), ElementsAre("vtable stub :0"));
   EXPECT_THAT(name(stub | HOTSPOT_CALL_STUB), ElementsAre("call stub :0"));
+  EXPECT_THAT(Texts(instance_->ReadCode(jvm_.memory, jvm_.data->PlaceOf(stub | HOTSPOT_CALL_STUB,
+                                                                        HOTSPOT_FROZEN_FRAMES))),
+              ElementsAre("frozen frames :0"));
   EXPECT_THAT(name(stub | 7), ElementsAre("DATA_LOSS: a frame of no known kind"));
 }
 

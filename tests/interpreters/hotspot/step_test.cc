@@ -188,6 +188,25 @@ TEST_P(HotSpotStep, TheCallStubLeadsToNativeCode) {
   EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_CALL_STUB});
 }
 
+// Where a virtual thread's other frames lie in the heap, the stack goes on with its carrier's.
+TEST_P(HotSpotStep, FrozenFramesAreSaidAndTheCarrierFollows) {
+  u64 target = Compiled(0x30);
+  s_->stack.process.hotspot.return_barrier = StubAt(0x20);
+  s_->stack.process.hotspot.barrier_target = reinterpret_cast<u64>(&target);
+  ASSERT_EQ(Step(StubAt(0x20), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, target);
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], kRbp);
+  EXPECT_EQ(Popped(), 0u);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_CALL_STUB});
+  EXPECT_EQ(s_->body[1], HOTSPOT_FROZEN_FRAMES);
+  // Another stub's place has no such mark.
+  s_->window_base = ~0ULL;
+  s_->regs.r[UNWIND_FP] = kRbp;
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(StubAt(0x10), true), END_NONE);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_STUB});
+}
+
 TEST_P(HotSpotStep, AnInterpretedFrameSaysItsMethodAndBytecode) {
   const u64 method = jvm_.Address("outer_method"), constant = jvm_.Address("outer_const");
   u64* const rbp = &stack_[16];

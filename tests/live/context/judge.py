@@ -123,6 +123,10 @@ class Verdict:
     def share(self):
         return 100 * self.right / max(self.right + self.missing + self.wrong, 1)
 
+    def add_example(self, what, sample, request=""):
+        short = dataclasses.replace(sample, functions=sample.functions[:2])
+        self.examples.append(f"{what}: {short} {request}")
+
     def text(self):
         text = (f"right {self.right}, missing {self.missing}, wrong {self.wrong}, idle {self.idle}, "
                 f"at a border {self.at_border}, labels right {self.labels_right}, {self.share():.2f} %")
@@ -152,13 +156,13 @@ def judge_one(sample, of_thread, begins, route_label, verdict):
     if request.trace == "-":
         if sample.trace or sample.span:
             verdict.wrong += 1
-            verdict.examples.append(f"working on nothing: {sample}")
+            verdict.add_example("working on nothing", sample)
         else:
             verdict.idle += 1
         return
     if not sample.trace and not sample.span:
         verdict.missing += 1
-        verdict.examples.append(f"missing: {sample} {request}")
+        verdict.add_example("missing", sample, request)
         return
     is_right = (sample.trace, sample.span) == (request.trace, request.span)
     if is_right and route_label is not None:
@@ -167,4 +171,4 @@ def judge_one(sample, of_thread, begins, route_label, verdict):
     verdict.right += is_right
     verdict.wrong += not is_right
     if not is_right:
-        verdict.examples.append(f"wrong: {sample} {request}")
+        verdict.add_example("wrong", sample, request)

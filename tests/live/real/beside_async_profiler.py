@@ -18,7 +18,9 @@ import sys
 import tempfile
 import time
 
-HIDDEN = re.compile(r"[+/](0x)?[0-9a-f]+(?=\.|$)")
+HIDDEN = re.compile(r"[+/](0x)?[0-9a-f]+(?=\.|$)|\.0x[0-9a-f]+(?=\.)")
+JAVA = re.compile(r"[\w$.]+\.[\w$<>]+")
+CLONE = re.compile(r"\.(constprop|isra|part|cold)\b")  # Of a C function, by gcc.
 
 
 def of_async_profiler(path):
@@ -42,8 +44,8 @@ def of_stackray(path):
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             stack, _, count = line.rstrip("\n").rpartition(" ")
-            frames = stack.split(";")[1:]
-            java = tuple(frame for frame in frames if re.fullmatch(r"[\w$.]+\.[\w$<>]+", frame))
+            frames = [frame.removesuffix("_[i]") for frame in stack.split(";")[1:]]
+            java = tuple(frame for frame in frames if JAVA.fullmatch(frame) and not CLONE.search(frame))
             if java:
                 stacks[java] += int(count)
     return stacks
@@ -70,7 +72,7 @@ def main():
         agent = f"-agentpath:{options.library}=start,event=itimer,interval=2ms,cstack=vmx,ann,collapsed,file={theirs}"
         program = subprocess.Popen([*options.java, agent, "-Xmx256m", "-cp", classes, "Shapes"])
         time.sleep(5)
-        subprocess.run([f"{options.build}/stackray", "record", "-F", "499", "--as-root", "-p", str(program.pid), "-d", str(options.seconds),
+        subprocess.run([f"{options.build}/stackray", "record", "-F", "499", "-p", str(program.pid), "-d", str(options.seconds),
                         "-o", ours], check=True, capture_output=True)
         program.terminate()
         program.wait()

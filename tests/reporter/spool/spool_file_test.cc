@@ -53,7 +53,7 @@ void ExpectExample(const absl::StatusOr<Payload>& back, Signal signal) {
 }
 
 TEST(SpoolFile, ComesBackAsItWas) {
-  for (const Signal signal : {Signal::kProfiles, Signal::kTraces})
+  for (const Signal signal : {Signal::kProfiles, Signal::kTraces, Signal::kLogs})
     ExpectExample(DecodeSpoolFile(FileOf(Example(signal))), signal);
 }
 

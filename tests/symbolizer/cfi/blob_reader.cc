@@ -48,7 +48,7 @@ std::string CheckCode(u16 code, size_t rule_count, uint16_t machine) {
     return "";
   if ((base == ARM64_BASE_LR_ALONE || base == ARM64_BASE_GO) && machine == EM_AARCH64) return "";
   if (base == CODE_BASE_RULE) return index < rule_count ? "" : "rule index";
-  if (base == CODE_BASE_SPECIAL) return index <= SPECIAL_START ? "" : "special";
+  if (base == CODE_BASE_SPECIAL) return index <= SPECIAL_RUNTIME ? "" : "special";
   return "base";
 }
 
@@ -190,7 +190,8 @@ u16 FindCodeLinearly(std::span<const uint8_t> blob, uint32_t offset_in_page) {
 CodeText DescribeCode(u16 code, const std::vector<unwind_rule>& rules, uint16_t machine) {
   const unsigned base = code >> CODE_BASE_SHIFT;
   if (base == CODE_BASE_SPECIAL) {
-    constexpr const char* kNames[] = {"NONE", "END", "SIGNAL", "PLT", "UNSUPPORTED", "START"};
+    constexpr const char* kNames[] = {"NONE",        "END",   "SIGNAL", "PLT",
+                                      "UNSUPPORTED", "START", "RUNTIME"};
     return {.special = kNames[code & CODE_INDEX_MASK]};
   }
   if (base == CODE_BASE_RULE) {

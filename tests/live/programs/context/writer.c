@@ -22,10 +22,13 @@
 
 #include "slot.h"
 
+/* Others for measurements: -DTHREADS=… */
+#ifndef THREADS
 #define THREADS 3
-#define MOST_REQUESTS 20000
 #define REQUEST_NS 4000000
 #define GAP_NS 1500000
+#endif
+#define MOST_REQUESTS 20000
 
 struct record {
 	uint8_t trace_id[16], span_id[8], valid, flags;

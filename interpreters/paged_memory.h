@@ -1,8 +1,8 @@
 // Pages of another memory, each read once: for many small reads that lie close together.
 // Memory:  4 KiB a page, kMostPages of them; pages beyond are read anew each time.
 // Threads: one at a time.
-#ifndef STACKRAY_INTERPRETERS_HOTSPOT_PAGED_MEMORY_H_
-#define STACKRAY_INTERPRETERS_HOTSPOT_PAGED_MEMORY_H_
+#ifndef STACKRAY_INTERPRETERS_PAGED_MEMORY_H_
+#define STACKRAY_INTERPRETERS_PAGED_MEMORY_H_
 
 #include <array>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "interpreters/process_memory.h"
 
-namespace stackray::hotspot {
+namespace stackray {
 
 class PagedMemory : public ProcessMemory {
  public:
@@ -42,6 +42,6 @@ T ReadNumber(ProcessMemory& memory, uint64_t address) {
   return memory.Read(address, bytes) ? NumberAt<T>(bytes, 0) : T{0};
 }
 
-}  // namespace stackray::hotspot
+}  // namespace stackray
 
-#endif  // STACKRAY_INTERPRETERS_HOTSPOT_PAGED_MEMORY_H_
+#endif  // STACKRAY_INTERPRETERS_PAGED_MEMORY_H_

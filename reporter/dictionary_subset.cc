@@ -1,4 +1,4 @@
-#include "reporter/export/dictionary_subset.h"
+#include "reporter/dictionary_subset.h"
 
 #include <array>
 #include <cstdint>
@@ -9,8 +9,7 @@ namespace {
 
 namespace common = opentelemetry::proto::common::v1;
 namespace profiles = opentelemetry::proto::profiles::v1development;
-using Request =
-    opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+using Profiles = google::protobuf::RepeatedPtrField<profiles::ResourceProfiles>;
 
 enum Table { kMapping, kLocation, kFunction, kLink, kString, kAttribute, kStack, kTables };
 
@@ -99,8 +98,8 @@ void Walk(IndexMap& map, profiles::Profile* profile) {
   }
 }
 
-void Walk(IndexMap& map, Request* request) {
-  for (profiles::ResourceProfiles& resource : *request->mutable_resource_profiles()) {
+void Walk(IndexMap& map, Profiles* part) {
+  for (profiles::ResourceProfiles& resource : *part) {
     if (resource.has_resource())
       for (common::KeyValue& pair : *resource.mutable_resource()->mutable_attributes())
         Walk(map, &pair);
@@ -177,14 +176,15 @@ void CopyUsed(IndexMap& map, const profiles::ProfilesDictionary& from,
 
 }  // namespace
 
-absl::Status CopyDictionary(profiles::ProfilesDictionary& whole, Request& part) {
+absl::Status CopyDictionary(profiles::ProfilesDictionary& whole, Profiles& part,
+                            profiles::ProfilesDictionary& dictionary) {
   IndexMap map(whole);
   Walk(map, &part);
   MarkUsed(map, whole);
   if (map.damaged()) return absl::DataLossError("a batch's index points outside its table");
   map.StartRenumbering();
   Walk(map, &part);
-  CopyUsed(map, whole, part.mutable_dictionary());
+  CopyUsed(map, whole, &dictionary);
   return absl::OkStatus();
 }
 

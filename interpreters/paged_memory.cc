@@ -1,8 +1,8 @@
-#include "interpreters/hotspot/paged_memory.h"
+#include "interpreters/paged_memory.h"
 
 #include <algorithm>
 
-namespace stackray::hotspot {
+namespace stackray {
 
 const PagedMemory::Page* PagedMemory::PageAt(uint64_t address) {
   if (const auto found = pages_.find(address); found != pages_.end()) return &found->second;
@@ -42,4 +42,4 @@ std::string TextAt(ProcessMemory& memory, uint64_t address, size_t most_bytes) {
   return text;
 }
 
-}  // namespace stackray::hotspot
+}  // namespace stackray

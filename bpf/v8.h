@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/* V8's frames on the C stack: which function a frame is of, and its caller's registers.
+ *
+ * Theory. All code that V8 makes, and all of its builtins, keep rbp as a frame pointer, so a frame
+ * that is whole is left by its frame record. The word below the record says what kind of frame it
+ * is: a context, which is an object, in a function's frame; else the number of a frame type, twice.
+ * A function's frame has its JSFunction below that, and an interpreted one its BytecodeArray and
+ * where it is in there. What kind of code runs is decided by the pc alone: code in memory of no
+ * file was made by one of V8's compilers, and what lies further down in its frame may be anything.
+ * Interpreted frames are met at the return address in the builtin that runs them all, which
+ * SPECIAL_RUNTIME marks; frames of other builtins are left by the rows of V8's file.
+ *
+ * The leaf's frame may not be whole. Each of V8's compilers writes one prologue and one epilogue,
+ * which the instructions around the pc show.
+ *
+ * Layouts: V8's src/execution/frame-constants.h and x64/frame-constants-x64.h, 8.4 to 15.0; offsets
+ * of fields come from the file (interpreters/v8/). Instructions: seen in code of Node 14 to 26.
+ * Compiles for BPF and for the host (bpf/env.h); x86-64. Trusts nothing that it reads. */
+#ifndef STACKRAY_BPF_V8_H
+#define STACKRAY_BPF_V8_H
+
+#include "bpf/native_frame.h"
+#include "bpf/shared/v8.h"
+#include "bpf/stack_frame.h"
+
+#define V8_MOST_FRAME_BYTES (1ULL << 22) /* a call with 500,000 arguments */
+#define V8_MOST_BYTECODES (1u << 28)
+#define V8_LEAF_FUNCTION 5 /* rdi: the JSFunction that is entered */
+#define V8_LEAF_OFFSET 9   /* r9: the interpreter's place in r12 */
+#define V8_LEAF_BYTECODE 12
+#define V8_POPPED_RETURN 10 /* r10: the return address, while arguments are dropped */
+/* What is read of the code around the leaf's pc. */
+#define V8_CODE_BEFORE 32
+#define V8_CODE_BYTES 80
+#define V8_MOST_ENTRY 28    /* from a function's entry to its first push */
+#define V8_MOST_EPILOGUE 21 /* from pop %rbp to ret */
+#define V8_BASELINE_FRAME_BYTES 40 /* what Sparkplug's prologue pushes below rbp */
+
+enum v8_step {
+	V8_STEP_FRAME = 0,
+	V8_STEP_LEAF = 1,
+};
+static int env_step_v8(struct scratch *s, u32 step);
+
+static __always_inline const struct v8_process *v8_of(const struct scratch *s)
+{
+	return &s->stack.process.v8;
+}
+
+static __always_inline int is_v8_object(u64 word)
+{
+	return (word & 7) == 1 && word >> 16 && !(word >> 47);
+}
+
+/* The function's SharedFunctionInfo, untagged, and what says which one it is; 0: the word is no
+ * JSFunction. */
+static __always_inline u64 shared_of_function(struct scratch *s, u64 function, u32 *check)
+{
+	const struct v8_process *p = v8_of(s);
+	u64 shared = 0;
+
+	if (!is_v8_object(function) ||
+	    env_read_runtime(s, &shared, sizeof(shared), function - 1 + p->function_shared) ||
+	    !is_v8_object(shared) || env_read_runtime(s, check, sizeof(*check), shared - 1 + p->shared_check))
+		return 0;
+	return shared - 1;
+}
+
+/* The frame of code that V8 has made, of the function if that is not 0. */
+static __always_inline int name_made_frame(struct scratch *s, u64 function)
+{
+	u64 place = (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN), shared;
+	u32 check = 0;
+
+	shared = shared_of_function(s, function, &check);
+	if (!shared)
+		return name_stack_frame(s, V8_STUB, place);
+	return name_stack_frame(s, shared | V8_COMPILED, place | (u64)check << V8_CHECK_SHIFT);
+}
+
+/* Can rbp be this frame's? It lies above rsp, and no frame is larger than this. */
+static __always_inline int has_v8_record(const struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP];
+
+	return !(fp & 7) && fp - s->regs.r[UNWIND_SP] < V8_MOST_FRAME_BYTES;
+}
+
+static __always_inline int leave_by_v8_record(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], rbp = 0, pc = 0;
+
+	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
+		return END_READ_FAULT;
+	enter_caller(s, pc, fp + 16, rbp);
+	return END_NONE;
+}
+
+/* The bytecode's index + 1 from what the interpreter keeps of its place, which counts from the
+ * BytecodeArray's tagged address; 0: that makes no sense. */
+static __always_inline u32 v8_bytecode_place(const struct scratch *s, u64 offset)
+{
+	u64 place = offset - (v8_of(s)->bytecode_header - 1u);
+
+	return place < V8_MOST_BYTECODES ? (u32)place + 1 : 0;
+}
+
+/* The place that the interpreter's registers have, where nothing but the leaf lies above the frame:
+ * its slot is written by calls alone. 0: they do not. */
+static __always_inline u32 live_bytecode_place(struct scratch *s, u64 bytecode)
+{
+	u64 offset = s->regs.r[V8_LEAF_OFFSET], bytes = 0;
+	u32 place;
+
+	if (s->word_count != s->first_user_word + 2 || s->regs.r[V8_LEAF_BYTECODE] != bytecode)
+		return 0;
+	place = v8_bytecode_place(s, offset);
+	if (!place || env_read_runtime(s, &bytes, sizeof(bytes), bytecode - 1 + v8_of(s)->bytecode_length))
+		return 0;
+	return place <= bytes >> 32 ? place : 0;
+}
+
+/* A frame that returns to the builtin that runs bytecodes. END_UNSUPPORTED_RULE: it is another one
+ * of that builtin's. */
+static __always_inline int step_v8_interpreted(struct scratch *s)
+{
+	const struct v8_process *p = v8_of(s);
+	u64 fp = s->regs.r[UNWIND_FP], offset = 0, bytecode = 0, function = 0, context = 0, shared;
+	u32 check = 0, place;
+	int end;
+
+	if (!has_v8_record(s))
+		return END_UNSUPPORTED_RULE;
+	if (read_word(s, fp - p->offset_slot, &offset) || read_word(s, fp - p->bytecode_slot, &bytecode) ||
+	    read_word(s, fp - p->function_slot, &function) || read_word(s, fp - 8, &context))
+		return END_READ_FAULT;
+	if (!is_v8_object(context) || !is_v8_object(bytecode) || (u32)offset)
+		return END_UNSUPPORTED_RULE;
+	shared = shared_of_function(s, function, &check);
+	if (!shared)
+		return END_UNSUPPORTED_RULE;
+	place = live_bytecode_place(s, bytecode);
+	if (!place)
+		place = v8_bytecode_place(s, offset >> 32);
+	end = name_stack_frame(s, shared | V8_INTERPRETED, (u64)check << 32 | place);
+	return end ? end : leave_by_v8_record(s);
+}
+
+/* How much of the leaf's frame is there. */
+enum v8_frame_state {
+	V8_FRAME_WHOLE = 0,
+	V8_FRAME_NOTHING = 1,      /* its return address is on top */
+	V8_FRAME_OF_RBP = 2,       /* rbp is pushed and not yet set */
+	V8_FRAME_IN_MAKING = 3,    /* rbp is set; the function is in its register still */
+	V8_FRAME_GONE = 4,         /* as V8_FRAME_NOTHING, behind pop %rbp: the old frame is below */
+	V8_FRAME_IN_REGISTER = 5,  /* its return address is in a register */
+	V8_FRAME_DROPPED = 6,      /* its return address is on top, its arguments are gone as well */
+};
+
+static __always_inline u32 code_word(const u8 *code)
+{
+	return *(const loaded_u32 *)code;
+}
+
+/* push %rbp; mov %rsp,%rbp: the begin of every frame. */
+static __always_inline int begins_frame(const u8 *code)
+{
+	return code_word(code) == 0xe5894855;
+}
+
+/* mov $n,%ebx or xor %ebx,%ebx, then movabs $bytecode,%r12 and a call: Sparkplug's, whose prologue
+ * is in a builtin. `code` is at the movabs. */
+static __always_inline int begins_baseline_code(const u8 *code)
+{
+	if (code[0] != 0x49 || code[1] != 0xbc || (code[-5] != 0xbb && (code[-2] != 0x33 || code[-1] != 0xdb)))
+		return 0;
+	return code[10] == 0xe8 || (code[10] == 0x41 && code[11] == 0xff);
+}
+
+/* Whether the pc, at `code`, is in front of a function's first push. */
+static __always_inline int is_at_entry(const u8 *code)
+{
+	u32 i;
+
+	ROLLED
+	for (i = 0; i < V8_MOST_ENTRY; i++)
+		if (begins_frame(code + i) || (i <= 5 && begins_baseline_code(code + i)))
+			return 1;
+	/* at the call of Sparkplug's prologue */
+	return begins_baseline_code(code - 10);
+}
+
+/* The epilogue: mov %rbp,%rsp; pop %rbp, and then ret, ret $n, or
+ *   cmp $n,%rcx; jg; ret $n; pop %r10; lea (%rsp,%rcx,8),%rsp; push %r10; ret.
+ * How many bytes the pc, at `code`, is behind the pop; V8_CODE_BEFORE: it is not in there. */
+static __always_inline u32 bytes_behind_pop(const u8 *code)
+{
+	u32 i;
+
+	ROLLED
+	for (i = 0; i < V8_MOST_EPILOGUE; i++) {
+		u32 word = code_word(code - 4 - i);
+
+		if (word == 0x5de58b48 || word == 0x5dec8948)
+			return i;
+	}
+	return V8_CODE_BEFORE;
+}
+
+/* jmp to a place, or through a register: the call of another function in this one's place. */
+static __always_inline int is_v8_jump(u32 word)
+{
+	return (word & 0xff) == 0xe9 || (word & 0xf8ff) == 0xe0ff || (word & 0xf8ffff) == 0xe0ff41;
+}
+
+static __always_inline u32 state_in_epilogue(const u8 *code)
+{
+	u32 behind = bytes_behind_pop(code), word = code_word(code);
+
+	if (behind >= V8_CODE_BEFORE)
+		return V8_FRAME_WHOLE;
+	if (!behind && is_v8_jump(word))
+		return V8_FRAME_GONE;
+	if ((word & 0xffffff) == 0xf98348 || (word & 0xffffff) == 0xf98148)
+		return behind ? V8_FRAME_WHOLE : V8_FRAME_GONE;
+	if ((word & 0xff) == 0xc3)
+		return behind ? V8_FRAME_DROPPED : V8_FRAME_GONE;
+	if ((word & 0xff) == 0xc2 || (word & 0xffff) == 0x037f || (word & 0xffff) == 0x5a41)
+		return V8_FRAME_GONE;
+	if (word == 0xcc248d48 || ((word & 0xffff) == 0x5241 && code[-4] == 0x48))
+		return V8_FRAME_IN_REGISTER;
+	return V8_FRAME_WHOLE;
+}
+
+static __always_inline u32 state_of_leaf(const u8 *code)
+{
+	u32 word = code_word(code);
+
+	if (is_at_entry(code))
+		return V8_FRAME_NOTHING;
+	if ((word & 0xffffff) == 0xe58948 && code[-1] == 0x55)
+		return V8_FRAME_OF_RBP;
+	/* push %rsi; push %rdi */
+	if ((begins_frame(code - 4) && (word & 0xffff) == 0x5756) ||
+	    (begins_frame(code - 5) && code[-1] == 0x56 && (word & 0xff) == 0x57))
+		return V8_FRAME_IN_MAKING;
+	return state_in_epilogue(code);
+}
+
+/* Leaves a leaf whose return address is at `at`. */
+static __always_inline int leave_v8_leaf(struct scratch *s, u64 at, u64 rbp, u64 function)
+{
+	u64 pc = 0;
+	int end;
+
+	if (read_word(s, at, &pc))
+		return END_READ_FAULT;
+	end = name_made_frame(s, function);
+	if (end)
+		return end;
+	enter_caller(s, pc, at + 8, rbp);
+	return END_NONE;
+}
+
+/* Has the leaf, Sparkplug's prologue, been called by this code and not made the frame yet? When it
+ * has, rsp is five words below rbp. */
+static __always_inline int is_before_baseline_frame(struct scratch *s)
+{
+	const u8 *code = (const u8 *)s->stack.code + V8_CODE_BEFORE;
+
+	if (s->regs.exact_pc || s->word_count != s->first_user_word + 2 ||
+	    s->regs.r[UNWIND_FP] - s->regs.r[UNWIND_SP] == V8_BASELINE_FRAME_BYTES ||
+	    env_read_runtime(s, s->stack.code, V8_CODE_BEFORE, s->regs.pc - V8_CODE_BEFORE))
+		return 0;
+	/* behind a call of five bytes, or of seven */
+	return begins_baseline_code(code - 15) || begins_baseline_code(code - 17);
+}
+
+/* A whole frame of code that V8 has made. */
+static __always_inline int step_made_frame(struct scratch *s)
+{
+	u64 fp = s->regs.r[UNWIND_FP], function = 0, context = 0;
+	int end;
+
+	if (!has_v8_record(s))
+		return END_UNSUPPORTED_RULE;
+	if (is_before_baseline_frame(s))
+		return leave_v8_leaf(s, s->regs.r[UNWIND_SP], fp, s->regs.r[V8_LEAF_FUNCTION]);
+	/* the lowest word first: it fills the window */
+	if (read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context))
+		return END_READ_FAULT;
+	if (is_v8_object(context))
+		end = name_made_frame(s, function);
+	else if (context && context == v8_of(s)->wasm_marker && is_v8_object(function))
+		end = name_stack_frame(s, (function - 1) | V8_WASM,
+				       (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN));
+	else
+		end = name_made_frame(s, 0);
+	return end ? end : leave_by_v8_record(s);
+}
+
+/* The leaf, in code that V8 has made. */
+static __always_inline int step_v8_leaf(struct scratch *s)
+{
+	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], function = 0, pc;
+	u32 state = V8_FRAME_WHOLE;
+	int end;
+
+	if (!env_read_runtime(s, s->stack.code, V8_CODE_BYTES, s->regs.pc - V8_CODE_BEFORE))
+		state = state_of_leaf((const u8 *)s->stack.code + V8_CODE_BEFORE);
+	switch (state) {
+	case V8_FRAME_NOTHING:
+		return leave_v8_leaf(s, sp, rbp, s->regs.r[V8_LEAF_FUNCTION]);
+	case V8_FRAME_OF_RBP:
+		if (read_word(s, sp, &rbp))
+			return END_READ_FAULT;
+		return leave_v8_leaf(s, sp + 8, rbp, s->regs.r[V8_LEAF_FUNCTION]);
+	case V8_FRAME_IN_MAKING:
+		if (!has_v8_record(s))
+			return END_UNSUPPORTED_RULE;
+		end = name_made_frame(s, s->regs.r[V8_LEAF_FUNCTION]);
+		return end ? end : leave_by_v8_record(s);
+	case V8_FRAME_GONE:
+		/* what was popped lies below still; it need not be there */
+		if (read_word(s, sp - 8 - v8_of(s)->function_slot, &function))
+			function = 0;
+		return leave_v8_leaf(s, sp, rbp, function);
+	case V8_FRAME_DROPPED:
+		return leave_v8_leaf(s, sp, rbp, 0);
+	case V8_FRAME_IN_REGISTER:
+		pc = s->regs.r[V8_POPPED_RETURN];
+		end = name_made_frame(s, 0);
+		if (end)
+			return end;
+		enter_caller(s, pc, sp, rbp);
+		return END_NONE;
+	default: return step_made_frame(s);
+	}
+}
+
+/* Leaves the frame: its pc is in memory of no file, or marked in V8's. END_UNSUPPORTED_RULE: it is
+ * not V8's. */
+static __always_inline int step_v8(struct scratch *s)
+{
+	return env_step_v8(s, s->regs.exact_pc ? V8_STEP_LEAF : V8_STEP_FRAME);
+}
+
+static __always_inline int step_v8_frame(struct scratch *s)
+{
+	u32 i = s->current_range;
+
+	if (i >= SAMPLE_MAX_RANGES)
+		return END_UNSUPPORTED_RULE;
+	return s->ranges[i].kind == RANGE_FILE ? step_v8_interpreted(s) : step_made_frame(s);
+}
+
+#endif

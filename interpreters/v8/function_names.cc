@@ -1,0 +1,180 @@
+#include "interpreters/v8/function_names.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "interpreters/v8/compiled_code.h"
+#include "interpreters/v8/heap.h"
+#include "interpreters/v8/position_table.h"
+#include "interpreters/v8/shared_function.h"
+#include "interpreters/v8/wasm_names.h"
+
+namespace stackray::v8 {
+namespace {
+
+constexpr uint32_t kMostTableBytes = 4 << 20, kMostBytecodes = 16 << 20;
+
+using Code = absl::StatusOr<std::shared_ptr<const RuntimeCode>>;
+
+size_t BytesOf(const SourceLine& line) {
+  return sizeof(line) + line.function.size() + line.system_name.size() + line.file.size();
+}
+
+// A function at a place of its script; -1: where it begins.
+SourceLine LineOf(const SharedFunction& function, const Script* script, int32_t offset) {
+  SourceLine line{.function = function.name};
+  if (script == nullptr) return line;
+  line.file = script->name();
+  const LineAndColumn start = script->PlaceOf(function.start);
+  const LineAndColumn place = offset < 0 ? start : script->PlaceOf(offset);
+  line.line = place.line;
+  line.column = place.column;
+  line.start_line = start.line;
+  return line;
+}
+
+struct Reader {
+  Heap heap;
+  ScriptCache& scripts;
+  const V8Frame& frame;
+
+  Code ReadInterpreted();
+  Code ReadCompiled();
+  Code ReadBaseline(const CodeObject& code, const SharedFunction& function);
+  Code ReadOptimized(const CodeObject& code);
+  absl::StatusOr<SharedFunction> FunctionOfFrame();
+  SourceLine At(const SharedFunction& function, int32_t offset) {
+    return LineOf(function, scripts.Read(heap, function.script).get(), offset);
+  }
+  std::vector<PositionEntry> PositionsOf(uint64_t bytecode);
+  uint32_t OffsetIn(const CodeObject& code) const {
+    return static_cast<uint32_t>(pc() - code.start);
+  }
+  // A byte of the instruction that runs: a call ends right before the place it returns to.
+  uint64_t pc() const { return frame.is_return && frame.pc > 0 ? frame.pc - 1 : frame.pc; }
+  bool IsSame(uint32_t identity) const {
+    return ((identity ^ frame.check) & frame.check_mask) == 0;
+  }
+};
+
+Code Place(std::vector<SourceLine> lines) {
+  return std::make_shared<const PlaceCode>(std::move(lines));
+}
+
+absl::StatusOr<SharedFunction> Reader::FunctionOfFrame() {
+  absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, Tagged(frame.shared_function));
+  if (function.ok() && !IsSame(function->identity))
+    return absl::DataLossError("another function by now");
+  return function;
+}
+
+std::vector<PositionEntry> Reader::PositionsOf(uint64_t bytecode) {
+  const auto table =
+      heap.Bytes(heap.Word(bytecode, heap.layout().bytecode_positions), kMostTableBytes);
+  return table ? ReadPositions(*table, heap.layout().positions) : std::vector<PositionEntry>{};
+}
+
+Code Reader::ReadInterpreted() {
+  const absl::StatusOr<SharedFunction> function = FunctionOfFrame();
+  if (!function.ok()) return function.status();
+  const std::shared_ptr<const Script> script = scripts.Read(heap, function->script);
+  std::vector<BytecodeCode::Line> lines;
+  if (script != nullptr)
+    for (const PositionEntry& entry : PositionsOf(function->bytecode)) {
+      const LineAndColumn place = script->PlaceOf(entry.position.script_offset);
+      lines.push_back({entry.code_offset, place.line, place.column});
+    }
+  return std::make_shared<const BytecodeCode>(LineOf(*function, script.get(), -1),
+                                              std::move(lines));
+}
+
+Code Reader::ReadBaseline(const CodeObject& code, const SharedFunction& function) {
+  // V8 9.4 has it in the function's data alone.
+  const uint64_t own = BytecodeOf(heap, code.data);
+  const uint64_t bytecode = own != 0 ? own : function.bytecode;
+  const auto length = heap.Smi(bytecode, heap.layout().bytecode_length).value_or(0);
+  const auto table = heap.Bytes(code.positions, kMostTableBytes);
+  int32_t offset = -1;
+  if (table && length > 0 && static_cast<uint32_t>(length) <= kMostBytecodes) {
+    std::vector<uint8_t> bytecodes(static_cast<size_t>(length));
+    if (heap.direct().Read(bytecode - 1 + heap.layout().bytecode_header, bytecodes))
+      if (const auto at = BytecodeOfBaseline(*table, bytecodes, heap.layout(), OffsetIn(code))) {
+        const std::vector<PositionEntry> entries = PositionsOf(bytecode);
+        const PositionEntry* const entry = FindPosition(entries, *at);
+        if (entry != nullptr) offset = entry->position.script_offset;
+      }
+  }
+  return Place({At(function, offset)});
+}
+
+Code Reader::ReadOptimized(const CodeObject& code) {
+  std::vector<SourceLine> lines;
+  const std::vector<InlinedPlace> places = PlacesAt(heap, code, OffsetIn(code));
+  for (const InlinedPlace& place : places) {
+    const absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, place.shared);
+    if (!function.ok()) return function.status();
+    const bool is_own = &place == &places.back();
+    if (is_own && !IsSame(function->identity))
+      return absl::DataLossError("another function's code by now");
+    lines.push_back(At(*function, place.script_offset));
+  }
+  if (lines.empty()) return absl::DataLossError("code that does not say its function");
+  return Place(std::move(lines));
+}
+
+Code Reader::ReadCompiled() {
+  const std::optional<CodeObject> code = FindCode(heap, pc());
+  if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
+  if (frame.kind == V8Frame::Kind::kStub || frame.shared_function == 0) {
+    if (!code) return heap.Failure("no code");
+    switch (code->kind) {
+      case CodeObject::Kind::kRegExp: return Place({{.function = "RegExp"}});
+      case CodeObject::Kind::kBuiltin: return Place({{.function = "builtin"}});
+      case CodeObject::Kind::kBaseline: return absl::DataLossError("baseline code of a function");
+      default: return Place({{.function = "stub"}});
+    }
+  }
+  const absl::StatusOr<SharedFunction> function = FunctionOfFrame();
+  if (!function.ok()) return function.status();
+  if (code && code->kind == CodeObject::Kind::kBaseline) return ReadBaseline(*code, *function);
+  return Place({At(*function, -1)});
+}
+
+}  // namespace
+
+SourceLine BytecodeCode::LineAt(int32_t bytecode) const {
+  SourceLine line = function_;
+  if (bytecode < 0) return line;
+  const auto next = std::ranges::upper_bound(lines_, bytecode, {}, &Line::bytecode);
+  if (next == lines_.begin() || std::prev(next)->line == 0) return line;
+  line.line = std::prev(next)->line;
+  line.column = std::prev(next)->column;
+  return line;
+}
+
+size_t BytecodeCode::bytes() const {
+  return sizeof(*this) + BytesOf(function_) + lines_.size() * sizeof(Line);
+}
+
+size_t PlaceCode::bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const SourceLine& line : lines_) bytes += BytesOf(line);
+  return bytes;
+}
+
+Code ReadV8Code(ProcessMemory& memory, const V8Layout& layout, ScriptCache& scripts,
+                const V8Frame& frame) {
+  Reader reader{.heap = Heap(memory, layout), .scripts = scripts, .frame = frame};
+  switch (frame.kind) {
+    case V8Frame::Kind::kInterpreted: return reader.ReadInterpreted();
+    case V8Frame::Kind::kCompiled:
+    case V8Frame::Kind::kStub: return reader.ReadCompiled();
+    case V8Frame::Kind::kWasm: return Place({{.function = WasmFunctionName(reader.heap, frame)}});
+  }
+  return absl::DataLossError("a frame of no known kind");
+}
+
+}  // namespace stackray::v8

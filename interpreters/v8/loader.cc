@@ -1,0 +1,82 @@
+#include "interpreters/v8/loader.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "interpreters/runtime_file.h"
+#include "interpreters/v8/builtins.h"
+#include "interpreters/v8/layout.h"
+#include "interpreters/v8/plumbing.h"
+#include "interpreters/v8/v8_data.h"
+#include "symbolizer/cfi/x86_instruction.h"
+
+namespace stackray {
+namespace {
+
+// In every version that has postmortem symbols.
+constexpr std::string_view kSign = "v8dbg_HeapObjectTag";
+constexpr uint64_t kLeastCodeWithoutSymbols = 16 << 20;  // Deno's has 80 MiB.
+constexpr uint64_t kMostBuiltinBytes = 64 << 10;
+
+// Is there a reason to look for V8 in a file that has no such symbol?
+bool MayBeWithoutSymbols(const ElfImage& image) {
+  // Go's programs have none either.
+  if (image.FindSection(".eh_frame") != nullptr || image.FindSection(".gopclntab") != nullptr)
+    return false;
+  return std::ranges::any_of(image.segments(), [](const ElfSegment& segment) {
+    return segment.executable && segment.file_bytes >= kLeastCodeWithoutSymbols;
+  });
+}
+
+std::vector<uint64_t> ReturnsOfInterpreted(const v8::Builtins& builtins, const ByteSource& source) {
+  std::vector<uint64_t> returns;
+  for (const v8::Builtin& builtin : builtins.all()) {
+    if (!v8::RunsBytecodes(builtin.name)) continue;
+    std::vector<uint8_t> code(std::min(builtin.bytes, kMostBuiltinBytes));
+    if (!source.ReadAt(builtin.file_offset, code).ok()) continue;
+    const std::vector<uint64_t> found = v8::EndsOfCalls(code, builtin.file_offset);
+    returns.insert(returns.end(), found.begin(), found.end());
+  }
+  std::ranges::sort(returns);
+  return returns;
+}
+
+}  // namespace
+
+std::vector<uint64_t> v8::EndsOfCalls(std::span<const uint8_t> code, uint64_t file_offset) {
+  std::vector<uint64_t> ends;
+  while (!code.empty()) {
+    const cfi::X86Instruction instruction = cfi::DecodeX86(code, file_offset);
+    if (instruction.length == 0) break;
+    file_offset += instruction.length;
+    if (instruction.flow == cfi::FlowEffect::kCall) ends.push_back(file_offset - 1);
+    code = code.subspan(instruction.length);
+  }
+  return ends;
+}
+
+std::shared_ptr<const RuntimeData> V8Loader::Recognise(const ElfImage& image,
+                                                       const ByteSource& source) const {
+  // Nearly every file: no symbol table is read for it.
+  const bool has_sign = HasDynamicSymbol(image, source, kSign).value_or(true);
+  if (!has_sign && !MayBeWithoutSymbols(image)) return nullptr;
+  RuntimeFile file(image, source, kSign, v8::IsLayoutSymbol);
+  if (file.Find(kSign) == nullptr && !MayBeWithoutSymbols(image)) return nullptr;
+  file.AddAllSymbols(v8::IsLayoutSymbol);
+  absl::StatusOr<v8::V8Layout> layout = v8::ReadLayout(file);
+  if (!layout.ok()) return nullptr;
+  absl::StatusOr<v8::Builtins> builtins = v8::Builtins::Read(image, source);
+  if (!builtins.ok()) {
+    layout->is_supported = false;
+    layout->reason = std::string(builtins.status().message());
+    builtins = v8::Builtins();
+  }
+  if (image.machine() != EM_X86_64) layout->is_supported = false;
+  std::vector<uint64_t> returns = ReturnsOfInterpreted(*builtins, source);
+  return std::make_shared<const V8Data>(*std::move(layout), *std::move(builtins),
+                                        std::move(returns));
+}
+
+}  // namespace stackray

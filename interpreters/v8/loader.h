@@ -1,0 +1,32 @@
+// Recognises executables and libraries that hold V8, whatever they are called: Node, Deno, libnode.
+//
+// By: its postmortem symbols (v8dbg_*) among the dynamic symbols; where a large file has no symbols
+// of that kind and no call frame information (Deno), by its version's text and its builtins.
+#ifndef STACKRAY_INTERPRETERS_V8_LOADER_H_
+#define STACKRAY_INTERPRETERS_V8_LOADER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "interpreters/runtime.h"
+
+namespace stackray {
+
+class V8Loader : public RuntimeLoader {
+ public:
+  std::shared_ptr<const RuntimeData> Recognise(const ElfImage& image,
+                                               const ByteSource& source) const override;
+};
+
+namespace v8 {
+
+// File offsets of the last bytes of the calls in `code`, which begins at `file_offset`.
+std::vector<uint64_t> EndsOfCalls(std::span<const uint8_t> code, uint64_t file_offset);
+
+}  // namespace v8
+
+}  // namespace stackray
+
+#endif  // STACKRAY_INTERPRETERS_V8_LOADER_H_

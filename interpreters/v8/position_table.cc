@@ -1,0 +1,115 @@
+#include "interpreters/v8/position_table.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace stackray::v8 {
+namespace {
+
+// Numbers of seven bits a byte, the lowest first; the eighth bit says that more follow.
+class Numbers {
+ public:
+  explicit Numbers(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  bool is_at_end() const { return bytes_.empty(); }
+
+  std::optional<uint64_t> Next() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && !bytes_.empty(); shift += 7) {
+      const uint8_t byte = bytes_.front();
+      bytes_ = bytes_.subspan(1);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    return std::nullopt;
+  }
+  // The sign is the lowest bit.
+  std::optional<int64_t> NextSigned() {
+    const std::optional<uint64_t> value = Next();
+    if (!value) return std::nullopt;
+    return static_cast<int64_t>(*value >> 1) ^ -static_cast<int64_t>(*value & 1);
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+std::optional<int64_t> CodeDelta(Numbers& numbers, PositionEncoding encoding) {
+  if (encoding == PositionEncoding::kUnsigned) {
+    const std::optional<uint64_t> value = numbers.Next();
+    return value ? std::optional(static_cast<int64_t>(*value >> 2)) : std::nullopt;
+  }
+  const std::optional<int64_t> value = numbers.NextSigned();
+  if (!value) return std::nullopt;
+  return *value >= 0 ? *value : -(*value + 1);
+}
+
+// With its prefix, behind which operands are wider.
+std::optional<uint32_t> BytesOfBytecode(std::span<const uint8_t> bytecodes, size_t at,
+                                        const V8Layout& layout) {
+  size_t scale = 0, prefix = 0;
+  uint8_t code = bytecodes[at];
+  if (code <= 3) {  // Wide, ExtraWide, and their twins at a breakpoint.
+    scale = (code & 1) != 0 ? 2 : 1;
+    prefix = 1;
+    if (at + 1 >= bytecodes.size()) return std::nullopt;
+    code = bytecodes[at + 1];
+  }
+  const std::vector<uint8_t>& sizes = layout.bytecode_sizes[scale];
+  if (code >= sizes.size()) return std::nullopt;
+  return static_cast<uint32_t>(prefix + sizes[code]);
+}
+
+}  // namespace
+
+SourcePosition SourcePosition::Of(uint64_t raw) {
+  constexpr uint64_t kIsExternal = 1;
+  SourcePosition position;
+  position.inlined = static_cast<int32_t>(raw >> 31 & 0xffff) - 1;
+  if ((raw & kIsExternal) == 0)
+    position.script_offset = static_cast<int32_t>(raw >> 1 & 0x3fffffff) - 1;
+  return position;
+}
+
+std::vector<PositionEntry> ReadPositions(std::span<const uint8_t> table,
+                                         PositionEncoding encoding) {
+  std::vector<PositionEntry> entries;
+  Numbers numbers(table);
+  int64_t code = -1;
+  uint64_t raw = 0;
+  while (!numbers.is_at_end() && entries.size() < kMostPositions) {
+    const std::optional<int64_t> delta = CodeDelta(numbers, encoding);
+    const std::optional<int64_t> source = numbers.NextSigned();
+    if (!delta || !source || *delta > std::numeric_limits<int32_t>::max() - code) break;
+    code += *delta;
+    raw += static_cast<uint64_t>(*source);
+    entries.push_back({static_cast<int32_t>(code), SourcePosition::Of(raw)});
+  }
+  return entries;
+}
+
+const PositionEntry* FindPosition(std::span<const PositionEntry> entries, int32_t code_offset) {
+  const auto next = std::ranges::upper_bound(entries, code_offset, {}, &PositionEntry::code_offset);
+  return next == entries.begin() ? nullptr : &*std::prev(next);
+}
+
+std::optional<int32_t> BytecodeOfBaseline(std::span<const uint8_t> offset_table,
+                                          std::span<const uint8_t> bytecodes,
+                                          const V8Layout& layout, uint32_t code_offset) {
+  Numbers numbers(offset_table);
+  // The first entry is the prologue's.
+  const std::optional<uint64_t> prologue = numbers.Next();
+  if (!prologue) return std::nullopt;
+  if (code_offset < *prologue) return -1;
+  uint64_t end = *prologue;
+  for (size_t at = 0; at < bytecodes.size();) {
+    const std::optional<uint64_t> length = numbers.Next();
+    const std::optional<uint32_t> bytes = BytesOfBytecode(bytecodes, at, layout);
+    if (!length || !bytes || *length > std::numeric_limits<uint32_t>::max()) return std::nullopt;
+    end += *length;
+    if (code_offset < end) return static_cast<int32_t>(at);
+    at += *bytes;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stackray::v8

@@ -1,0 +1,39 @@
+// Which flag `explain` names, by the files of a process.
+#include "agent/explain/jit_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stackray {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> WaysOf(const std::vector<std::string>& paths) {
+  std::vector<CodeFacts> files;
+  for (const std::string& path : paths) files.push_back({.path = path, .problem = ""});
+  return WaysToJitNames(files);
+}
+
+TEST(JitFlags, ByWhatTheProcessIs) {
+  EXPECT_THAT(WaysOf({"/usr/bin/node", "/usr/lib/libc.so.6"}),
+              ElementsAre(HasSubstr("--perf-basic-prof")));
+  EXPECT_THAT(WaysOf({"/opt/java", "/opt/lib/server/libjvm.so"}),
+              ElementsAre(HasSubstr("jcmd PID Compiler.perfmap")));
+  EXPECT_THAT(WaysOf({"/usr/lib/erlang/bin/beam.smp"}), ElementsAre(HasSubstr("+JPperf true")));
+  EXPECT_THAT(WaysOf({"/usr/bin/mono-sgen"}), ElementsAre(HasSubstr("--jitmap")));
+  EXPECT_THAT(WaysOf({"/usr/share/dotnet/libcoreclr.so"}),
+              ElementsAre(HasSubstr("DOTNET_PerfMapEnabled=1")));
+}
+
+TEST(JitFlags, OnePerRuntimeAndNeverNone) {
+  EXPECT_THAT(WaysOf({"/usr/bin/php8.2", "/usr/lib/libphp.so"}),
+              ElementsAre(HasSubstr("opcache.jit_debug")));
+  EXPECT_THAT(WaysOf({"/usr/bin/own", "/usr/lib/libown.so"}), ElementsAre(HasSubstr("perf map")));
+  EXPECT_THAT(WaysOf({"/usr/bin/postgres", "/usr/lib/postgresql/15/lib/llvmjit.so"}),
+              ElementsAre(HasSubstr("jit_debugging_support")));
+}
+
+}  // namespace
+}  // namespace stackray

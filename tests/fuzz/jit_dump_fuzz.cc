@@ -1,0 +1,20 @@
+// libs: stackray_interpreters
+// A jitdump that says anything, read before and after it has grown.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "interpreters/jit/jit_dump.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr size_t kLimit = 64 << 10;
+  const std::span<const uint8_t> bytes(data, size);
+  stackray::JitCode code(kLimit);
+  stackray::JitDumpReader reader;
+  (void)reader.ReadOn(stackray::MemorySource(bytes.first(size / 2)), code);
+  const absl::Status status = reader.ReadOn(stackray::MemorySource(bytes), code);
+  if (code.bytes() > kLimit || reader.functions() + reader.damaged() > size) std::abort();
+  if (status.ok() && reader.offset() > size && size >= 40) std::abort();
+  if (const auto* const found = code.Find(0x1000); found != nullptr) (void)found->LineAt(0x1000);
+  return 0;
+}

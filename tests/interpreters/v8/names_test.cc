@@ -1,0 +1,192 @@
+// Names of frames over heaps that a test makes, in the layout of each generation.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "interpreters/v8/function_names.h"
+#include "interpreters/v8/strings.h"
+#include "tests/interpreters/v8/made_heap.h"
+
+namespace stackray::v8::test {
+namespace {
+
+using Version = std::pair<uint32_t, uint32_t>;
+constexpr uint32_t kIdentity = 0x1234'5678;
+
+class V8Names : public testing::TestWithParam<Version> {
+ protected:
+  const V8Layout layout_ = LayoutFor(GetParam().first, GetParam().second);
+  MadeFunction made_{layout_};
+  std::unique_ptr<ScriptCache> scripts_ = std::make_unique<ScriptCache>();
+
+  absl::StatusOr<std::vector<SourceLine>> Lines(const V8Frame& frame) {
+    const auto code = ReadV8Code(made_.heap.memory, layout_, *scripts_, frame);
+    if (!code.ok()) return code.status();
+    EXPECT_GT((*code)->bytes(), 0U);
+    return (*code)->LinesAt(frame.bytecode_offset);
+  }
+  V8Frame Interpreted(int32_t bytecode) const {
+    return {.kind = V8Frame::Kind::kInterpreted,
+            .shared_function = made_.shared - 1,
+            .bytecode_offset = bytecode,
+            .check = kIdentity,
+            .check_mask = ~uint32_t{0}};
+  }
+  V8Frame Compiled(uint64_t pc) const {
+    return {.kind = V8Frame::Kind::kCompiled,
+            .shared_function = made_.shared - 1,
+            .pc = pc,
+            .is_return = true,
+            .check = kIdentity & 0xffff,
+            .check_mask = 0xffff};
+  }
+};
+
+void ExpectLine(const SourceLine& line, const char* function, int64_t number, int64_t column) {
+  EXPECT_EQ(line.function, function);
+  EXPECT_EQ(line.file, "/srv/f.js");
+  EXPECT_EQ(std::pair(line.line, line.column), std::pair(number, column)) << function;
+  EXPECT_EQ(line.start_line, 1);
+}
+
+TEST_P(V8Names, AnInterpretedFunctionHasItsLine) {
+  for (const int32_t bytecode : {4, 7}) {
+    const auto lines = Lines(Interpreted(bytecode));
+    ASSERT_TRUE(lines.ok()) << lines.status();
+    ASSERT_EQ(lines->size(), 1U);
+    ExpectLine((*lines)[0], "f", 2, 3);
+  }
+  // Before its first position, and where the place is not known: where its parameters begin.
+  for (const int32_t bytecode : {3, -1})
+    ExpectLine(Lines(Interpreted(bytecode))->at(0), "f", 1, 11);
+}
+
+TEST_P(V8Names, AnotherFunctionAtItsAddressIsNoName) {
+  V8Frame frame = Interpreted(4);
+  frame.check ^= 1;
+  EXPECT_EQ(Lines(frame).status().code(), absl::StatusCode::kDataLoss);
+  frame = Interpreted(4);
+  frame.shared_function = made_.script - 1;
+  EXPECT_EQ(Lines(frame).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_P(V8Names, AProcessThatIsGoneSaysSo) {
+  made_.heap.memory = MadeMemory();
+  made_.heap.memory.is_gone = true;
+  EXPECT_EQ(Lines(Interpreted(4)).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Positions of code: from its byte 16 on g's character 2, inlined in f.
+std::vector<uint8_t> InlinedPositions(const V8Layout& layout) {
+  const uint64_t raw = uint64_t{3} << 1 | uint64_t{1} << 31;
+  std::vector<uint8_t> table = {
+      static_cast<uint8_t>(layout.positions == PositionEncoding::kSigned ? 17 << 1 : 17 << 2)};
+  for (uint64_t zigzag = raw << 1; zigzag != 0; zigzag >>= 7)
+    table.push_back(static_cast<uint8_t>((zigzag & 0x7f) | (zigzag >> 7 != 0 ? 0x80 : 0)));
+  return table;
+}
+
+TEST_P(V8Names, OptimizedCodeHasWhatIsInlined) {
+  const uint64_t start =
+      made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
+                 made_.heap.Bytes(InlinedPositions(layout_)), 256);
+  const auto lines = Lines(Compiled(start + 17));
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ASSERT_EQ(lines->size(), 2U);
+  ExpectLine((*lines)[0], "g", 1, 3);
+  ExpectLine((*lines)[1], "f", 2, 3);
+  // A place before all calls, and one whose call is lost: the function alone.
+  ASSERT_EQ(Lines(Compiled(start + 16))->size(), 1U);
+  if (layout_.deopt_exit_start != 0) {
+    const auto exits = Lines(Compiled(start + 201));
+    ASSERT_EQ(exits->size(), 1U);
+    ExpectLine(exits->at(0), "f", 1, 11);
+  }
+}
+
+TEST_P(V8Names, CodeOfAnotherFunctionIsNoName) {
+  const uint64_t start =
+      made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
+                 made_.heap.Bytes(InlinedPositions(layout_)), 256);
+  V8Frame frame = Compiled(start + 17);
+  frame.check ^= 1;
+  EXPECT_EQ(Lines(frame).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_P(V8Names, CodeThatIsGoneLeavesTheFunction) {
+  const auto lines = Lines(Compiled(0x7000'0000));
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ExpectLine(lines->at(0), "f", 1, 11);
+}
+
+TEST_P(V8Names, RegularExpressionsAndStubsAreCalledSo) {
+  V8Frame frame =
+      Compiled(made_.Code(layout_, layout_.kind_regexp, SmiWord(0), made_.heap.Bytes({}), 256) + 5);
+  frame.kind = V8Frame::Kind::kStub;
+  frame.shared_function = 0;
+  EXPECT_EQ(Lines(frame)->at(0).function, "RegExp");
+  frame.pc = 0x7000'0000;
+  EXPECT_FALSE(Lines(frame).ok());
+}
+
+TEST_P(V8Names, BaselineCodeHasTheLineOfItsBytecode) {
+  if (layout_.kind_baseline == 0xff) return;  // V8 8.4 has none.
+  V8Layout layout = layout_;
+  for (std::vector<uint8_t>& sizes : layout.bytecode_sizes) sizes.assign(200, 2);
+  for (uint64_t at = layout.bytecode_header; at < layout.bytecode_header + 8U; ++at)
+    made_.heap.Set<uint8_t>(made_.bytecode, at, 20);
+  // The prologue has 32 bytes, each bytecode 8.
+  const std::vector<uint8_t> table = {32, 8, 8, 8, 8};
+  const uint64_t start =
+      made_.Code(layout, layout.kind_baseline, made_.bytecode, made_.heap.Bytes(table), 256);
+  const auto line_at = [&](uint64_t offset) {
+    const auto code =
+        ReadV8Code(made_.heap.memory, layout, *scripts_, Compiled(start + offset + 1));
+    EXPECT_TRUE(code.ok()) << code.status();
+    return (*code)->LinesAt(0).at(0);
+  };
+  ExpectLine(line_at(47), "f", 1, 11);  // The bytecode at 2.
+  ExpectLine(line_at(48), "f", 2, 3);   // At 4.
+  ExpectLine(line_at(31), "f", 1, 11);  // The prologue.
+}
+
+// Each byte of the heap set to each of these, one after the other.
+TEST_P(V8Names, DamageCostsTheNameAlone) {
+  const uint64_t start =
+      made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
+                 made_.heap.Bytes(InlinedPositions(layout_)), 256);
+  int named = 0;
+  for (uint64_t at = 0x100000; at < made_.heap.next; at += 3) {
+    uint8_t& byte = made_.heap.memory.At(at);
+    const uint8_t was = byte;
+    for (const uint8_t now : {uint8_t{0}, uint8_t{0xff}, static_cast<uint8_t>(was ^ 0x10)}) {
+      byte = now;
+      scripts_ = std::make_unique<ScriptCache>();
+      for (const V8Frame& frame : {Interpreted(4), Compiled(start + 17)}) {
+        const auto lines = Lines(frame);
+        if (!lines.ok()) continue;
+        ++named;
+        EXPECT_LE(lines->size(), 65U);
+        for (const SourceLine& line : *lines)
+          EXPECT_LE(line.function.size(), 3 * kMostNameCharacters);
+      }
+    }
+    byte = was;
+  }
+  EXPECT_GT(named, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Generations, V8Names,
+                         testing::Values(Version{8, 4}, Version{9, 4}, Version{10, 2},
+                                         Version{11, 3}, Version{12, 4}, Version{13, 6},
+                                         Version{14, 1}, Version{14, 6}, Version{15, 0}),
+                         [](const auto& info) {
+                           return "V8_" + std::to_string(info.param.first) + "_" +
+                                  std::to_string(info.param.second);
+                         });
+
+}  // namespace
+}  // namespace stackray::v8::test

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Programs of every JIT compiler that this machine has: which share of their JIT code's frames has
+names, and which of their stacks are whole, without and with the flag that makes the JIT say names?
+
+    jits.py STACKRAY [--only NAME] [--seconds N]
+
+Each program is recorded for N seconds (default 3) at 199 Hz. Prints one table row a program. A JIT
+that is missing is skipped by name. Exit: 77 when none is there, 1 when a function that the program
+burns its time in was not seen by its name although the JIT says it, else 0.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+FREQUENCY_HZ = 199
+LEAST_WHOLE = 97.0
+
+LUA = "local function burn(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\nwhile true do burn(1e6) end\n"
+PYTHON = "def burn(n):\n    s = 0\n    for i in range(n):\n        s += i % 7\n    return s\nwhile True:\n    burn(100000)\n"
+JAVASCRIPT = "function burn(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s; }\nfor (;;) burn(1e6);\n"
+CSHARP = """public static class Program {
+  static long Burn(int n) { long s = 0; for (int i = 0; i < n; i++) s += i % 7; return s; }
+  static long Middle(int n) { return Burn(n) + 1; }
+  public static void Main() { long s = 0; for (;;) s += Middle(1000000); }
+}
+"""
+ERLANG = """-module(burner).
+-export([main/0]).
+main() -> burn(1000000, 0), main().
+burn(0, S) -> S;
+burn(N, S) -> burn(N - 1, S + N rem 7).
+"""
+JULIA = """@noinline burn(n) = (s = 0; for i in 1:n; s += xor(s, i) % 7; end; s)
+function main() while true; burn(1000000); end end
+main()
+"""
+C_PROGRAM = """volatile long sum;
+__attribute__((noinline)) void burn(long n) { for (long i = 0; i < n; i++) sum += i % 7; }
+int main(void) { for (;;) burn(1000000); }
+"""
+POSTGRES = "select sum((a.i * 7 + b.i) % 11) from generate_series(1, 30000) a(i), generate_series(1, 30000) b(i)\n"
+WASM = """
+import sys, wasmtime
+config = wasmtime.Config()
+if "perfmap" in sys.argv: config.profiler = "perfmap"
+if "debug" in sys.argv: config.debug_info = True
+engine = wasmtime.Engine(config)
+store = wasmtime.Store(engine)
+module = wasmtime.Module(engine, '''(module
+  (func $burn (export "burn") (param $n i32) (result i32) (local $s i32)
+    (loop $again
+      (local.set $s (i32.add (local.get $s) (i32.rem_u (local.get $n) (i32.const 7))))
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (br_if $again (local.get $n)))
+    (local.get $s)))''')
+burn = wasmtime.Instance(store, module, []).exports(store)["burn"]
+while True: burn(store, 1000000)
+"""
+
+
+class Missing(Exception):
+    """A JIT that this machine does not have."""
+
+
+def need(program):
+    """The program's path."""
+    found = shutil.which(program)
+    if not found:
+        raise Missing(f"{program} is not there")
+    return found
+
+
+def pyenv(version):
+    """A Python of pyenv's."""
+    root = os.path.expanduser("~/.pyenv/versions")
+    found = sorted(name for name in (os.listdir(root) if os.path.isdir(root) else []) if name.startswith(version + "."))
+    if not found:
+        raise Missing(f"no Python {version} of pyenv")
+    return f"{root}/{found[-1]}/bin/python"
+
+
+def written(folder, name, text):
+    """A file with that text."""
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def luajit(folder, _names):
+    return [need("luajit"), written(folder, "burn.lua", LUA)], {}
+
+
+def pypy(folder, _names):
+    return [need("pypy3"), written(folder, "burn.py", PYTHON)], {}
+
+
+def node(flag):
+    def command(folder, names):
+        return [need("node"), *([flag] if names else []), written(folder, "burn.js", JAVASCRIPT)], {}
+    return command
+
+
+def mono(folder, names):
+    source, program = written(folder, "burn.cs", CSHARP), os.path.join(folder, "burn.exe")
+    subprocess.run([need("mcs"), "-optimize", f"-out:{program}", source], check=True, capture_output=True)
+    return [need("mono"), *(["--jitmap"] if names else []), program], {}
+
+
+def erlang(folder, names):
+    subprocess.run([need("erlc"), "-o", folder, written(folder, "burner.erl", ERLANG)], check=True, capture_output=True)
+    return [need("erl"), *(["+JPperf", "true"] if names else []), "+S", "1", "-noshell", "-pa", folder, "-s", "burner", "main"], {}
+
+
+def julia(root):
+    def command(folder, names):
+        if not root or not os.path.exists(root + "/usr/bin/julia"):
+            raise Missing("no root with Julia (--julia-root)")
+        inside = os.path.join(root, "var/tmp")
+        written(inside, "burn.jl", JULIA)
+        inner = "mount -t proc proc /proc; mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3; exec julia /var/tmp/burn.jl"
+        return ["unshare", "-m", "-p", "-f", "chroot", root, "sh", "-c", inner], {"ENABLE_JITPROFILING": "1"} if names else {}
+    return command
+
+
+def wasmtime(how):
+    def command(folder, names):
+        python = os.environ.get("WASMTIME_PYTHON", sys.executable)
+        if subprocess.run([python, "-c", "import wasmtime"], capture_output=True, check=False).returncode:
+            raise Missing("the package wasmtime is not there (WASMTIME_PYTHON)")
+        return [python, written(folder, "burn.py", WASM), *([how] if names else [])], {}
+    return command
+
+
+def qemu(folder, _names):
+    source, program = written(folder, "burn.c", C_PROGRAM), os.path.join(folder, "burn")
+    subprocess.run(["cc", "-O1", "-static", source, "-o", program], check=True, capture_output=True)
+    return [need("qemu-x86_64"), program], {}
+
+
+def lli(folder, _names):
+    llvm = need("lli-14") if shutil.which("lli-14") else "/usr/lib/llvm-14/bin/lli"
+    clang = shutil.which("clang-14") or shutil.which("clang")
+    if not os.path.exists(llvm) or not clang:
+        raise Missing("no lli of LLVM 14")
+    source, code = written(folder, "burn.c", C_PROGRAM), os.path.join(folder, "burn.bc")
+    subprocess.run([clang, "-O1", "-emit-llvm", "-c", source, "-o", code], check=True, capture_output=True)
+    return [llvm, "--jit-kind=mcjit", code], {}
+
+
+def postgres(folder, names):
+    binaries = "/usr/lib/postgresql/15/bin"
+    if not os.path.exists(binaries + "/../lib/llvmjit.so") or os.getuid() != 0:
+        raise Missing("no PostgreSQL 15 with llvmjit, or not root")
+    user, data = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], os.path.join(folder, "data")
+    shutil.chown(folder, 65534, 65534)
+    subprocess.run([*user, binaries + "/initdb", "-D", data], check=True, capture_output=True)
+    query = written(folder, "query.sql", POSTGRES)
+    settings = ["jit=on", "jit_above_cost=0", "max_parallel_workers_per_gather=0", *(["jit_debugging_support=on"] if names else [])]
+    server = [*user, binaries + "/postgres", "--single", "-D", data, *[word for one in settings for word in ("-c", one)], "postgres"]
+    return ["sh", "-c", f"exec {' '.join(server)} < {query}"], {}
+
+
+def python_perf(version, flag):
+    def command(folder, names):
+        return [pyenv(version), *(["-X", flag] if names else []), written(folder, "burn.py", PYTHON)], {}
+    return command
+
+
+def dotnet(folder, names):
+    root = os.environ.get("DOTNET_ROOT_31", "")
+    program = os.environ.get("DOTNET_BURN", "")
+    if not os.path.exists(os.path.join(root, "dotnet")) or not program:
+        raise Missing("no .NET (DOTNET_ROOT_31, DOTNET_BURN)")
+    extra = {"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"}
+    if names:
+        extra |= {"COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}
+    return [os.path.join(root, "dotnet"), program], extra
+
+
+# Name, command, the burning function's name where the JIT says it, does it say it without a flag?
+def programs(options):
+    return [
+        ("LuaJIT 2.1", luajit, "", False),
+        ("PyPy", pypy, "", False),
+        ("Node, perf map", node("--perf-basic-prof"), r"burn .*burn\.js", False),
+        ("Node, jitdump", node("--perf-prof"), r"burn .*burn\.js", False),
+        ("Mono, perf map", mono, r"Program:Burn|Program:Middle", False),
+        ("BEAM, perf map", erlang, r"burner:burn/2", False),
+        ("Julia", julia(options.julia_root), r"julia_burn", False),
+        ("wasmtime, perf map", wasmtime("perfmap"), r"burn", False),
+        ("wasmtime, gdb's list", wasmtime("debug"), r"burn", False),
+        ("QEMU", qemu, "", False),
+        ("LLVM's lli, gdb's list", lli, r"burn", True),
+        ("PostgreSQL 15, gdb's list", postgres, r"^evalexpr", False),
+        (".NET 3.1, perf map", dotnet, r"Burn", False),
+        ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False),
+        ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False),
+    ]
+
+
+def record(options, command, extra, folder):
+    """(Stacks of the program, which runs in that folder: frames as a list, count.)"""
+    with tempfile.NamedTemporaryFile(suffix=".folded") as output:
+        program = subprocess.Popen(command, env=os.environ | extra, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   cwd=folder)
+        try:
+            time.sleep(1)  # The first seconds are its compiler's.
+            subprocess.run([options.stackray, "record", "-F", str(FREQUENCY_HZ), "-d", str(options.seconds), "-p",
+                            str(program.pid), "-o", output.name], check=True, capture_output=True)
+        finally:
+            program.kill()
+            program.wait()
+        with open(output.name, encoding="utf-8", errors="replace") as lines:
+            stacks = []
+            for line in lines:
+                stack, _, count = line.rstrip("\n").rpartition(" ")
+                stacks.append((stack.split(";")[1:], int(count)))
+            return stacks
+
+
+def judge(stacks, function):
+    """Samples, those with JIT code, of these: whole, all frames of it named; the function's."""
+    seen = {"samples": 0, "unknown": 0, "whole": 0, "function": 0}
+    for frames, count in stacks:
+        seen["samples"] += count
+        seen["unknown"] += count * any(frame == "[unknown jit]" for frame in frames)
+        seen["whole"] += count * (not any(frame.startswith("[truncated") for frame in frames))
+        seen["function"] += count * bool(function and any(re.search(function, frame) for frame in frames))
+    return seen
+
+
+def share(part, whole):
+    return 100 * part / whole if whole else 0.0
+
+
+def run(options, name, command, function, always):
+    """False: a function that should have a name has none."""
+    results = []
+    for names in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            results.append(judge(record(options, *command(folder, names), folder), function))
+    without, with_flag = results
+    print(f"| {name} | {with_flag['samples']} | " + " | ".join(
+        f"{100 - share(seen['unknown'], seen['samples']):.1f} % / {share(seen['whole'], seen['samples']):.1f} %" for seen in results) +
+          f" | {share(with_flag['function'], with_flag['samples']):.1f} % |", flush=True)
+    if not function:
+        return True
+    best = with_flag if not always else without
+    return share(best["function"], best["samples"]) >= 90 and share(best["whole"], best["samples"]) >= LEAST_WHOLE
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stackray")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--julia-root", default="")
+    options = parser.parse_args()
+    print("| JIT | samples | named / whole stacks without the flag | with it | the burning function's |\n|---|---|---|---|---|")
+    ran, failed = 0, []
+    for name, command, function, always in programs(options):
+        if options.only not in name:
+            continue
+        try:
+            if not run(options, name, command, function, always):
+                failed.append(name)
+            ran += 1
+        except Missing as missing:
+            print(f"{name}: skipped: {missing}", flush=True)
+    if not ran:
+        return SKIPPED
+    print(f"failed: {', '.join(failed)}" if failed else "all have their names")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

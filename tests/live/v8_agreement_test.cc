@@ -1,0 +1,149 @@
+// A Node thread's frames beside the engine's own answer (the CallSites of an Error): function,
+// file, line, column and order of each frame that has a script, inlined ones too. The thread spins
+// at the end of a chain of calls, another one at each stop: of the innermost function, which goes
+// on meanwhile, the place may differ, and what it calls is left out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/live/java_runs.h"
+#include "tests/live/node_runs.h"
+#include "tests/live/sampled_run.h"
+#include "tests/live/talking_program.h"
+
+namespace stackray::test {
+namespace {
+
+constexpr double kFrequencyHz = 499;
+constexpr int kTimeoutMs = 20'000;
+constexpr uint64_t kSamplesAStop = 3;
+constexpr int kUsualStops = 4;
+constexpr const char* kSpinMs = "300";
+constexpr std::string_view kInnermost = "spin";
+
+struct Mode {
+  const char* name;
+  std::vector<std::string> options;
+  const char* warm_ups;
+  int first_node = 14;  // That has the options.
+};
+const Mode kModes[] = {
+    {"Ignition", {"--no-opt"}, "3"},
+    {"Sparkplug", {"--sparkplug", "--always-sparkplug", "--no-opt"}, "50", 16},
+    {"Maglev", {"--maglev", "--no-turbofan"}, "3000", 24},
+    {"Turbofan", {}, "20000"},
+    {"Tiered", {}, "900"},
+};
+
+int StopsAsked() {
+  const char* asked = std::getenv("STACKRAY_NODE_STOPS");
+  return asked == nullptr ? kUsualStops : std::atoi(asked);
+}
+
+// Those with a script, innermost first.
+std::vector<ScriptFrame> ScriptFrames(const SeenStack& stack) {
+  std::vector<ScriptFrame> frames;
+  for (const DecodedFrame& frame : stack.user) {
+    if (frame.type != "v8js") continue;
+    for (const DecodedLine& line : frame.lines)
+      if (!line.file.empty()) frames.push_back({line.function, line.file, line.line, line.column});
+  }
+  return frames;
+}
+
+// From the innermost function of the chain outwards.
+std::vector<ScriptFrame> FromSpin(std::vector<ScriptFrame> frames) {
+  const auto spin = std::ranges::find(frames, kInnermost, &ScriptFrame::function);
+  frames.erase(frames.begin(), spin);
+  return frames;
+}
+
+bool Agree(const std::vector<ScriptFrame>& ours, const std::vector<ScriptFrame>& theirs) {
+  return !ours.empty() &&
+         std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1, theirs.end(),
+                    [](const auto& one, const auto& other) { return one.IsEqual(other); });
+}
+
+std::string Difference(const std::vector<ScriptFrame>& ours,
+                       const std::vector<ScriptFrame>& theirs) {
+  std::string text;
+  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    const std::string left = i < ours.size() ? ours[i].Text() : "-";
+    const std::string right = i < theirs.size() ? theirs[i].Text() : "-";
+    text += fmt::format("{} {} | {}\n", left == right ? " " : "*", left, right);
+  }
+  return text;
+}
+
+struct Tally {
+  int stops = 0, agreed = 0;
+  int64_t samples = 0, of_agreed = 0;
+  size_t frames = 0;  // Of the engine's answers.
+  std::string first_difference;
+};
+
+void TakeStop(SampledRun& run, TalkingProgram& program, Tally& tally) {
+  const size_t from = program.Heard().size();
+  run.Run(1);  // What is older.
+  const size_t first = run.stacks().size();
+  program.Say("next");
+  const std::vector<ScriptFrame> theirs =
+      FromSpin(FramesOfCallSites(WaitForLine(program, from, "ready", kTimeoutMs)));
+  if (theirs.empty()) return;
+  run.Run(kTimeoutMs, run.session().loop().counts().samples + kSamplesAStop);
+  int64_t seen = 0, agreed = 0;
+  for (size_t i = first; i < run.stacks().size(); ++i) {
+    const SeenStack& stack = run.stacks()[i];
+    const std::vector<ScriptFrame> all = ScriptFrames(stack), ours = FromSpin(all);
+    // Before the loop: the way there. A thread of the engine has no such frames at all.
+    if (ours.empty() && (stack.marker.empty() || stack.Has("work") == false)) continue;
+    seen += stack.count;
+    if (Agree(ours, theirs))
+      agreed += stack.count;
+    else if (tally.first_difference.empty())
+      tally.first_difference = stack.marker + "\n" + Difference(ours, theirs);
+  }
+  WaitForLine(program, from, "spun", kTimeoutMs);
+  if (seen == 0) return;
+  ++tally.stops;
+  tally.agreed += seen == agreed ? 1 : 0;
+  tally.samples += seen;
+  tally.of_agreed += agreed;
+  tally.frames += theirs.size();
+}
+
+class V8Agreement : public testing::TestWithParam<Mode> {};
+
+TEST_P(V8Agreement, EachFrameIsTheEnginesOwn) {
+  const Mode& mode = GetParam();
+  int nodes = 0;
+  for (const Node& node : FindNodes()) {
+    if (node.major < mode.first_node) continue;
+    SCOPED_TRACE(node.version);
+    TalkingProgram program(node.Run(mode.options, "stops.js", {mode.warm_ups, kSpinMs}));
+    auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+    if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+    ++nodes;
+    Tally tally;
+    TakeStop(**run, program, tally);  // Files that are new.
+    tally = {};
+    for (int i = 0; i < StopsAsked(); ++i) TakeStop(**run, program, tally);
+    (*run)->Stop();
+    Measured(fmt::format("node {} {}: {} of {} stops agree, {} of {} samples, {} frames",
+                         node.version, mode.name, tally.agreed, tally.stops, tally.of_agreed,
+                         tally.samples, tally.frames));
+    EXPECT_GT(tally.stops, StopsAsked() / 2);
+    EXPECT_EQ(tally.agreed, tally.stops) << tally.first_difference;
+  }
+  if (nodes == 0) GTEST_SKIP() << "no Node from " << mode.first_node << " on here";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, V8Agreement, testing::ValuesIn(kModes),
+                         [](const auto& mode) { return std::string(mode.param.name); });
+
+}  // namespace
+}  // namespace stackray::test
