@@ -167,8 +167,7 @@ class Day {
         const std::shared_ptr<const void> owner = Map(paths_[k], &text);
         Open(text, owner, &store);
       }
-      const absl::StatusOr<std::string> merged =
-          MergeIndexes(store.indexes(), *store.tables(), {});
+      const absl::StatusOr<std::string> merged = MergeIndexes(store.indexes(), *store.tables(), {});
       if (!merged.ok()) {
         fmt::print(stderr, "{}\n", std::string(merged.status().message()));
         exit(1);

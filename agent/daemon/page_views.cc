@@ -36,9 +36,8 @@ std::set<std::string, std::less<>> UsableGroups(const std::vector<HistoryRun>& r
       q.grouping == PageGrouping::kThread)
     return usable;
   const Seconds range{q.from_ms / 1000, (q.to_ms + 999) / 1000};
-  const Seconds chosen = q.chooses_time()
-                             ? Seconds{q.chosen_from_ms / 1000, (q.chosen_to_ms + 999) / 1000}
-                             : range;
+  const Seconds chosen =
+      q.chooses_time() ? Seconds{q.chosen_from_ms / 1000, (q.chosen_to_ms + 999) / 1000} : range;
   struct Count {
     size_t inside = 0, outside = 0;  // Of the chosen time.
   };
@@ -105,8 +104,7 @@ absl::StatusOr<std::string> IndexOfGroup(History& history, std::span<const Histo
   for (const HistoryRun& run : runs) {
     absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run);
     if (!file.ok()) return file.status();
-    absl::StatusOr<PageIndex::Ptr> index =
-        PageIndex::Open((*file)->bytes(), *file, store.tables());
+    absl::StatusOr<PageIndex::Ptr> index = PageIndex::Open((*file)->bytes(), *file, store.tables());
     if (!index.ok()) return index.status();
     store.Add(*std::move(index));
   }
@@ -117,11 +115,11 @@ bool IndexOneGroup(History& history, const std::vector<HistoryRun>& runs,
                    const std::stop_token& stop, std::set<std::string>* several) {
   for (size_t i = 0; i + HistoryRun::kGroup <= runs.size(); ++i) {
     const std::span group(&runs[i], HistoryRun::kGroup);
-    if (group[0].group_indexed || group[0].group != group[0].name || several->contains(runs[i].name))
+    if (group[0].group_indexed || group[0].group != group[0].name ||
+        several->contains(runs[i].name))
       continue;
-    const bool all = std::ranges::all_of(group, [&](const HistoryRun& run) {
-      return run.indexed && run.group == group[0].group;
-    });
+    const bool all = std::ranges::all_of(
+        group, [&](const HistoryRun& run) { return run.indexed && run.group == group[0].group; });
     if (!all) continue;
     const absl::StatusOr<std::string> made = IndexOfGroup(history, group, stop);
     if (absl::IsCancelled(made.status())) return false;

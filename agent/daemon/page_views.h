@@ -65,7 +65,7 @@ class PageViews {
 
   std::mutex mutex_;  // Guards all below but empty_.
   std::unique_ptr<PageStore> store_ = std::make_unique<PageStore>();
-  PageAnswerMemory memory_;  // Of the last question, with its indexes.
+  PageAnswerMemory memory_;          // Of the last question, with its indexes.
   std::map<std::string, Run> runs_;  // By name; groups by their first segment and kGroupMark.
   uint64_t question_ = 0;
   std::deque<Kept> answers_;  // Newest last.

@@ -16,8 +16,7 @@
 namespace stackray {
 namespace {
 
-constexpr std::string_view kEnding = ".otlp", kIndexEnding = ".index",
-                           kGroupEnding = ".group";
+constexpr std::string_view kEnding = ".otlp", kIndexEnding = ".index", kGroupEnding = ".group";
 constexpr size_t kSequenceDigits = 12, kTimeDigits = 15;
 
 absl::Status FileError(const std::string& name, std::string_view what, int error) {

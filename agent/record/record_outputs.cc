@@ -128,12 +128,11 @@ absl::Status RecordOutputs::WriteWhole(Result& result) {
       return pprof.ok() ? result.file.Write(*pprof) : pprof.status();
     }
     case OutputFormat::kHtml: {
-      absl::StatusOr<FittedPage> page =
-          FitPage(WebPage(), view_,
-                  {.title = title_,
-                   .summary = summary(),
-                   .note = note_,
-                   .cpus = end_unix_ns_ == 0 ? 0 : OnlineCpus()});
+      absl::StatusOr<FittedPage> page = FitPage(WebPage(), view_,
+                                                {.title = title_,
+                                                 .summary = summary(),
+                                                 .note = note_,
+                                                 .cpus = end_unix_ns_ == 0 ? 0 : OnlineCpus()});
       if (!page.ok()) return page.status();
       dropped_ = page->dropped;
       return result.file.Write(page->html);

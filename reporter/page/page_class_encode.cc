@@ -112,6 +112,7 @@ void ClassEncoder::AppendBare(const std::vector<Value>& by_function, std::string
     if (node == 0 || bare_of_[node] != 0) values.emplace_back(bare_of_[node], value);
   Merge(&values);
   std::vector<uint32_t> used;
+  used.reserve(values.size());
   for (const auto& [node, value] : values) used.push_back(node);
   bare_part_.Pick(used);
   const bool has_native = bare_part_.entries().size() < function_part_.entries().size();

@@ -164,8 +164,9 @@ class Merger {
 
   auto ClassOf(const PageClass& of) const {
     const ViewProcess& p = tables_.processes[of.process];
-    return std::array<uint32_t, 8>{of.type,  p.command, p.pid == 0 ? 1u : 0u, p.container,
-                                   p.cgroup, p.user,    p.service,            of.wait};
+    return std::array<uint32_t, 8>{of.type,     p.command, p.pid == 0 ? 1u : 0u,
+                                   p.container, p.cgroup,  p.user,
+                                   p.service,   of.wait};
   }
 
   absl::Status Classes() {
@@ -236,8 +237,8 @@ class Merger {
       const uint32_t function = all[i].function;
       FunctionSums sums;
       for (; i < all.size() && all[i].function == function; ++i)
-        sums.Add(*all[i].member->source,
-                 ClassFunctions(all[i].member->of->sums)[all[i].number], &names_);
+        sums.Add(*all[i].member->source, ClassFunctions(all[i].member->of->sums)[all[i].number],
+                 &names_);
       AppendWord(function, &directory);
       AppendWord(static_cast<uint32_t>(records.size()), &directory);
       sums.AppendTo(places[function], &records);

@@ -8,6 +8,7 @@ GroupNames::GroupNames(const PageTables& tables, const std::vector<PageIndex::Pt
     : tables_(tables) {
   for (const PageIndex::Ptr& index : indexes) {
     GroupSource source{.index = index.get(), .functions = {}, .bits = {}};
+    source.functions.reserve(index->functions().size());
     for (const uint32_t function : index->functions())
       source.functions.push_back(Function(function));
     has_masks_ &= index->has_masks();
@@ -18,6 +19,7 @@ GroupNames::GroupNames(const PageTables& tables, const std::vector<PageIndex::Pt
   if (!has_masks_) return;
   for (GroupSource& source : sources_) {
     std::vector<PageFunction> own;
+    own.reserve(source.functions.size());
     for (const uint32_t number : source.functions) own.push_back(functions_[number]);
     for (const FrameType& type : TypesOf(own))
       source.bits.push_back(TypeMask{1} << (std::ranges::find(types, type) - types.begin()));

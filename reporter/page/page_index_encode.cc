@@ -51,20 +51,19 @@ class Encoder {
       const TypeSums& sums = from_.types()[type];
       types.push_back({sums.type, sums.unit, sums.total, &from_.summaries()[type]});
     }
-    return WritePageIndex(
-        {.start_unix_ns = from_.start_unix_ns(),
-         .end_unix_ns = from_.end_unix_ns(),
-         .period_ns = std::llround(std::clamp(from_.period_ns(), 0.0, 1e18)),
-         .first_second = first_second_,
-         .seconds = empty ? 0 : last - first_second_ + 1,
-         .host = from_.host_name_id(),
-         .strings = from_.strings(),
-         .functions = from_.functions(),
-         .frames = from_.frames(),
-         .processes = from_.processes(),
-         .types = std::move(types),
-         .classes = classes_,
-         .roots = roots_});
+    return WritePageIndex({.start_unix_ns = from_.start_unix_ns(),
+                           .end_unix_ns = from_.end_unix_ns(),
+                           .period_ns = std::llround(std::clamp(from_.period_ns(), 0.0, 1e18)),
+                           .first_second = first_second_,
+                           .seconds = empty ? 0 : last - first_second_ + 1,
+                           .host = from_.host_name_id(),
+                           .strings = from_.strings(),
+                           .functions = from_.functions(),
+                           .frames = from_.frames(),
+                           .processes = from_.processes(),
+                           .types = std::move(types),
+                           .classes = classes_,
+                           .roots = roots_});
   }
 
  private:

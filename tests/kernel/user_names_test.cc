@@ -18,8 +18,8 @@ TEST(UserNames, EachLineIsAUser) {
   const auto names = ParsePasswd(
       "root:x:0:0:root:/root:/bin/bash\n# x:y:5:5\n\nwww-data:x:33:33\nalias:x:33:33\n"
       ":x:7:7\nno-id:x::1\nlarge:x:4294967296:1\nlast:x:1000");
-  EXPECT_EQ(names, (std::map<uint32_t, std::string>{
-                       {0, "root"}, {33, "www-data"}, {1000, "last"}}));
+  EXPECT_EQ(names,
+            (std::map<uint32_t, std::string>{{0, "root"}, {33, "www-data"}, {1000, "last"}}));
   EXPECT_TRUE(ParsePasswd(std::string(300, 'a') + ":x:1:1\n").empty());
 }
 

@@ -121,9 +121,9 @@ TEST_F(Views, ADamagedIndexIsMadeAgain) {
 constexpr int kManyBatches = 160;
 
 Json AskAll(PageViews* views, History* history, const std::string& words) {
-  const absl::StatusOr<PageQuestion> question = ParsePageQuestion(
-      "from_ms=" + std::to_string(kRandomStartMs) +
-      "&to_ms=" + std::to_string(kRandomStartMs + kManyBatches * 1000) + "&width=0" + words);
+  const absl::StatusOr<PageQuestion> question =
+      ParsePageQuestion("from_ms=" + std::to_string(kRandomStartMs) + "&to_ms=" +
+                        std::to_string(kRandomStartMs + kManyBatches * 1000) + "&width=0" + words);
   const absl::StatusOr<std::string> gzip = views->Answer(*history, *question, {}, {});
   EXPECT_TRUE(gzip.ok()) << gzip.status();
   return gzip.ok() ? Json::parse(*GzipExpand(*gzip, 64 << 20)) : Json();
@@ -134,10 +134,12 @@ TEST_F(Views, GroupsOfSegmentsGiveTheAnswersOfTheirSegments) {
   Open(directory);
   const std::string in_between = "&chosen_from_ms=" + std::to_string(kRandomStartMs + 5000) +
                                  "&chosen_to_ms=" + std::to_string(kRandomStartMs + 50'000);
-  const std::vector<std::string> asked = {"", "&processes=101+db", "&by=thread", "&inverted=1",
-                                          in_between, "&hidden=native&hidden=native%2Binline"};
+  const std::vector<std::string> asked = {"",           "&processes=101+db",
+                                          "&by=thread", "&inverted=1",
+                                          in_between,   "&hidden=native&hidden=native%2Binline"};
   for (int i = 0; i < kManyBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
   std::vector<Json> before;
+  before.reserve(asked.size());
   for (const std::string& words : asked) before.push_back(AskAll(&views_, history_.get(), words));
   while (IndexOneRun(*history_, {}, &several_)) {
   }

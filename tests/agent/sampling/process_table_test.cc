@@ -257,6 +257,24 @@ TEST_F(ProcessTableTest, AContextStandsAboveTheUnitAndOutlivesItsProcess) {
   EXPECT_EQ(table_.Describe(next, "me", 0).service_name, "unit");
 }
 
+TEST_F(ProcessTableTest, TheUserIsNamedWhereItIsKnown) {
+  const auto named = [&](const ProcessId& id) {
+    const ProcessInfo& info = table_.Describe(id, "me", 0);
+    for (const auto& [key, value] : info.extra)
+      if (key == "process.user.name") return std::get<std::string>(value);
+    return std::string();
+  };
+  const auto pid = static_cast<uint32_t>(getpid());
+  const ProcessId self{.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)};
+  Exec(self, "/bin/me");
+  EXPECT_EQ(named(self), UserNames().OfProcess(pid));
+  EXPECT_NE(named(self), "");
+  // Another process had this pid.
+  const ProcessId before{.pid = pid, .exec_id = 9, .start_time_ns = 1};
+  Exec(before, "/bin/before");
+  EXPECT_EQ(named(before), "");
+}
+
 // A leader may rename itself after the exec, as node does.
 TEST_F(ProcessTableTest, AServiceWithoutANameIsCalledAsItsProgramWasAtExec) {
   Take(Id(1), {.type = RECORD_EXEC,

@@ -27,6 +27,7 @@ ProfileView View() {
     TestBatch batch(kTestStartNs + second * 1000 * kMillisecond);
     const int32_t process = batch.Process(7, "web", "/usr/bin/web");
     std::vector<int32_t> frames;
+    frames.reserve(40);
     for (int i = 0; i < 40; ++i)
       frames.push_back(batch.Native("f" + std::to_string(i), 0x1000u + 64u * (random() % 9)));
     for (int i = 0; i < 60; ++i)
@@ -41,8 +42,8 @@ Json DataOf(const std::string& html) {
   constexpr std::string_view kId = "id=\"stackray-data\">";
   const size_t start = html.find(kId) + kId.size();
   std::string compressed;
-  EXPECT_TRUE(absl::Base64Unescape(html.substr(start, html.find("</script>", start) - start),
-                                   &compressed));
+  EXPECT_TRUE(
+      absl::Base64Unescape(html.substr(start, html.find("</script>", start) - start), &compressed));
   return Json::parse(*GzipExpand(compressed, 64 << 20));
 }
 
