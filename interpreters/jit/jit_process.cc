@@ -75,9 +75,7 @@ void JitProcess::LookForFiles(uint64_t now_ns, Reading& reading) {
   }
 }
 
-void JitProcess::Look(uint64_t now_ns, const FindDescriptors& find, Reading& reading) {
-  next_look_ns_ = now_ns + WaitAfter(looks_++);
-  LookForFiles(now_ns, reading);
+void JitProcess::LookForLists(const FindDescriptors& find, Reading& reading) {
   std::vector<uint64_t> descriptors;
   is_search_over_ = find(reading.deadline, &descriptors);
   for (const uint64_t descriptor : descriptors) {
@@ -189,17 +187,28 @@ void JitProcess::Follow(uint64_t now_ns, ProcessMemory& memory, const FindDescri
   is_late_ = may_read_ <= absl::ZeroDuration();
   if (is_late_) return;
   const absl::Time begin = absl::Now();
-  Reading reading{.memory = memory, .deadline = begin + kMostReading, .counts = *counts};
+  Reading reading{.memory = memory, .counts = *counts};
+  const auto give_time = [&] { reading.deadline = absl::Now() + kMostReading; };
   const bool lacks_some = !perf_map_.fd.valid() || !jit_dump_.fd.valid() || !is_search_over_;
-  if (lacks_some && now_ns >= next_look_ns_) Look(now_ns, find, reading);
+  const bool looks = lacks_some && now_ns >= next_look_ns_;
+  give_time();
+  if (looks) {
+    next_look_ns_ = now_ns + WaitAfter(looks_++);
+    LookForFiles(now_ns, reading);
+  }
   FollowPerfMap(reading);
   FollowJitDump(reading);
+  may_read_ -= absl::Now() - begin;
+  give_time();
+  if (looks) LookForLists(find, reading);  // Ever more rarely, so it counts for itself.
+  const absl::Time lists_begin = absl::Now();
+  give_time();
   is_list_behind_ = false;
   for (List& list : lists_) FollowList(now_ns, list, reading);
   if (now_ns >= next_list_ns_) next_list_ns_ = now_ns + kListEveryNs;
   Count(counts);
   if (perf_map_.is_behind || jit_dump_.is_behind || is_list_behind_) ++counts->too_slow;
-  may_read_ -= absl::Now() - begin;
+  may_read_ -= absl::Now() - lists_begin;
 }
 
 // A jitdump says most of a function, so it is asked first.

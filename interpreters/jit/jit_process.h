@@ -2,7 +2,8 @@
 // lists of JIT code in its memory. Found once, and then followed: files are read on from where they
 // ended, a list is read again when its first entry is another one.
 //
-// Time:    one call of Follow() reads for kMostReading at most, all of them a tenth of the time and
+// Time:    one call of Follow() reads for three times kMostReading at most (files, the search for
+//          lists, lists), all of them a tenth of the time and
 //          kReadingAhead. What that leaves is read by later ones, and until then nothing is known
 //          of the process's code, because what was read may be out of date.
 // Memory:  kMostSourceBytes of names a source, and a descriptor a file.
@@ -81,12 +82,12 @@ class JitProcess {
   };
   struct Reading {  // One call of Follow().
     ProcessMemory& memory;
-    absl::Time deadline;
     JitCounts& counts;
+    absl::Time deadline = absl::InfinitePast();
     bool IsOver() const;
   };
 
-  void Look(uint64_t now_ns, const FindDescriptors& find, Reading& reading);
+  void LookForLists(const FindDescriptors& find, Reading& reading);
   void LookForFiles(uint64_t now_ns, Reading& reading);
   void FollowPerfMap(Reading& reading);
   void FollowJitDump(Reading& reading);

@@ -21,7 +21,7 @@ import time
 
 SKIPPED = 77
 MOST_WRONG = 0.02  # Samples in the moment in which a function is entered or left.
-LEAST_PAIRS = 100
+LEAST_PAIRS = 20
 PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 # Each program writes {"CALLER CALLEE": C function or ""} to the file that it is given, and then
