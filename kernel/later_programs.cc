@@ -47,9 +47,9 @@ absl::Status ShareMaps(const sampler_bpf& from, std::string_view what, sampler_b
   return absl::OkStatus();
 }
 
-void CreateMapsOfWaits(sampler_bpf* sampler, bool create) {
-  bpf_map__set_autocreate(sampler->maps.waiting_threads, create);
-  bpf_map__set_autocreate(sampler->maps.listed_threads, create);
+void LeaveOutMapsOfWaits(sampler_bpf* sampler) {
+  bpf_map__set_autocreate(sampler->maps.waiting_threads, false);
+  bpf_map__set_autocreate(sampler->maps.listed_threads, false);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ void LeaveOutLaterPrograms(sampler_bpf* sampler) {
   bpf_object__for_each_program(program, sampler->obj) {
     if (IsOneOf(kAll, program)) bpf_program__set_autoload(program, false);
   }
-  CreateMapsOfWaits(sampler, false);
+  LeaveOutMapsOfWaits(sampler);
 }
 
 absl::StatusOr<std::vector<LaterProgram>> LoadLater(const sampler_bpf& sampler,
@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<LaterProgram>> LoadLater(const sampler_bpf& sampler,
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj)
       bpf_program__set_autoload(program, IsOneOf(load.programs, program));
-  CreateMapsOfWaits(skeleton.get(), false);
+  LeaveOutMapsOfWaits(skeleton.get());
   load.prepare(*skeleton);
   if (absl::Status status = ShareMaps(sampler, load.what, skeleton.get()); !status.ok())
     return status;
