@@ -33,6 +33,8 @@ bool MayBeWithoutSymbols(const ElfImage& image) {
 std::vector<uint64_t> ReturnsOfInterpreted(const v8::Builtins& builtins, const ByteSource& source) {
   std::vector<uint64_t> returns;
   for (const v8::Builtin& builtin : builtins.all()) {
+    if (v8::ResumesBytecodes(builtin.name) && builtin.file_offset > 0)
+      returns.push_back(builtin.file_offset - 1);
     if (!v8::RunsBytecodes(builtin.name)) continue;
     std::vector<uint8_t> code(std::min(builtin.bytes, kMostBuiltinBytes));
     if (!source.ReadAt(builtin.file_offset, code).ok()) continue;

@@ -41,6 +41,11 @@ constexpr std::array kNames = {"Construct"sv, "HandleApiCallOrConstruct"sv,
 
 bool RunsBytecodes(std::string_view name) { return name.starts_with("InterpreterEntryTrampoline"); }
 
+bool ResumesBytecodes(std::string_view name) {
+  return name.starts_with("InterpreterEnterAt") || name.starts_with("InterpreterEnterBytecode") ||
+         name.starts_with("BaselineOrInterpreterEnterAt");
+}
+
 bool IsPlumbing(std::string_view name) {
   // A bytecode's handler is the interpreter's way to run a part of the function.
   if (name.ends_with("Handler")) return true;

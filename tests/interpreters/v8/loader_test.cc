@@ -77,6 +77,14 @@ TEST(V8Loader, ThisMachinesNodeHasTheCallsThatObjdumpFinds) {
     if (address - trampoline.address <= trampoline.size_bytes) ours.insert(address);
   }
   EXPECT_EQ(ours, expected);
+  // A frame that was deoptimised returns to the first byte of another builtin.
+  size_t resumed = 0;
+  for (const uint64_t offset : data->returns_of_frames()) {
+    const auto function = data->FunctionAt(offset + 1);
+    ASSERT_TRUE(function);
+    resumed += v8::ResumesBytecodes(function->name) ? 1 : 0;
+  }
+  EXPECT_GE(resumed, 2u);
   const auto builtin = data->FunctionAt(*image->OffsetOfAddress(trampoline.address));
   ASSERT_TRUE(builtin);
   EXPECT_EQ(builtin->name, "InterpreterEntryTrampoline");
