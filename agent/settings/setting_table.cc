@@ -133,7 +133,7 @@ constexpr SettingRow kTargetRows[] = {
 
 constexpr SettingRow kSamplingRows[] = {
     {.key = "type",
-     .verbs = kTargetVerbs | kConvertVerb,
+     .verbs = kSamplingVerbs | kCaptureVerb | kConvertVerb,
      .kind = ValueKind::kList,
      .section = HelpSection::kSampling,
      .placeholder = "TYPE[,…]",
@@ -146,8 +146,8 @@ constexpr SettingRow kSamplingRows[] = {
     {"off-cpu-rate", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "NUMBER",
      "most stacks of waits a second on each CPU, with --type off-cpu", "200",
      "a whole number from 1 to 100000", &StoreOffCpuRate},
-    {"frequency", 'F', kTargetVerbs, ValueKind::kText, HelpSection::kSampling, "HZ",
-     "samples a second on each CPU", "20; record: 99; capture: 499",
+    {"frequency", 'F', kSamplingVerbs | kCaptureVerb, ValueKind::kText, HelpSection::kSampling,
+     "HZ", "samples a second on each CPU", "20; record: 99; capture: 499",
      "a whole number from 1 to 10000", &StoreFrequency},
     {"timestamps", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
      "keep every sample's time instead of adding equal samples up", "false; record: true",
