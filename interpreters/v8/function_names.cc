@@ -65,7 +65,8 @@ Code Place(std::vector<SourceLine> lines) {
 }
 
 absl::StatusOr<SharedFunction> Reader::FunctionOfFrame() {
-  absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, Tagged(frame.shared_function));
+  absl::StatusOr<SharedFunction> function =
+      ReadSharedFunction(heap, heap.Forwarded(Tagged(frame.shared_function)));
   if (function.ok() && !IsSame(function->identity))
     return absl::DataLossError("another function by now");
   return function;
@@ -129,6 +130,8 @@ Code Reader::ReadCompiled() {
   const std::optional<CodeObject> code = FindCode(heap, pc());
   if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
   if (frame.kind == V8Frame::Kind::kStub || frame.shared_function == 0) {
+    // What V8 has made for wasm has no object in the heap, and no function says whose it is.
+    if (!code && !heap.direct().IsGone()) return Place({{.function = "stub"}});
     if (!code) return heap.Failure("no code");
     switch (code->kind) {
       case CodeObject::Kind::kRegExp: return Place({{.function = "RegExp"}});

@@ -7,12 +7,20 @@ namespace {
 
 // Arrays of words and of bytes: a length, then what they hold.
 constexpr uint16_t kArrayLength = 8, kArrayData = 16, kWordBytes = 8;
+constexpr uint64_t kLeastAddress = 1 << 16, kMostAddress = uint64_t{1} << 47;
 
 }  // namespace
 
 absl::Status Heap::Failure(std::string_view what) const {
   if (direct_.IsGone()) return absl::NotFoundError("the process is gone");
   return absl::DataLossError(fmt::format("{} any more", what));
+}
+
+uint64_t Heap::Forwarded(uint64_t object) {
+  if (!IsObject(object)) return object;
+  const auto first = Number<uint64_t>(object, 0);
+  const bool is_address = first % 8 == 0 && first >= kLeastAddress && first < kMostAddress;
+  return is_address && !IsSmi(first) ? Tagged(first) : object;
 }
 
 std::optional<int32_t> Heap::Smi(uint64_t object, uint64_t offset) {

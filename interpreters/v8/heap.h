@@ -41,7 +41,13 @@ class Heap {
   T Number(uint64_t object, uint64_t offset) {
     return IsObject(object) ? ReadNumber<T>(pages_, object - 1 + offset) : T{0};
   }
-  uint64_t Word(uint64_t object, uint64_t offset) { return Number<uint64_t>(object, offset); }
+  // An object that the collector is moving is answered where it is now.
+  uint64_t Word(uint64_t object, uint64_t offset) {
+    return Forwarded(Number<uint64_t>(object, offset));
+  }
+  // Where an object has been moved to, in the midst of a collection: its first word, which has its
+  // map else, is an address without a tag then (MapWord in V8's src/objects/objects.h).
+  uint64_t Forwarded(uint64_t object);
   // nullopt: no small integer.
   std::optional<int32_t> Smi(uint64_t object, uint64_t offset);
 

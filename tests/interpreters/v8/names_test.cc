@@ -128,8 +128,8 @@ TEST_P(V8Names, RegularExpressionsAndStubsAreCalledSo) {
   frame.kind = V8Frame::Kind::kStub;
   frame.shared_function = 0;
   EXPECT_EQ(Lines(frame)->at(0).function, "RegExp");
-  frame.pc = 0x7000'0000;
-  EXPECT_FALSE(Lines(frame).ok());
+  frame.pc = 0x7000'0000;  // No object says what that is, as of wasm's stubs.
+  EXPECT_EQ(Lines(frame)->at(0).function, "stub");
 }
 
 TEST_P(V8Names, BaselineCodeHasTheLineOfItsBytecode) {
