@@ -45,7 +45,9 @@ absl::Status JitDumpReader::ReadHeader(const ByteSource& source) {
   const auto total = NumberAt<uint32_t>(header, 8), machine = NumberAt<uint32_t>(header, 12);
   if (magic == kOtherMagic) return absl::UnimplementedError("a jitdump of the other byte order");
   if (magic != kMagic) return absl::DataLossError("no jitdump");
-  if (NumberAt<uint32_t>(header, 4) != kVersion || (machine != EM_X86_64 && machine != EM_AARCH64))
+  // CPython 3.13 writes no machine.
+  const bool is_ours = machine == 0 || machine == EM_X86_64 || machine == EM_AARCH64;
+  if (NumberAt<uint32_t>(header, 4) != kVersion || !is_ours)
     return absl::UnimplementedError("a jitdump of another version or machine");
   if (total < kHeaderBytes || total > kMaxHeaderBytes)
     return absl::DataLossError("a jitdump whose header makes no sense");
