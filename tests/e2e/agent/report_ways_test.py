@@ -74,10 +74,9 @@ class ReportWays(report_case.ReportCase):
         self.assertFalse([batch for batch in receiver.batches if name.encode() in batch])
 
     def fetch(self, agent, path, token=True):
-        base, _, query = agent.url.partition("?")
-        request = urllib.request.Request(base.rstrip("/") + path)
+        request = urllib.request.Request(agent.url.rstrip("/") + path)
         if token:
-            request.add_header("Authorization", "Bearer " + query.partition("token=")[2])
+            request.add_header("Authorization", "Bearer " + agent.token)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read(), answer.headers
 
