@@ -31,6 +31,7 @@ inline constexpr uint16_t kNoType = 0xffff;
 enum class PositionEncoding : uint8_t {
   kSigned,    // Up to V8 13.6: a negative code delta marks an expression.
   kUnsigned,  // From V8 14.1 on: two flags below the code delta.
+  kAbsolute,  // V8 15.0: a third flag says that the source position is no delta.
 };
 
 // Offsets count from an object's untagged address. Only V8 with words of eight bytes in its objects

@@ -216,6 +216,8 @@ void Set15_0(V8Layout* l) {  // Deno 2.9.
   l->scope_info_type = 276;
   l->module_scope = 6;
   l->has_plain_lengths = true;
+  l->positions = PositionEncoding::kAbsolute;
+  l->script_source_url = 120;
 }
 
 struct Generation {
