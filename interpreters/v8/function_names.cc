@@ -132,10 +132,8 @@ Code Reader::ReadCompiled() {
   const std::optional<CodeObject> code = FindCode(heap, pc());
   if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
   if (frame.kind == V8Frame::Kind::kStub || frame.shared_function == 0) {
-    // Wrappers of wasm are no objects of the heap.
-    uint8_t instruction = 0;
-    if (!code && !heap.direct().Read(pc(), {&instruction, 1})) return heap.Failure("no code");
-    switch (code ? code->kind : CodeObject::Kind::kOther) {
+    if (!code) return heap.Failure("no code");
+    switch (code->kind) {
       case CodeObject::Kind::kRegExp: return Place({{.function = "RegExp"}});
       case CodeObject::Kind::kBuiltin: return Place({{.function = "builtin"}});
       case CodeObject::Kind::kBaseline: return absl::DataLossError("baseline code of a function");

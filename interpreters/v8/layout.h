@@ -99,7 +99,7 @@ struct V8Layout {
   uint8_t deopt_exit_start = 8;  // 0: none.
   bool is_deopt_shared_wrapped = false;
 
-  // In a WasmCode of the C++ heap: the size of the instructions, the function's index; 0: not known.
+  // In a WasmCode of the C++ heap: the instructions' size, the function's index; 0: not known.
   uint16_t wasm_code_size = 0, wasm_code_index = 0;
 
   bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
