@@ -53,9 +53,11 @@ const many = (() => {
 const evaluated = eval('(function fromEval(k) { return go(k + 1); })\n//# sourceURL=evaluated.js');
 globalThis.goOn = go;
 const lines = vm.runInThisContext(
-    '\r\n\r\n(function crlf(k) {\r\n  return goOn(k + 1);\u2028\n})', {filename: 'crlf.js', lineOffset: 7});
-const wide = vm.runInThisContext('/* ✓\u2028 */ (function wideSource(k) {\n\n return   goOn(k + 1); })',
-                                 {filename: 'wide ✓.js', columnOffset: 5});
+    '\r\n\r\n(function crlf(k) {\r\n  return goOn(k + 1);\u2028\n})',
+    {filename: 'crlf.js', lineOffset: 7});
+const wide = vm.runInThisContext(
+    '/* ✓\u2028 */ (function wideSource(k) {\n\n return   goOn(k + 1); })',
+    {filename: 'wide ✓.js', columnOffset: 5});
 
 const shapes = [
   (k) => new Shape(k).value,

@@ -40,8 +40,9 @@ def command_of(runtime, tier, program):
 
 
 def run(v8_stack, runtime, tier, program):
-    process = subprocess.Popen(command_of(runtime, tier, program), stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, 'WAIT': '60000'}, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command_of(runtime, tier, program), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env={**os.environ, 'WAIT': '60000'})
     try:
         line = process.stdout.readline()
         if not line:
