@@ -214,6 +214,7 @@ std::vector<std::string> Names::Read(size_t count) {
   const std::map<uint64_t, uint64_t> relocated = RelocatedWords(*text, count);
   const std::vector<uint8_t> stored =
       relocated.empty() ? StoredWords(*text, count) : std::vector<uint8_t>{};
+  names.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     const auto word = relocated.find(i * kEntryBytes);
     const uint64_t address =
@@ -234,6 +235,7 @@ std::vector<Builtin> BuiltinsOfTables(const ElfImage& image, const ByteSource& s
   if (!blob) return {};
   const std::vector<std::string> names = Names(image, source).Read(entries.size());
   std::vector<Builtin> builtins;
+  builtins.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i)
     builtins.push_back({.file_offset = *blob + entries[i].offset,
                         .bytes = entries[i].bytes,

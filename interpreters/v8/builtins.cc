@@ -13,10 +13,12 @@ namespace {
 constexpr std::string_view kPrefix = "Builtins_";
 
 std::vector<Builtin> OfSymbols(const ElfImage& image, const ByteSource& source) {
+  const SymbolsByName symbols =
+      FindSymbols(image, source, SymbolSection::kAll,
+                  [](std::string_view name) { return name.starts_with(kPrefix); });
   std::vector<Builtin> builtins;
-  for (const auto& [name, symbol] :
-       FindSymbols(image, source, SymbolSection::kAll,
-                   [](std::string_view name) { return name.starts_with(kPrefix); })) {
+  builtins.reserve(symbols.size());
+  for (const auto& [name, symbol] : symbols) {
     const std::optional<uint64_t> offset = image.OffsetOfAddress(symbol.address);
     if (!offset || symbol.size_bytes == 0) continue;
     builtins.push_back({*offset, symbol.size_bytes, name.substr(kPrefix.size())});

@@ -83,11 +83,13 @@ Code Reader::ReadInterpreted() {
   if (!function.ok()) return function.status();
   const std::shared_ptr<const Script> script = scripts.Read(heap, function->script);
   std::vector<BytecodeCode::Line> lines;
-  if (script != nullptr)
-    for (const PositionEntry& entry : PositionsOf(function->bytecode)) {
-      const LineAndColumn place = script->PlaceOf(entry.position.script_offset);
-      lines.push_back({entry.code_offset, place.line, place.column});
-    }
+  const std::vector<PositionEntry> entries = PositionsOf(function->bytecode);
+  lines.reserve(entries.size());
+  for (const PositionEntry& entry : entries) {
+    if (script == nullptr) break;
+    const LineAndColumn place = script->PlaceOf(entry.position.script_offset);
+    lines.push_back({entry.code_offset, place.line, place.column});
+  }
   return std::make_shared<const BytecodeCode>(LineOf(*function, script.get(), -1),
                                               std::move(lines));
 }
@@ -114,6 +116,7 @@ Code Reader::ReadBaseline(const CodeObject& code, const SharedFunction& function
 Code Reader::ReadOptimized(const CodeObject& code) {
   std::vector<SourceLine> lines;
   const std::vector<InlinedPlace> places = PlacesAt(heap, code, OffsetIn(code));
+  lines.reserve(places.size());
   for (const InlinedPlace& place : places) {
     const absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, place.shared);
     if (!function.ok()) return function.status();
@@ -175,7 +178,7 @@ Code ReadV8Code(ProcessMemory& memory, const V8Layout& layout, ScriptCache& scri
     case V8Frame::Kind::kInterpreted: return reader.ReadInterpreted();
     case V8Frame::Kind::kCompiled:
     case V8Frame::Kind::kStub: return reader.ReadCompiled();
-    case V8Frame::Kind::kWasm: return Place({{.function = WasmFunctionName(reader.heap, frame)}});
+    case V8Frame::Kind::kWasm: return Place({WasmLine(reader.heap, frame)});
   }
   return absl::DataLossError("a frame of no known kind");
 }

@@ -31,6 +31,7 @@ inline constexpr uint16_t kNoType = 0xffff;
 enum class PositionEncoding : uint8_t {
   kSigned,    // Up to V8 13.6: a negative code delta marks an expression.
   kUnsigned,  // From V8 14.1 on: two flags below the code delta.
+  kAbsolute,  // V8 15.0: a third flag says that the source position is no delta.
 };
 
 // Offsets count from an object's untagged address. Only V8 with words of eight bytes in its objects
@@ -97,6 +98,9 @@ struct V8Layout {
   uint8_t deopt_inlined_count = 1, deopt_literals = 2, deopt_shared = 6, deopt_positions = 7;
   uint8_t deopt_exit_start = 8;  // 0: none.
   bool is_deopt_shared_wrapped = false;
+
+  // In a WasmCode of the C++ heap: the instructions' size, the function's index; 0: not known.
+  uint16_t wasm_code_size = 0, wasm_code_index = 0;
 
   bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
 

@@ -33,14 +33,22 @@ class Numbers {
   std::span<const uint8_t> bytes_;
 };
 
-std::optional<int64_t> CodeDelta(Numbers& numbers, PositionEncoding encoding) {
-  if (encoding == PositionEncoding::kUnsigned) {
-    const std::optional<uint64_t> value = numbers.Next();
-    return value ? std::optional(static_cast<int64_t>(*value >> 2)) : std::nullopt;
+struct CodeDelta {
+  int64_t delta = 0;
+  bool is_source_absolute = false;
+};
+
+std::optional<CodeDelta> NextCode(Numbers& numbers, PositionEncoding encoding) {
+  constexpr uint64_t kIsAbsolute = 4;
+  if (encoding == PositionEncoding::kSigned) {
+    const std::optional<int64_t> value = numbers.NextSigned();
+    if (!value) return std::nullopt;
+    return CodeDelta{*value >= 0 ? *value : -(*value + 1)};
   }
-  const std::optional<int64_t> value = numbers.NextSigned();
+  const std::optional<uint64_t> value = numbers.Next();
   if (!value) return std::nullopt;
-  return *value >= 0 ? *value : -(*value + 1);
+  if (encoding == PositionEncoding::kUnsigned) return CodeDelta{static_cast<int64_t>(*value >> 2)};
+  return CodeDelta{static_cast<int64_t>(*value >> 3), (*value & kIsAbsolute) != 0};
 }
 
 // With its prefix, behind which operands are wider.
@@ -77,11 +85,11 @@ std::vector<PositionEntry> ReadPositions(std::span<const uint8_t> table,
   int64_t code = -1;
   uint64_t raw = 0;
   while (!numbers.is_at_end() && entries.size() < kMostPositions) {
-    const std::optional<int64_t> delta = CodeDelta(numbers, encoding);
+    const std::optional<CodeDelta> next = NextCode(numbers, encoding);
     const std::optional<int64_t> source = numbers.NextSigned();
-    if (!delta || !source || *delta > std::numeric_limits<int32_t>::max() - code) break;
-    code += *delta;
-    raw += static_cast<uint64_t>(*source);
+    if (!next || !source || next->delta > std::numeric_limits<int32_t>::max() - code) break;
+    code += next->delta;
+    raw = (next->is_source_absolute ? 0 : raw) + static_cast<uint64_t>(*source);
     entries.push_back({static_cast<int32_t>(code), SourcePosition::Of(raw)});
   }
   return entries;

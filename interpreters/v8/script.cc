@@ -39,7 +39,7 @@ std::vector<int32_t> CountLines(Heap& heap, uint64_t source) {
     uint64_t left = part.is_one_byte ? part.count : uint64_t{2} * part.count;
     for (uint64_t address = part.address; left > 0; left -= piece.size()) {
       piece.resize(std::min<uint64_t>(left, kPieceBytes));
-      if (!heap.direct().Read(address, piece)) return {};
+      if (ends.lines() > kMostLines || !heap.direct().Read(address, piece)) return {};
       if (part.is_one_byte)
         ends.AddOneByte(piece);
       else

@@ -2,7 +2,7 @@
 //
 // Input:   a foreign heap, so nothing in it is trusted.
 // Memory:  the line ends of the scripts that were asked for last, kMostLineBytes in all. A script
-//          of more than kMostSourceCharacters has no lines unless V8 has counted them.
+//          of more than kMostSourceCharacters or kMostLines has no lines.
 // Threads: a ScriptCache may be used by several at a time; a Script is immutable.
 #ifndef STACKRAY_INTERPRETERS_V8_SCRIPT_H_
 #define STACKRAY_INTERPRETERS_V8_SCRIPT_H_
@@ -21,7 +21,7 @@
 
 namespace stackray::v8 {
 
-inline constexpr uint32_t kMostSourceCharacters = 64 << 20, kMostLines = 4 << 20;
+inline constexpr uint32_t kMostSourceCharacters = 64 << 20, kMostLines = 1 << 20;
 inline constexpr size_t kMostLineBytes = 8 << 20;
 
 struct LineAndColumn {
@@ -72,6 +72,7 @@ class LineEnds {
  public:
   void AddOneByte(std::span<const uint8_t> characters);
   void AddTwoBytes(std::span<const uint8_t> characters);
+  size_t lines() const { return ends_.size(); }
   std::vector<int32_t> Finish();
 
  private:

@@ -66,6 +66,8 @@ void Set9_4(V8Layout* l) {  // Node 16.
   l->scope_flags = 8;
   l->scope_local_count = 24;
   l->scope_locals = 32;
+  l->wasm_code_size = 32;
+  l->wasm_code_index = 48;
   l->code_flags = 48;
   l->kind_shift = 0;
   l->kind_mask = 15;
@@ -111,6 +113,8 @@ void Set11_3(V8Layout* l) {  // Node 20: the instructions are an object of their
   l->fixed_array_type = 175;
   l->script_source_url = 112;
   l->bytecode_header = 54;
+  l->wasm_code_size = 24;
+  l->wasm_code_index = 44;
   l->has_stream = true;
   l->stream_header = 16;
   l->code_start = 40;
@@ -159,6 +163,8 @@ void Set13_6(V8Layout* l) {  // Node 24.
   l->shared_literal_id = 60;
   l->shared_unique_id = 64;
   l->are_scope_flags_smi = false;
+  l->wasm_code_size = 32;
+  l->wasm_code_index = 56;
   l->scope_start = 32;
   l->scope_locals = 48;
   l->is_module_count_first = true;
@@ -210,6 +216,8 @@ void Set15_0(V8Layout* l) {  // Deno 2.9.
   l->scope_info_type = 276;
   l->module_scope = 6;
   l->has_plain_lengths = true;
+  l->positions = PositionEncoding::kAbsolute;
+  l->script_source_url = 120;
 }
 
 struct Generation {

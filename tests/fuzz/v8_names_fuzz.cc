@@ -15,6 +15,7 @@
 #include "interpreters/v8/shared_function.h"
 #include "interpreters/v8/strings.h"
 #include "interpreters/v8/version_layouts.h"
+#include "interpreters/v8/wasm_binary.h"
 #include "tests/fuzz/input_memory.h"
 
 namespace {
@@ -54,6 +55,9 @@ void ReadTables(std::span<const uint8_t> data, const v8::V8Layout& layout) {
   if (entries.size() > v8::kMostPositions) std::abort();
   const size_t half = data.size() / 2;
   (void)BytecodeOfBaseline(data.first(half), data.subspan(half), layout, data[1]);
+  const v8::WasmNames names = v8::NamesOf(data, data[1]);
+  Check(names.function);
+  Check(names.module);
   (void)v8::SizesAt({reinterpret_cast<const char*>(data.data()), data.size()});
 }
 
@@ -64,6 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
   if (size < 32) return 0;
   v8::V8Layout layout = *v8::LayoutOfVersion(kVersions[data[0] % std::size(kVersions)]);
   for (std::vector<uint8_t>& sizes : layout.bytecode_sizes) sizes.assign(200, 2);
+  layout.wasm_code_size = 24;
+  layout.wasm_code_index = 40;
   stackray::InputMemory memory(data, 1 << 16);
   for (const auto kind : {v8::V8Frame::Kind::kInterpreted, v8::V8Frame::Kind::kCompiled,
                           v8::V8Frame::Kind::kStub, v8::V8Frame::Kind::kWasm})
@@ -75,5 +81,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
           .bytecode_offset = data[8]});
   ReadParts(memory, layout, stackray::NumberAt<uint16_t>(data, 10) | 1U);
   ReadTables(data, layout);
+  (void)v8::FindNameSection(memory, data[12], data.size());
   return 0;
 }

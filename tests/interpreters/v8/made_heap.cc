@@ -9,15 +9,20 @@ constexpr uint16_t kForeignFields = 160;  // Room for an object's fields.
 
 }  // namespace
 
+uint8_t CodeDelta(const V8Layout& layout, uint8_t delta) {
+  const int shift = layout.positions == PositionEncoding::kSigned     ? 1
+                    : layout.positions == PositionEncoding::kUnsigned ? 2
+                                                                      : 3;
+  return static_cast<uint8_t>(delta << shift);
+}
+
 MadeFunction::MadeFunction(const V8Layout& layout) : heap(layout) {
   script = heap.Object(layout.script_type, kForeignFields);
   heap.Set(script, layout.script_source, heap.String("function f(a) {\n  g(a);\n}"));
   heap.Set(script, layout.script_name, heap.String("/srv/f.js"));
   heap.Set(script, layout.script_id, SmiWord(7));
-  // From the entry on: code 4 is at character 18, as a signed or as an unsigned delta of 5.
-  const bool is_signed = layout.positions == PositionEncoding::kSigned;
-  const std::vector<uint8_t> table = {static_cast<uint8_t>(is_signed ? 5 << 1 : 5 << 2 | 1),
-                                      static_cast<uint8_t>(19 << 2)};
+  // From the entry on: code 4 is at character 18.
+  const std::vector<uint8_t> table = {CodeDelta(layout, 5), static_cast<uint8_t>(19 << 2)};
   bytecode = heap.Object(layout.bytecode_type, 96);
   heap.Set(bytecode, layout.bytecode_length, SmiWord(8));
   heap.Set(bytecode, layout.bytecode_positions, heap.Bytes(table));

@@ -124,6 +124,9 @@ class MadeHeap {
   std::map<uint16_t, uint64_t> maps_;
 };
 
+// The first number of an entry in a position table: code `delta` bytes on, a small number.
+uint8_t CodeDelta(const V8Layout& layout, uint8_t delta);
+
 // A function f in a script "/srv/f.js" of two lines: its bytecode at 4 calls g, at line 2, column
 // 3. With it g, which is inlined, and code that was made for f.
 struct MadeFunction {

@@ -79,11 +79,10 @@ TEST_P(V8Names, AProcessThatIsGoneSaysSo) {
   EXPECT_EQ(Lines(Interpreted(4)).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Positions of code: from its byte 16 on g's character 2, inlined in f.
+// Positions of code: from its byte 8 on g's character 2, inlined in f.
 std::vector<uint8_t> InlinedPositions(const V8Layout& layout) {
   const uint64_t raw = uint64_t{3} << 1 | uint64_t{1} << 31;
-  std::vector<uint8_t> table = {
-      static_cast<uint8_t>(layout.positions == PositionEncoding::kSigned ? 17 << 1 : 17 << 2)};
+  std::vector<uint8_t> table = {CodeDelta(layout, 9)};
   for (uint64_t zigzag = raw << 1; zigzag != 0; zigzag >>= 7)
     table.push_back(static_cast<uint8_t>((zigzag & 0x7f) | (zigzag >> 7 != 0 ? 0x80 : 0)));
   return table;
@@ -93,13 +92,13 @@ TEST_P(V8Names, OptimizedCodeHasWhatIsInlined) {
   const uint64_t start =
       made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
                  made_.heap.Bytes(InlinedPositions(layout_)), 256);
-  const auto lines = Lines(Compiled(start + 17));
+  const auto lines = Lines(Compiled(start + 9));
   ASSERT_TRUE(lines.ok()) << lines.status();
   ASSERT_EQ(lines->size(), 2U);
   ExpectLine((*lines)[0], "g", 1, 3);
   ExpectLine((*lines)[1], "f", 2, 3);
   // A place before all calls, and one whose call is lost: the function alone.
-  ASSERT_EQ(Lines(Compiled(start + 16))->size(), 1U);
+  ASSERT_EQ(Lines(Compiled(start + 8))->size(), 1U);
   if (layout_.deopt_exit_start != 0) {
     const auto exits = Lines(Compiled(start + 201));
     ASSERT_EQ(exits->size(), 1U);
@@ -111,7 +110,7 @@ TEST_P(V8Names, CodeOfAnotherFunctionIsNoName) {
   const uint64_t start =
       made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
                  made_.heap.Bytes(InlinedPositions(layout_)), 256);
-  V8Frame frame = Compiled(start + 17);
+  V8Frame frame = Compiled(start + 9);
   frame.check ^= 1;
   EXPECT_EQ(Lines(frame).status().code(), absl::StatusCode::kDataLoss);
 }
@@ -165,7 +164,7 @@ TEST_P(V8Names, DamageCostsTheNameAlone) {
     for (const uint8_t now : {uint8_t{0}, uint8_t{0xff}, static_cast<uint8_t>(was ^ 0x10)}) {
       byte = now;
       scripts_ = std::make_unique<ScriptCache>();
-      for (const V8Frame& frame : {Interpreted(4), Compiled(start + 17)}) {
+      for (const V8Frame& frame : {Interpreted(4), Compiled(start + 9)}) {
         const auto lines = Lines(frame);
         if (!lines.ok()) continue;
         ++named;

@@ -96,6 +96,18 @@ TEST(V8Positions, UnsignedDeltasHaveTwoFlags) {
   EXPECT_EQ(entries[1].position.script_offset, 10);
 }
 
+TEST(V8Positions, AFlagSaysThatThePositionIsNoDelta) {
+  const std::vector<uint8_t> table = {1 << 3 | 1, 10 << 2, 2 << 3 | 4, 6 << 2, 1 << 3, 4};
+  const auto entries = ReadPositions(table, PositionEncoding::kAbsolute);
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].code_offset, 0);
+  EXPECT_EQ(entries[0].position.script_offset, 9);
+  EXPECT_EQ(entries[1].code_offset, 2);
+  EXPECT_EQ(entries[1].position.script_offset, 5);
+  EXPECT_EQ(entries[2].code_offset, 3);
+  EXPECT_EQ(entries[2].position.script_offset, 6);
+}
+
 TEST(V8Positions, ATableEndsWhereItMakesNoSense) {
   EXPECT_TRUE(ReadPositions({}, PositionEncoding::kSigned).empty());
   const std::vector<uint8_t> endless(4000, 0xff);

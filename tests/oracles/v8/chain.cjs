@@ -1,27 +1,7 @@
-// Calls itself through functions of every shape, stops at the innermost one, and says what V8
-// thinks of the stack: one line of JSON, an array of [function, file, line, column, is native].
+// Calls itself through functions of every shape, and stops in the innermost one (stop.cjs).
 'use strict';
-const fs = require('fs');
 const vm = require('vm');
-Error.stackTraceLimit = 1000;
-
-function where() {
-  const before = Error.prepareStackTrace;
-  Error.prepareStackTrace = (error, sites) => sites.map((site) => [
-    site.getFunctionName(), site.getScriptNameOrSourceURL(), site.getLineNumber(),
-    site.getColumnNumber(), site.isNative()]);
-  const sites = new Error().stack;
-  Error.prepareStackTrace = before;
-  return sites;
-}
-
-function stop(milliseconds) {
-  fs.writeSync(1, JSON.stringify(where()) + '\n');
-  const end = Date.now() + milliseconds;
-  let x = 0;
-  while (Date.now() < end) for (let i = 0; i < 1e5; ++i) x = (x * 31 + i) | 0;
-  return x;
-}
+const {stop} = require('./stop.cjs');
 
 const WAIT = Number(process.env.WAIT || 3000), ROUNDS = Number(process.env.ROUNDS || 20000);
 // Many targets, so that no code is made for one of them alone.
@@ -73,9 +53,11 @@ const many = (() => {
 const evaluated = eval('(function fromEval(k) { return go(k + 1); })\n//# sourceURL=evaluated.js');
 globalThis.goOn = go;
 const lines = vm.runInThisContext(
-    '\r\n\r\n(function crlf(k) {\r\n  return goOn(k + 1);\u2028\n})', {filename: 'crlf.js', lineOffset: 7});
-const wide = vm.runInThisContext('/* ✓\u2028 */ (function wideSource(k) {\n\n return   goOn(k + 1); })',
-                                 {filename: 'wide ✓.js', columnOffset: 5});
+    '\r\n\r\n(function crlf(k) {\r\n  return goOn(k + 1);\u2028\n})',
+    {filename: 'crlf.js', lineOffset: 7});
+const wide = vm.runInThisContext(
+    '/* ✓\u2028 */ (function wideSource(k) {\n\n return   goOn(k + 1); })',
+    {filename: 'wide ✓.js', columnOffset: 5});
 
 const shapes = [
   (k) => new Shape(k).value,

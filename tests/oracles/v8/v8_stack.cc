@@ -24,10 +24,8 @@
 #include "symbolizer/byte_source.h"
 #include "symbolizer/elf_image.h"
 
+namespace stackray::v8 {
 namespace {
-
-using namespace stackray;
-using namespace stackray::v8;
 
 constexpr int kMostFrames = 2000;
 
@@ -214,8 +212,9 @@ int Run(pid_t pid, int stops) {
 }
 
 }  // namespace
+}  // namespace stackray::v8
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  return Run(std::atoi(argv[1]), std::atoi(argv[2]));
+  return stackray::v8::Run(std::atoi(argv[1]), std::atoi(argv[2]));
 }
