@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,7 +69,7 @@ class Collectors : public testing::Test {
     if (target_ == 0) {
       if (prepare != nullptr && prepare() != 0) _exit(1);
       if (setgid(user) != 0 || setuid(user) != 0) _exit(1);
-      SetName();
+      prctl(PR_SET_NAME, "target");
       (void)!write(ends[1], "r", 1);
       for (;;) pause();
     }
@@ -77,7 +78,6 @@ class Collectors : public testing::Test {
     ASSERT_EQ(read(ends[0], &byte, 1), 1);
     close(ends[0]);
   }
-  static void SetName() { std::ofstream("/proc/self/comm") << "target"; }
 
   absl::StatusOr<Collected> Run(CollectorEntry collector) {
     collector.name = "test";
