@@ -13,11 +13,6 @@
 namespace stackray {
 namespace {
 
-// Where the tracepoint of a switch lies (kernel/sched/core.c, 5.10 to 6.18), and how many frames
-// may be of the tracepoint.
-constexpr std::string_view kSchedulerFunction = "__schedule";
-constexpr size_t kMostTracingFrames = 8;
-
 constexpr uint64_t kKernelMappingBit = 1ULL << 62;
 // Owners of native keys whose file could not be opened: they follow from the file's identity alone.
 constexpr uint64_t kUnopenedFileOwner = (1ULL << 56) - 1;
@@ -425,18 +420,6 @@ void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, uint
   // All but the first are return addresses.
   for (size_t i = 0; i < addresses.size(); ++i)
     frames->push_back(KernelFrame(addresses[i] - (i > 0 ? 1 : 0), time_ns, batch));
-}
-
-std::span<const uint64_t> FrameResolver::FromScheduler(std::span<const uint64_t> addresses) {
-  const size_t looked_at = std::min(addresses.size(), kMostTracingFrames);
-  for (size_t i = 0; i < looked_at; ++i)
-    if (addresses[i] == in_scheduler_) return addresses.subspan(i);
-  for (size_t i = 0; kernel_ && i < looked_at; ++i) {
-    if (kernel_->NameOf(addresses[i]) != kSchedulerFunction) continue;
-    in_scheduler_ = addresses[i];
-    return addresses.subspan(i);
-  }
-  return addresses;
 }
 
 void FrameResolver::AppendMarker(const FrameKey& marker, OpenBatch& batch,

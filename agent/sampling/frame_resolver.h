@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "agent/sampling/native_lines.h"
 #include "agent/sampling/open_batch.h"
+#include "agent/sampling/scheduler_frame.h"
 #include "agent/settings/settings.h"
 #include "interpreters/jit/jit_names.h"
 #include "interpreters/mixed_stack.h"
@@ -72,7 +73,9 @@ class FrameResolver {
                           std::vector<int32_t>* frames);
   // The stack of a thread that leaves its CPU without the frames of the tracepoint that it was
   // taken in: from the scheduler outwards. All of it where the kernel's functions have no names.
-  std::span<const uint64_t> FromScheduler(std::span<const uint64_t> addresses);
+  std::span<const uint64_t> FromScheduler(std::span<const uint64_t> addresses) {
+    return scheduler_.From(addresses, kernel_);
+  }
   // Files that the process is seen to use for the first time are added to `process_files`, unless
   // that is nullptr or more files are open than may be.
   // `is_whole`: the walk reached the root.
@@ -181,7 +184,7 @@ class FrameResolver {
   // The newest sample, and the one that was the newest when a batch was sealed last: by the next
   // seal nobody asks about kernel code from before it any more.
   uint64_t newest_ns_ = 0, newest_sealed_ns_ = 0;
-  uint64_t in_scheduler_ = 0;  // The last return address of FromScheduler().
+  SchedulerFrame scheduler_;
   Counts counts_;
 };
 

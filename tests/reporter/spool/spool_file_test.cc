@@ -187,7 +187,7 @@ TEST(SpoolFile, WhatAReaderMustKnowAndDoesNotIsRefused) {
     return Refusal(Signed(file));
   };
   EXPECT_THAT(with(54, 3), HasSubstr("of format 3, which only a later stackray reads"));
-  EXPECT_THAT(with(56, 2), HasSubstr("of signal 2, which is not known"));
+  EXPECT_THAT(with(56, 3), HasSubstr("of signal 3, which is not known"));
   EXPECT_THAT(with(54, 1), HasSubstr("not possible"));
   EXPECT_THAT(with(58, 1), HasSubstr("not possible"));
   EXPECT_THAT(with(24, 78), HasSubstr("not possible"));  // More markers than items.
