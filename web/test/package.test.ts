@@ -24,7 +24,7 @@ test("every package runs on node 18, with its integrity written down", () => {
   assert.ok(packages.length >= 4);
   for (const [path, entry] of packages) {
     assert.match(entry.integrity, /^sha512-/, path);
-    const ranges = (entry.engines?.node ?? ">=0").split("||");
+    const ranges: string[] = (entry.engines?.node ?? ">=0").split("||");
     const least = ranges.map((range) => /^\s*>=\s*(\d+)[\d.]*\s*$/.exec(range)?.[1]);
     const runs = least.some((major) => major !== undefined && Number(major) <= 18);
     assert.ok(runs, `${path} wants node ${entry.engines?.node}`);
