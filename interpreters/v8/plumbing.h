@@ -12,8 +12,8 @@ namespace stackray::v8 {
 bool IsPlumbing(std::string_view name);
 // Runs bytecodes of all functions: what returns to it is an interpreted frame.
 bool RunsBytecodes(std::string_view name);
-// Goes on with an interpreted frame that the deoptimizer has made: such a frame returns to its first
-// byte, where no call stands before.
+// Goes on with an interpreted frame that the deoptimizer has made: such a frame returns to the
+// builtin's first byte, where no call stands before.
 bool ResumesBytecodes(std::string_view name);
 
 }  // namespace stackray::v8
