@@ -159,9 +159,9 @@ class ReportWays(report_case.ReportCase):
         self.assertNotIn(folder + "collector-other.txt", set(files) | set(lacks))
         self.assertEqual(subprocess.run(["pgrep", "-f", "sleep 61616"], check=False,
                                         stdout=subprocess.DEVNULL).returncode, 1)
-        metrics = agent.get("/metrics")[1]
-        self.assertIn("stackray_report_collectors_total 3", metrics)
-        self.assertIn("stackray_report_collector_failures_total 2", metrics)
+        for figure in ("collectors_total 3", "collector_failures_total 2"):
+            self.assertTrue(self.until(
+                lambda: f"stackray_report_{figure}" in agent.get("/metrics")[1]), figure)
 
     def test_a_collector_asks_a_jvm(self):
         if shutil.which("javac") is None or shutil.which("jcmd") is None:

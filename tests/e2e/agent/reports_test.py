@@ -58,8 +58,11 @@ class Reports(report_case.ReportCase):
         self.assertEqual(os.path.getsize(copy), os.path.getsize(path))
         self.assertEqual(self.report("delete", name).returncode, 0)
         self.assertEqual(self.archives(), [])
-        self.assertEqual(agent.status_document(self.state)["reports"]["made_total"], 1)
-        self.assertIn("stackray_reports_made_total 1", agent.get("/metrics")[1])
+        # Counted at the agent's next turn.
+        self.assertTrue(self.until(
+            lambda: agent.status_document(self.state)["reports"]["made_total"] == 1))
+        self.assertTrue(self.until(
+            lambda: "stackray_reports_made_total 1" in agent.get("/metrics")[1]))
 
     def test_the_heaviest_processes_name_the_culprit(self):
         self.begin()
