@@ -1,14 +1,13 @@
 #include "agent/daemon/own_traces.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <utility>
 
+#include "agent/daemon/own_resource.h"
 #include "agent/log.h"
 #include "agent/sampling/session_settings.h"
 #include "reporter/export/receiver_identity.h"
-#include "reporter/resource_attributes.h"
 #include "reporter/spool/spool_sweep.h"
 
 namespace stackray {
@@ -18,15 +17,6 @@ constexpr uint64_t kLookIntervalNs = 1'000'000'000;
 // A receiver that is away keeps the agent's end waiting no longer than that: the spool has the
 // rest.
 constexpr std::chrono::milliseconds kLongestFlush{3'000};
-
-// The agent's own resource. Attributes that are left out of profiles tell processes apart, and here
-// there is one.
-std::string OwnResource(BatchSettings host) {
-  host.left_out.clear();
-  ProcessInfo agent{.pid = static_cast<uint32_t>(getpid()), .service_name = "stackray"};
-  agent.extra.emplace_back("service.version", std::string(kAgentVersion));
-  return EncodeResource(agent, host);
-}
 
 }  // namespace
 

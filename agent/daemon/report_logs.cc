@@ -1,28 +1,19 @@
 #include "agent/daemon/report_logs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "agent/daemon/own_resource.h"
 #include "agent/sampling/session_settings.h"
-#include "reporter/resource_attributes.h"
 
 namespace stackray {
 namespace {
 
 constexpr uint64_t kMemoryBytes = 4 << 20, kDiskBytes = 16 << 20;
 constexpr std::chrono::milliseconds kLongestFlush{3'000};
-
-// The agent's own resource, as its traces have it.
-std::string OwnResource(BatchSettings host) {
-  host.left_out.clear();
-  ProcessInfo agent{.pid = static_cast<uint32_t>(getpid()), .service_name = "stackray"};
-  agent.extra.emplace_back("service.version", std::string(kAgentVersion));
-  return EncodeResource(agent, host);
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "interpreters/hotspot/language_names.h"
 #include "interpreters/hotspot/unsigned5.h"
 #include "interpreters/paged_memory.h"
+#include "interpreters/utf8.h"
 
 namespace stackray::hotspot {
 namespace {
@@ -64,23 +65,6 @@ std::vector<LineEntry> LinesOf(ProcessMemory& memory, const Layout& layout, uint
 }
 
 constexpr bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
-// One or two UTF-16 units as UTF-8.
-void AppendUtf8(uint32_t point, std::string* text) {
-  const auto add = [&](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
-  if (point < 0x80) return add(point);
-  if (point < 0x800) {
-    add(0xc0 | point >> 6);
-  } else if (point < 0x10000) {
-    add(0xe0 | point >> 12);
-    add(0x80 | (point >> 6 & 0x3f));
-  } else {
-    add(0xf0 | point >> 18);
-    add(0x80 | (point >> 12 & 0x3f));
-    add(0x80 | (point >> 6 & 0x3f));
-  }
-  add(0x80 | (point & 0x3f));
-}
 
 // One UTF-16 unit from the front of `bytes`, which loses it.
 uint32_t TakeUnit(std::span<const uint8_t>* bytes) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "bpf/shared/perl.h"
+#include "interpreters/utf8.h"
 
 namespace stackray {
 namespace {
@@ -31,14 +32,7 @@ uint64_t WordAt(ProcessMemory& memory, uint64_t address, bool* ok) {
 
 std::string FromLatin1(std::span<const uint8_t> bytes) {
   std::string text;
-  for (const uint8_t byte : bytes) {
-    if (byte < 0x80) {
-      text += static_cast<char>(byte);
-    } else {
-      text += static_cast<char>(0xc0 | byte >> 6);
-      text += static_cast<char>(0x80 | (byte & 0x3f));
-    }
-  }
+  for (const uint8_t byte : bytes) AppendUtf8(byte, &text);
   return text;
 }
 

@@ -3,30 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "interpreters/utf8.h"
+
 namespace stackray {
 namespace {
 
 constexpr size_t kHeaderBytes = 96;  // More than any version's str or bytes header.
 constexpr uint32_t kReplacement = 0xfffd;
-
-void AppendUtf8(uint32_t c, std::string* out) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = kReplacement;
-  if (c < 0x80) {
-    *out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    *out += static_cast<char>(0xc0 | c >> 6);
-    *out += static_cast<char>(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    *out += static_cast<char>(0xe0 | c >> 12);
-    *out += static_cast<char>(0x80 | (c >> 6 & 63));
-    *out += static_cast<char>(0x80 | (c & 63));
-  } else {
-    *out += static_cast<char>(0xf0 | c >> 18);
-    *out += static_cast<char>(0x80 | (c >> 12 & 63));
-    *out += static_cast<char>(0x80 | (c >> 6 & 63));
-    *out += static_cast<char>(0x80 | (c & 63));
-  }
-}
 
 uint32_t CharacterAt(std::span<const uint8_t> bytes, size_t index, uint32_t width) {
   if (width == 1) return bytes[index];
@@ -54,7 +37,10 @@ std::optional<std::string> ReadPythonText(ProcessMemory& memory, const PythonFie
   if (!bytes.empty() && !memory.Read(data, bytes)) return std::nullopt;
   std::string text;
   text.reserve(bytes.size());
-  for (size_t i = 0; i < characters; ++i) AppendUtf8(CharacterAt(bytes, i, width), &text);
+  for (size_t i = 0; i < characters; ++i) {
+    const uint32_t c = CharacterAt(bytes, i, width);
+    AppendUtf8(c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? kReplacement : c, &text);
+  }
   return text;
 }
 

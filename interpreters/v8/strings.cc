@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "interpreters/utf8.h"
+
 namespace stackray::v8 {
 namespace {
 
@@ -20,34 +22,18 @@ struct Pending {
   uint32_t begin = 0, count = 0;
 };
 
-void Append(uint32_t point, std::string* text) {
-  const auto add = [text](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
-  if (point < 0x80) return add(point);
-  if (point < 0x800) {
-    add(0xc0 | point >> 6);
-  } else if (point < 0x10000) {
-    add(0xe0 | point >> 12);
-    add(0x80 | (point >> 6 & 0x3f));
-  } else {
-    add(0xf0 | point >> 18);
-    add(0x80 | (point >> 12 & 0x3f));
-    add(0x80 | (point >> 6 & 0x3f));
-  }
-  add(0x80 | (point & 0x3f));
-}
-
 std::string Utf8(std::span<const uint16_t> units) {
   constexpr uint32_t kReplacement = 0xfffd;
   std::string text;
   for (size_t i = 0; i < units.size(); ++i) {
     const uint32_t unit = units[i];
     if (unit < 0xd800 || unit > 0xdfff) {
-      Append(unit, &text);
+      AppendUtf8(unit, &text);
     } else if (unit < 0xdc00 && i + 1 < units.size() && units[i + 1] >= 0xdc00 &&
                units[i + 1] <= 0xdfff) {
-      Append(0x10000 + ((unit - 0xd800) << 10) + (units[++i] - 0xdc00U), &text);
+      AppendUtf8(0x10000 + ((unit - 0xd800) << 10) + (units[++i] - 0xdc00U), &text);
     } else {
-      Append(kReplacement, &text);
+      AppendUtf8(kReplacement, &text);
     }
   }
   return text;
