@@ -10,8 +10,8 @@
 namespace stackray {
 
 // The page of a file: of batches (.otlp, OTLP's JSON), pprof's profiles and folded stacks one is
-// made, a page (.html) is shown as it is, and a report's archive (.tar.zst) has one inside. Of .otlp
-// alone samples are chosen.
+// made, a page (.html) is shown as it is, and a report's archive (.tar.zst) has one inside. Samples
+// are chosen of .otlp alone.
 // Errors: as InputFile; InvalidArgument (what the file looks like, and what to do with that);
 // NotFound (no sample is wanted);
 // ResourceExhausted (a page above kMostPageBytes).

@@ -21,5 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (reports.max_bytes < kMiB || reports.most_a_day < 1) abort();
   for (const ReportTriggerEntry& trigger : reports.triggers)
     if (trigger.kind.empty() || !IsCaptureName(trigger.name)) abort();
+  if (reports.collectors.size() > kMostCollectors) abort();
+  for (const CollectorEntry& collector : reports.collectors)
+    if (collector.exec.empty() || collector.exec[0].empty() || collector.output_bytes == 0 ||
+        collector.output_bytes > 64 * kMiB || !IsCaptureName(collector.name))
+      abort();
   return 0;
 }

@@ -4,7 +4,6 @@
 
 namespace stackray {
 namespace {
-
 template <class Settings>
 const Settings* Verb(const CommandLine& line) {
   return std::get_if<Settings>(&line.verb);
@@ -22,6 +21,7 @@ const TargetSettings& Target(const CommandLine& line) {
       if (target.kind != TargetKind::kWholeHost) return target;
     return capture->targets.at(0);
   }
+  if (Report(line)) return Report(line)->target;
   return Record(line) ? Record(line)->target : Agent(line).target;
 }
 const SamplingSettings& Sampling(const CommandLine& line) {
@@ -68,10 +68,10 @@ std::string Label(const CommandLine& line) {
 }
 
 std::string Duration(const CommandLine& line) {
-  if (Explain(line)) return fmt::format("{}", Explain(line)->duration_ms);
-  if (Capture(line)) return fmt::format("{}", Capture(line)->duration_ms);
-  const std::optional<int64_t>& duration = Record(line)->duration_ms;
-  return duration ? fmt::format("{}", *duration) : "none";
+  if (Explain(line)) return std::to_string(Explain(line)->duration_ms);
+  if (Capture(line)) return std::to_string(Capture(line)->duration_ms);
+  const auto duration = Record(line)->duration_ms.value_or(-1);
+  return duration < 0 ? "none" : std::to_string(duration);
 }
 
 #define READ(expression) [](const CommandLine& l) { return fmt::format("{}", (expression)); }

@@ -45,6 +45,10 @@ class EverySetting : public testing::TestWithParam<std::string_view> {
     if (!line.ok()) return "error: " + std::string(line.status().message());
     return case_.read(*line);
   }
+  // Targets of requests to a running agent.
+  bool IsOfFlagsAlone(Verb verb) const {
+    return row_.is_target && (verb == kCaptureVerb || verb == kReportVerb);
+  }
   const SettingRow& row_ = *FindSetting(GetParam());
   const Case case_ = Cases().at(GetParam());
   const test::TemporaryDirectory directory_;
@@ -55,7 +59,7 @@ TEST_P(EverySetting, StrongerSourcesWin) {
   for (const VerbName& name : VerbNames()) {
     if (!(row_.verbs & name.verb)) continue;
     SCOPED_TRACE(name.name);
-    if (name.verb == kCaptureVerb && row_.is_target) {  // Of the command line alone.
+    if (IsOfFlagsAlone(name.verb)) {
       EXPECT_EQ(Read(WithFlag(name.verb, case_.flag.text), {{variable_, case_.variable.text}}),
                 case_.flag.meaning);
       continue;
@@ -80,7 +84,7 @@ TEST_P(EverySetting, StrongerSourcesWin) {
 
 TEST_P(EverySetting, ConfigFlagBeatsItsVariable) {
   for (const VerbName& name : VerbNames()) {
-    if (!(row_.verbs & name.verb) || (name.verb == kCaptureVerb && row_.is_target)) continue;
+    if (!(row_.verbs & name.verb) || IsOfFlagsAlone(name.verb)) continue;
     std::vector<std::string> arguments = Arguments(name.verb);
     arguments.insert(arguments.begin() + 1, {"--config", ConfigPath(case_.file.text)});
     EXPECT_EQ(Read(arguments, {{"STACKRAY_CONFIG", "/nonexistent"}}), case_.file.meaning);
