@@ -20,7 +20,9 @@ TEST(UserNames, EachLineIsAUser) {
       ":x:7:7\nno-id:x::1\nlarge:x:4294967296:1\nlast:x:1000");
   EXPECT_EQ(names,
             (std::map<uint32_t, std::string>{{0, "root"}, {33, "www-data"}, {1000, "last"}}));
-  EXPECT_TRUE(ParsePasswd(std::string(300, 'a') + ":x:1:1\n").empty());
+  std::string too_long(300, 'a');
+  too_long += ":x:1:1\n";
+  EXPECT_TRUE(ParsePasswd(too_long).empty());
 }
 
 TEST(UserNames, TheEffectiveUserCounts) {
