@@ -5,11 +5,14 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/text.h"
 #include "reporter/page/page_group.h"
 #include "reporter/page/page_index_builder.h"
+#include "reporter/selection/batch_selection.h"
 
 namespace stackray {
 namespace {
@@ -33,7 +36,7 @@ std::set<std::string, std::less<>> UsableGroups(const std::vector<HistoryRun>& r
                                                 const PageQuestion& q) {
   std::set<std::string, std::less<>> usable;
   if (!q.processes.empty() || !q.threads.empty() || q.grouping == PageGrouping::kProcess ||
-      q.grouping == PageGrouping::kThread)
+      q.grouping == PageGrouping::kThread || !q.requests.empty())
     return usable;
   const Seconds range{q.from_ms / 1000, (q.to_ms + 999) / 1000};
   const Seconds chosen =
@@ -67,8 +70,9 @@ std::string KeyOf(const PageQuestion& q) {
     add(std::to_string(number));
   for (const std::string* const text : {&q.capture, &q.type, &q.zoom, &q.callers, &q.query})
     add(*text);
-  for (const PageQuestion::Texts* const set : {&q.processes, &q.threads, &q.waits, &q.containers,
-                                               &q.services, &q.cgroups, &q.users, &q.hidden}) {
+  for (const PageQuestion::Texts* const set :
+       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
+        &q.requests, &q.hidden}) {
     for (const std::string& text : *set) add(text);
     key.push_back('\1');
   }
@@ -77,16 +81,46 @@ std::string KeyOf(const PageQuestion& q) {
 
 }  // namespace
 
+namespace {
+
+SampleFilter FilterOf(const PageQuestion& question) {
+  std::vector<SampleCondition> conditions;
+  for (const std::string& text : question.requests)
+    if (std::optional<SampleCondition> condition = RequestCondition(text))
+      conditions.push_back(*std::move(condition));
+  return SampleFilter(std::move(conditions));
+}
+
+// False: no sample of a batch with these bytes can be wanted. Ids and texts stand there as they
+// are; a number that a label is compared with does not.
+bool MayHaveSamples(std::string_view bytes, const SampleFilter& filter) {
+  return std::ranges::all_of(filter.conditions(), [&](const SampleCondition& condition) {
+    if (condition.key != kTraceIdLabel && condition.key != kSpanIdLabel) return true;
+    return absl::StrContains(bytes, absl::HexStringToBytes(condition.value));
+  });
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      const std::stop_token& stop) {
+                                                      const std::stop_token& stop,
+                                                      const SampleFilter& filter) {
   std::vector<std::string> out;
   auto builder = std::make_unique<PageIndexBuilder>();
-  history.Visit(run, [&](std::string_view bytes) {
+  const auto add = [&](std::string_view bytes) {
     const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
     if (batch.ok()) builder->Add(*batch);
     if (builder->bytes() > kMostBuilderBytes) {
       out.push_back(builder->Finish());
       builder = std::make_unique<PageIndexBuilder>();
+    }
+  };
+  history.Visit(run, [&](std::string_view bytes) {
+    if (filter.wants_all()) {
+      add(bytes);
+    } else if (MayHaveSamples(bytes, filter)) {
+      const absl::StatusOr<std::string> wanted = SelectSamples(bytes, filter);
+      if (wanted.ok() && !wanted->empty()) add(*wanted);
     }
     return !stop.stop_requested();
   });
@@ -157,18 +191,21 @@ bool PageViews::OpenPart(Part* part) {
 }
 
 absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const HistoryRun& run,
+                                                  const SampleFilter& filter,
                                                   const std::stop_token& stop) {
   Run out;
-  if (absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run); file.ok()) {
+  const bool all = filter.wants_all();
+  if (absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run);
+      all && file.ok()) {
     Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
     if (OpenPart(&part)) {
       out.parts.push_back(std::move(part));
       return out;
     }
   }
-  absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
+  absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop, filter);
   if (!made.ok()) return made.status();
-  if (run.whole && made->size() == 1) history.KeepIndex(run, (*made)[0]).IgnoreError();
+  if (all && run.whole && made->size() == 1) history.KeepIndex(run, (*made)[0]).IgnoreError();
   for (std::string& bytes : *made) {
     Part part{.file = nullptr,
               .bytes = std::make_shared<const std::string>(std::move(bytes)),
@@ -197,6 +234,8 @@ absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& ru
   std::map<std::string, Run*, std::less<>> groups;
   for (const std::string& group : UsableGroups(runs, question))
     if (Run* const run = OpenGroup(history, group)) groups.emplace(group, run);
+  const SampleFilter filter = FilterOf(question);
+  const std::string wanted = filter.wants_all() ? "" : Concat("?", filter.Text());
   const auto use = [&](Run* run) {
     if (run->used == question_) return;
     run->used = question_;
@@ -207,12 +246,13 @@ absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& ru
       use(group->second);
       continue;
     }
-    auto found = runs_.find(run.name);
+    const std::string name = run.name + wanted;
+    auto found = runs_.find(name);
     if (found == runs_.end()) {
-      absl::StatusOr<Run> opened = OpenRun(history, run, stop);
+      absl::StatusOr<Run> opened = OpenRun(history, run, filter, stop);
       if (!opened.ok()) return opened.status();
       ForgetParts(run);
-      found = runs_.emplace(run.name, *std::move(opened)).first;
+      found = runs_.emplace(name, *std::move(opened)).first;
     }
     use(&found->second);
   }

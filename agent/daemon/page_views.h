@@ -58,7 +58,8 @@ class PageViews {
                     const PageQuestion& question, const std::stop_token& stop);
   // The index of a group of runs; nullptr: there is none that can be read.
   Run* OpenGroup(History& history, const std::string& group);
-  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const std::stop_token& stop);
+  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const SampleFilter& filter,
+                              const std::stop_token& stop);
   bool OpenPart(Part* part);
   void ForgetParts(const HistoryRun& run);
   void DropUnused();
@@ -74,8 +75,10 @@ class PageViews {
 
 // The bytes of the indexes of a run's batches, one as a rule: more where they are very different.
 // Errors: Cancelled.
+// Of the samples that `filter` wants.
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      const std::stop_token& stop);
+                                                      const std::stop_token& stop,
+                                                      const SampleFilter& filter = {});
 // Makes the index of one whole run that has none, oldest first, or of one group of runs that have,
 // and keeps it. Runs that take more than one index are made when they are asked for: their names
 // go into `several`, as those of groups that have too many stacks for one, and they are not tried

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostMs = int64_t{1} << 53;
 constexpr uint32_t kMostRows = 100'000, kMostWidth = 16'384;
+constexpr size_t kMostRequests = 16;
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -90,7 +91,9 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
        {"capture", &q->capture}}};
   for (const auto& [word, out] : texts)
     if (name == word) *out = value;
-  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 8> sets = {
+  if (name == "requests" && (!RequestCondition(value) || q->requests.size() >= kMostRequests))
+    return false;
+  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 9> sets = {
       {{"processes", &q->processes},
        {"threads", &q->threads},
        {"waits", &q->waits},
@@ -98,6 +101,7 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
        {"services", &q->services},
        {"cgroups", &q->cgroups},
        {"users", &q->users},
+       {"requests", &q->requests},
        {"hidden", &q->hidden}}};
   for (const auto& [word, out] : sets)
     if (name == word) out->insert(value);
@@ -105,6 +109,15 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
 }
 
 }  // namespace
+
+std::optional<SampleCondition> RequestCondition(std::string_view text) {
+  const size_t equals = text.find('=');
+  const std::string_view key = text.substr(0, equals);
+  const std::string_view value = equals == text.npos ? "" : text.substr(equals + 1);
+  if (key == kTraceIdLabel) return TraceCondition(value);
+  if (key == kSpanIdLabel) return SpanCondition(value);
+  return LabelCondition(text);
+}
 
 absl::StatusOr<PageQuestion> ParsePageQuestion(std::string_view query) {
   PageQuestion question;

@@ -23,7 +23,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 // What an answer depends on; all else only changes how it is shown.
 const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
-               "containers", "services", "cgroups", "users", "range", "callers"] as const;
+               "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
 const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
@@ -224,7 +224,7 @@ export class App implements Asker {
     if (answer === null) return;
     const { filter, measure } = this;
     const { head } = answer;
-    this.shell.setState(state, this.view, answer.groupings);
+    this.shell.setState(state, this.view, answer.groupings, this.asking.partial);
     this.shell.header.setType(head, filter.type);
     this.shell.setChoices(answer, filter, measure);
     const { startMs, bucketMs, cpus } = head;
@@ -261,7 +261,8 @@ export class App implements Asker {
       types: () => this.change({ hidden: new Set() }),
       everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
                                       containers: new Set(), services: new Set(), cgroups: new Set(),
-                                      users: new Set(), hidden: new Set(), callers: "", zoom: "", range: null }),
+                                      users: new Set(), requests: new Set(), hidden: new Set(),
+                                      callers: "", zoom: "", range: null }),
     });
   }
 

@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/page/page_index_builder.h"
+#include "tests/reporter/batch_events.h"
 #include "tests/reporter/page/random_batches.h"
 
 namespace stackray {
@@ -216,6 +219,36 @@ TEST_F(Views, AGroupGoesWithItsFirstSegment) {
   EXPECT_TRUE(had_groups);
   EXPECT_LE(history_->statistics().bytes, uint64_t{2} << 20);
   EXPECT_GT(history_->statistics().evicted_batches, 0u);
+}
+
+// One question for each trace has all samples of traces once.
+TEST_F(Views, ARequestsSamplesAreShownAlone) {
+  Open(FreshDirectory());
+  const SealedBatchPtr sealed = BatchEvents(11, true).Replay(0, 3000).Seal(0, 1);
+  ASSERT_TRUE(history_->Append(sealed).ok());
+  std::map<std::string, int64_t> expected;
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(sealed->bytes);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  batch->Visit([](const WalkedResource&) {}, [](const WalkedProfile&) {},
+               [&](const WalkedSample& sample) {
+                 if (!sample.trace_id.empty())
+                   expected[absl::BytesToHexString(sample.trace_id)] += sample.total;
+               });
+  ASSERT_GT(expected.size(), 2u);
+  const auto passing = [&](const std::string& request) {
+    const absl::StatusOr<PageQuestion> question = ParsePageQuestion(
+        "from_ms=0&to_ms=" + std::to_string(kRandomStartMs * 4) + "&requests=" + request);
+    EXPECT_TRUE(question.ok()) << question.status();
+    const absl::StatusOr<std::string> gzip = views_.Answer(*history_, *question, {}, {});
+    EXPECT_TRUE(gzip.ok()) << gzip.status();
+    const Json answer = Json::parse(*GzipExpand(*gzip, 64 << 20));
+    int64_t sum = 0;
+    for (const Json& type : answer["types"]) sum += type["sum"].get<int64_t>();
+    return sum;
+  };
+  for (const auto& [trace, value] : expected) EXPECT_EQ(passing("trace_id%3D" + trace), value);
+  EXPECT_EQ(passing("trace_id%3Dffffffffffffffffffffffffffffffff"), 0);
+  EXPECT_EQ(passing("no.such.label%3D1"), 0);
 }
 
 TEST_F(Views, AStoppedQuestionIsCancelledAndTheNextIsWhole) {

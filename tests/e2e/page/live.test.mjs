@@ -150,6 +150,26 @@ test("the live page saves a page with its data that works from disk", async () =
   }
 });
 
+test("everything that one request did is asked for by its trace id", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  await page.getByRole("button", { name: "All requests" }).click();
+  const input = page.getByLabel("Trace id, span id or NAME=VALUE");
+  await input.fill("4bf92f35");
+  await input.press("Enter");
+  assert.match(await page.locator("[data-menu=request] [role=alert]").innerText(), /32 hexadecimal digits/);
+  await input.fill("4BF92F35-77B3-4DA6-A3CE-929D0E0E4736");
+  await input.press("Enter");
+  const asked = "requests=trace_id%3D4bf92f3577b34da6a3ce929d0e0e4736";
+  await until("the trace asked for", () => server.profileUrls.at(-1).search.includes(asked));
+  assert.match(page.url(), new RegExp(asked));
+  await page.locator("[data-menu=request] .menu-opener", { hasText: "trace 4bf92f35…" }).waitFor();
+  await page.getByRole("button", { name: "trace 4bf92f35… ✕" }).click();
+  await until("all asked for again", () => !server.profileUrls.at(-1).search.includes("requests"));
+  await page.getByRole("button", { name: "All requests" }).waitFor();
+});
+
 test("a capture is chosen in the header, and a link shows it", async () => {
   server.newestMs = START_MS;
   await show();

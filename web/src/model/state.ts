@@ -26,6 +26,7 @@ export interface State {
   services: ReadonlySet<string>;
   cgroups: ReadonlySet<string>;
   users: ReadonlySet<string>;
+  requests: ReadonlySet<string>; // of a live page: what samples have to belong to (requests.ts)
   range: Span | null;
   zoom: string;     // key of a path, model/path.ts
   callers: string;  // key of a function whose callers and callees are open
@@ -39,7 +40,8 @@ export const DEFAULT_WINDOW_MS = 60_000;
 export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
-  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(), range: null,
+  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
+  requests: new Set(), range: null,
   zoom: "", capture: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
 };
@@ -47,7 +49,7 @@ export const START: State = {
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
 const SWITCHES = ["inverted", "upward", "fold"] as const;
 const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
-              "cgroups", "users"] as const;
+              "cgroups", "users", "requests"] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;

@@ -12,6 +12,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { Check, Menu } from "./menu";
 import { MultiSelect } from "./multiselect";
+import { RequestMenu } from "./request_menu";
 import { Theme } from "./theme";
 import { describeRange, Range, Timeline, TimelineData } from "./timeline";
 
@@ -48,6 +49,7 @@ export class Shell {
   private readonly checks: Record<"inverted" | "upward" | "fold", Check>;
   private readonly layout: Menu;
   private readonly exports: ExportMenu;
+  private readonly requests: RequestMenu;
   private readonly timeline: Timeline;
   private readonly timeName = element("span");
   private readonly rangeText = element("span", { class: "range-text" });
@@ -87,13 +89,15 @@ export class Shell {
     this.layout = new Menu("layout", "Layout", "How the graph is drawn",
       ...Object.values(this.checks).map((check) => check.root));
     this.exports = new ExportMenu(events.onExport);
+    this.requests = new RequestMenu((requests) => events.onChange({ requests }));
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
-      containers.root, services.root, cgroups.root, users.root, waits.root, this.grouping.root, this.views.root,
+      containers.root, services.root, cgroups.root, users.root, waits.root,
+      this.requests.menu.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
@@ -103,15 +107,17 @@ export class Shell {
 
   // A list of choices is open: redrawing it under the pointer would be rude.
   get choosing(): boolean {
-    return [...Object.values(this.selects), this.layout, this.exports.menu].some((list) => list.isOpen);
+    return [...Object.values(this.selects), this.layout, this.exports.menu, this.requests.menu].some((list) => list.isOpen);
   }
 
   closeLists(): void {
-    for (const list of [...Object.values(this.selects), this.layout, this.exports.menu]) list.close();
+    for (const list of [...Object.values(this.selects), this.layout, this.exports.menu, this.requests.menu]) list.close();
   }
 
   // What the state says, as the controls show it.
-  setState(state: State, view: View, groupings: readonly Grouping[]): void {
+  // `live`: the agent is asked, which knows more of samples than a document does.
+  setState(state: State, view: View, groupings: readonly Grouping[], live: boolean): void {
+    this.requests.set(state.requests, live);
     this.grouping.set(groupings, state.grouping);
     this.views.choose(view);
     for (const key of ["inverted", "upward", "fold"] as const) this.checks[key].set(state[key]);
