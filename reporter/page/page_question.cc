@@ -69,6 +69,14 @@ constexpr std::array<std::pair<std::string_view, PageOrder>, 3> kOrders = {{
     {"name", PageOrder::kName},
 }};
 
+bool ReadByRequest(const std::string& value, PageQuestion* q) {
+  const std::optional<SampleGrouping> grouping = SampleGrouping::Parse(value);
+  if (!grouping || !grouping->is_of_request()) return false;
+  q->grouping = PageGrouping::kNone;
+  q->by_request = value;
+  return true;
+}
+
 // False: its value is none for that name.
 bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "from_ms") return ReadNumber(value, kMostMs, &q->from_ms);
@@ -77,7 +85,7 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "chosen_to_ms") return ReadNumber(value, kMostMs, &q->chosen_to_ms);
   if (name == "rows") return ReadNumber(value, kMostRows, &q->rows);
   if (name == "width") return ReadNumber(value, kMostWidth, &q->width);
-  if (name == "by") return ReadWord(kGroupings, value, &q->grouping);
+  if (name == "by") return ReadWord(kGroupings, value, &q->grouping) || ReadByRequest(value, q);
   if (name == "order") return ReadWord(kOrders, value, &q->order);
   const std::array<std::pair<std::string_view, bool*>, 3> switches = {
       {{"fold", &q->fold}, {"inverted", &q->inverted}, {"lanes", &q->lanes}}};

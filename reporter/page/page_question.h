@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "reporter/formats/sample_filter.h"
+#include "reporter/formats/sample_grouping.h"
 
 namespace stackray {
 
@@ -42,6 +43,9 @@ struct PageQuestion {
   // What a sample has to say of what its thread worked on, all of it: "trace_id=…", "span_id=…", or
   // a label "KEY=VALUE". Indexes do not say that, so samples are looked at.
   Texts requests;
+  // "trace", "span" or "label:KEY": one block for each, where `grouping` is kNone. Likewise of
+  // samples; a block is a frame (SampleGrouping).
+  std::string by_request;
   Texts hidden;         // Types of frames that are left out.
   std::string zoom;     // Key of a way (page_keys.h); empty: the root.
   std::string callers;  // Key of the function whose callers, callees and lines are wanted.

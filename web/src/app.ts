@@ -70,6 +70,7 @@ export class App implements Asker {
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
       onCancel: () => this.cancel(),
+      onProgress: () => this.asking.source?.progress?.() ?? Promise.resolve(null),
       onCapture: (capture) => {
         this.change({ capture, callers: "", zoom: "", range: null, at: null });
         this.onTime();
@@ -200,8 +201,8 @@ export class App implements Asker {
     this.show();
   }
 
-  // Back to what is shown, because the user does not wait for the answer.
-  private cancel(): void {
+  // Back to what is shown, because the user does not wait for the answer, or there is none.
+  cancel(): void {
     const { answered } = this.asking;
     this.asking.cancel();
     if (answered === null || this.answer === null) return;
@@ -224,7 +225,7 @@ export class App implements Asker {
     if (answer === null) return;
     const { filter, measure } = this;
     const { head } = answer;
-    this.shell.setState(state, this.view, answer.groupings, this.asking.partial);
+    this.shell.setState(state, this.view, answer);
     this.shell.header.setType(head, filter.type);
     this.shell.setChoices(answer, filter, measure);
     const { startMs, bucketMs, cpus } = head;

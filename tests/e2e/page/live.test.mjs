@@ -168,6 +168,14 @@ test("everything that one request did is asked for by its trace id", async () =>
   await page.getByRole("button", { name: "trace 4bf92f35… ✕" }).click();
   await until("all asked for again", () => !server.profileUrls.at(-1).search.includes("requests"));
   await page.getByRole("button", { name: "All requests" }).waitFor();
+  await page.keyboard.press("Escape");
+  const grouping = page.getByLabel("One block for each");
+  assert.deepEqual((await grouping.locator("option").allInnerTexts()).slice(-2), ["By route", "By trace"]);
+  await grouping.selectOption("label:route");
+  await until("one block a route", () => server.profileUrls.at(-1).searchParams.get("by") === "label:route");
+  assert.match(page.url(), /by=label%3Aroute/);
+  await grouping.selectOption("trace");
+  await until("one block a trace", () => server.profileUrls.at(-1).searchParams.get("by") === "trace");
 });
 
 test("a capture is chosen in the header, and a link shows it", async () => {
@@ -277,6 +285,20 @@ test("errors of the server are told with their number", async () => {
   assert.ok(await page.locator(".banner").isHidden());
 });
 
+test("a question that the agent refuses says why", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  server.refusal = "too many different stacks: choose a shorter time";
+  await page.getByLabel("One block for each").selectOption("trace");
+  await page.getByText("Not answered: too many different stacks: choose a shorter time. What you see is from before.")
+    .waitFor();
+  server.refusal = "";
+  await page.getByLabel("One block for each").selectOption("command");
+  await until("as it was", () => page.url() === url);
+  await until("told long enough", () => page.locator(".banner").isHidden());
+});
+
 test("filters, zoom and search are asked of the agent, and the latest choice alone is waited for",
      async () => {
   server.newestMs = START_MS;
@@ -295,6 +317,8 @@ test("filters, zoom and search are asked of the agent, and the latest choice alo
   await until("the search asked", () => words().get("query") === "main");
   assert.equal(server.closed, 0);
   await page.getByText("Adding samples up").waitFor();
+  server.answering = { done: 13, all: 30 };
+  await page.getByText(/Adding samples up… \d+ s, 43 %/).waitFor();
   server.delayMs = 0;
   await page.locator(".search-input").fill("mai");
   await until("the first search given up", () => server.closed === 1);

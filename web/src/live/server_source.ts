@@ -58,6 +58,13 @@ export class ServerSource implements ViewSource {
     return parseAnswer(parse(text), question.state.inverted);
   }
 
+  async progress(): Promise<number | null> {
+    const status = parse((await this.fetch("/api/status")).text) as { answering?: unknown } | null;
+    const { done, all } = (status?.answering ?? {}) as { done?: unknown; all?: unknown };
+    if (typeof done !== "number" || typeof all !== "number" || !(all > 0)) return null;
+    return Math.min(Math.max(done / all, 0), 1);
+  }
+
   async original(): Promise<Original> {
     const { fromMs, toMs } = this.span;
     const of = this.capture === "" ? `from_ms=${fromMs}&to_ms=${toMs}`

@@ -2,7 +2,7 @@
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
 import { Filter } from "./filter";
-import { Grouping, GROUPINGS } from "./names";
+import { Grouping, readGrouping } from "./names";
 import type { Head } from "./source";
 
 export const VIEWS = ["flame", "both", "table", "time"] as const;
@@ -86,7 +86,7 @@ export function readState(text: string): State {
   const words = new URLSearchParams(text);
   const state = { ...START };
   state.view = readMember(VIEWS, words.get("view"), "");
-  state.grouping = readMember(GROUPINGS, words.get("by"), START.grouping) || START.grouping;
+  state.grouping = readGrouping(words.get("by")) ?? START.grouping;
   if (/^\d{4,9}$/.test(words.get("window") ?? "")) state.windowMs = Number(words.get("window"));
   for (const key of TEXTS) state[key] = (words.get(key) ?? "").slice(0, MAX_TEXT);
   for (const key of SWITCHES) state[key] = words.get(key) === "1";
@@ -99,8 +99,8 @@ export function readState(text: string): State {
 // of it.
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits, containers, services, cgroups, users } = state;
-  return { type, processes, threads, waits, containers, services, cgroups, users,
+  const { processes, threads, waits, containers, services, cgroups, users, requests } = state;
+  return { type, processes, threads, waits, containers, services, cgroups, users, requests,
            buckets: bucketsOf(state.range, profile) };
 }
 

@@ -1,7 +1,7 @@
 // The page around the main area: header, toolbar, timeline.
 import { Filter } from "../model/filter";
 import { Measure } from "../model/measure";
-import { Grouping } from "../model/names";
+import { FixedGrouping, Grouping } from "../model/names";
 import { Answer, ChoiceLists } from "../model/source";
 import { State, View } from "../model/state";
 import { Busy } from "./busy";
@@ -23,13 +23,20 @@ export interface ShellEvents extends SearchEvents {
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
   onCancel(): void;
+  onProgress(): Promise<number | null>;
   onCapture(name: string): void;
 }
 
-const GROUPING_TEXTS: Record<Grouping, string> = {
+const GROUPING_TEXTS: Record<FixedGrouping | "trace" | "span", string> = {
   command: "By command", process: "By process", thread: "By thread", container: "By container",
   service: "By service", cgroup: "By cgroup", user: "By user", none: "All together",
+  trace: "By trace", span: "By span",
 };
+
+function groupingText(grouping: Grouping): string {
+  return grouping in GROUPING_TEXTS ? GROUPING_TEXTS[grouping as keyof typeof GROUPING_TEXTS]
+                                    : `By ${grouping.slice("label:".length)}`;
+}
 
 // Lists that are there only where the samples say such a thing.
 const SOMETIMES = ["containers", "services", "cgroups", "users", "waits"] as const;
@@ -74,8 +81,8 @@ export class Shell {
       users: new MultiSelect({ one: "user", many: "users" }, (users) => events.onChange({ users })),
     };
     for (const key of SOMETIMES) this.selects[key].root.hidden = true;
-    this.busy = new Busy(() => events.onCancel());
-    this.grouping = new Picker<Grouping>("One block for each", (value) => GROUPING_TEXTS[value],
+    this.busy = new Busy(() => events.onCancel(), () => events.onProgress());
+    this.grouping = new Picker<Grouping>("One block for each", groupingText,
                                          (grouping) => events.onChange({ grouping }));
     this.views = new Segments<View>("View", [["flame", "Flame graph"], ["both", "Both"], ["table", "Table"],
       ["time", "Time"]], (view) => events.onChange({ view, callers: "" }));
@@ -115,9 +122,8 @@ export class Shell {
   }
 
   // What the state says, as the controls show it.
-  // `live`: the agent is asked, which knows more of samples than a document does.
-  setState(state: State, view: View, groupings: readonly Grouping[], live: boolean): void {
-    this.requests.set(state.requests, live);
+  setState(state: State, view: View, { groupings, labels }: Answer): void {
+    this.requests.set(state.requests, labels);
     this.grouping.set(groupings, state.grouping);
     this.views.choose(view);
     for (const key of ["inverted", "upward", "fold"] as const) this.checks[key].set(state[key]);
