@@ -157,14 +157,15 @@ void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {
   }
 }
 
-bool ContextReader::MayLook(uint64_t now_ns) {
+// Half of the budget is for first looks, which others' later ones must not use up.
+bool ContextReader::MayLook(const ContextWatch& watch, uint64_t now_ns) {
   const uint64_t passed_ns = now_ns - std::min(now_ns, budget_time_ns_);
   const uint64_t earned =
       passed_ns >= 10 * kSecondNs ? kMostTextAtOnce : passed_ns / 1000 * kTextPerSecond / 1'000'000;
   if (earned > 0) budget_time_ns_ = now_ns;  // Else the moments since then go on to count.
   text_budget_bytes_ =
       std::min<int64_t>(kMostTextAtOnce, text_budget_bytes_ + static_cast<int64_t>(earned));
-  return text_budget_bytes_ > 0;
+  return text_budget_bytes_ > (watch.next_look_ns == 0 ? 0 : kMostTextAtOnce / 2);
 }
 
 void ContextReader::Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_ns,
@@ -175,7 +176,8 @@ void ContextReader::Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_
     watch.address = 0;  // Perhaps it is somewhere else now; until then what it said holds.
     watch.published_at_ns = 0;
   }
-  if (now_ns < since_ns + kLeastAgeNs || now_ns < watch.next_look_ns || !MayLook(now_ns)) return;
+  if (now_ns < since_ns + kLeastAgeNs || now_ns < watch.next_look_ns || !MayLook(watch, now_ns))
+    return;
   Look(id, watch);
   const uint64_t wait_ns = std::clamp((now_ns - since_ns) / kLooksAnAge,
                                       watch.least_wait_s * kSecondNs, kLongestWaitS * kSecondNs);

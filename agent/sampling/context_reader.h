@@ -5,8 +5,8 @@
 //        is read once (10 to 20 µs for a small process, 0.12 µs a mapping, 512 KiB of text at most)
 //        and, while nothing is found, again each second, later when an eighth of its age has
 //        passed, at last every 256 s; all processes together 512 KiB of text a second (4 MiB at
-//        once), what is over that comes later. A context that was found costs one read of 32 bytes
-//        each time.
+//        once, half of it for first looks), what is over that comes later. A context that was found
+//        costs one read of 32 bytes each time.
 // Input: hostile (process_context.h). A process can slow a reader of its memory down (a page behind
 //        its own file system); that holds for every look at a process, its names in interpreters'
 //        code among them.
@@ -68,7 +68,7 @@ class ContextReader {
   bool Take(const ProcessId& id, const ContextReading& reading, ContextWatch& watch);
   void Look(const ProcessId& id, ContextWatch& watch);
   bool FindMappings(uint32_t pid, std::vector<uint64_t>* addresses, bool* has_library);
-  bool MayLook(uint64_t now_ns);
+  bool MayLook(const ContextWatch& watch, uint64_t now_ns);
 
   std::vector<char> buffer_;
   int64_t text_budget_bytes_ = kMostTextAtOnce;

@@ -362,6 +362,24 @@ TEST_F(ContextOfProcess, AllTogetherReadSoMuchASecond) {
   EXPECT_LE(next, (512u << 10) + one);
 }
 
+TEST_F(ContextOfProcess, LaterLooksLeaveHalfOfThatForFirstOnes) {
+  Start();
+  EXPECT_EQ(After(1), "-");
+  const uint64_t one = reader_.text_bytes();
+  const auto ask_others = [&](uint64_t bytes) {
+    for (const uint64_t until = reader_.text_bytes() + bytes; reader_.text_bytes() < until;) {
+      ContextWatch other;
+      reader_.Follow(id_, id_.start_time_ns, now_ns_, other);
+    }
+  };
+  ask_others(3u << 20);
+  const uint64_t looks = reader_.looks();
+  EXPECT_EQ(After(1), "-");
+  EXPECT_EQ(reader_.looks(), looks);
+  ask_others(one);
+  EXPECT_GT(reader_.looks(), looks);
+}
+
 TEST_F(ContextOfProcess, ContextsHaveABudget) {
   Start();
   ASSERT_TRUE(Tell(kPublish));
