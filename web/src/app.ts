@@ -10,7 +10,7 @@ import { functionKey } from "./model/names";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
-import { filterOf, Span, spanOf, State, View } from "./model/state";
+import { filterOf, Span, spanOf, State, View, writeState } from "./model/state";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
@@ -69,6 +69,7 @@ export class App implements Asker {
       onStep: (step) => this.stepMatch(step),
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
+      linkOf: () => this.link(),
       onCancel: () => this.cancel(),
       onProgress: () => this.asking.source?.progress?.() ?? Promise.resolve(null),
       onCapture: (capture) => {
@@ -167,6 +168,15 @@ export class App implements Asker {
     const { startMs, endMs } = this.answer.head;
     const at: Span = { fromMs: startMs, toMs: endMs };
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
+  }
+
+  // Of a page that a server has, also with the time that is shown.
+  private link(): string {
+    if (!location.protocol.startsWith("http")) return "";
+    const shown = this.answer?.head;
+    const fixed = !this.live || this.state.at !== null || this.state.capture !== "" || shown === undefined;
+    const at = fixed ? this.state.at : { fromMs: shown.startMs, toMs: shown.endMs };
+    return `${location.origin}${location.pathname}#${writeState({ ...this.state, at })}`;
   }
 
   private goBack(state: State): void {

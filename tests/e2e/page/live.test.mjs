@@ -126,6 +126,17 @@ test("a link to what is looked at shows that time in another browser, and Resume
     server.profileUrls.at(-1).search.startsWith(`?from_ms=${made}&to_ms=${START_MS}&`));
 });
 
+test("a link that is copied shows the same time and view later", async () => {
+  server.newestMs = START_MS;
+  await show("#view=table&query=main");
+  await page.locator("[data-fact=samples]").waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: url.slice(0, -1) });
+  await page.getByRole("button", { name: "Export" }).click();
+  await page.getByRole("button", { name: "Copy a link to this view" }).click();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(link, `${url}#view=table&query=main&at=${START_MS - 10_000}-${START_MS}`);
+});
+
 test("the live page saves a page with its data that works from disk", async () => {
   server.newestMs = START_MS;
   await show();

@@ -22,6 +22,7 @@ export interface ShellEvents extends SearchEvents {
   onBrushing(busy: boolean): void;
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
+  linkOf(): string;
   onCancel(): void;
   onProgress(): Promise<number | null>;
   onCapture(name: string): void;
@@ -95,7 +96,7 @@ export class Shell {
     };
     this.layout = new Menu("layout", "Layout", "How the graph is drawn",
       ...Object.values(this.checks).map((check) => check.root));
-    this.exports = new ExportMenu(events.onExport);
+    this.exports = new ExportMenu(events.onExport, events.linkOf);
     this.requests = new RequestMenu((requests) => events.onChange({ requests }));
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
