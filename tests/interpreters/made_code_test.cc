@@ -30,6 +30,7 @@ int env_read(scratch*, void* to, u32 bytes, u64 from) {
 }
 u8* env_chunk(scratch*, u32) { return nullptr; }
 void env_count(u32) {}
+int env_find_jit_table(scratch*, u64) { return 0; }
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 int env_step_rarely(scratch*, u64) { return END_BAD_TABLE; }
