@@ -172,7 +172,7 @@ class DumpBeside(SamplingCase):
             text = f"{command[0]} {tid}:\n{wanted}\n{got}"
             self.assertEqual(len(got), len(wanted), text)
             for frame, (pc, name) in zip(got, wanted):
-                # Ours lies inside of the call, and is without the load address, a multiple of a page.
+                # Ours lies inside of the call, and is without the load address, whole pages.
                 self.assertIn((pc - int(frame["address"], 16)) % PAGE, (0, 1), text)
                 if os.path.basename(frame.get("module", "")) == os.path.basename(command[0]):
                     self.assertEqual(base_name(frame.get("function")), base_name(name), text)
@@ -213,7 +213,7 @@ class DumpBeside(SamplingCase):
         for tid, wanted in theirs.items():
             got = [(re.sub(r"\(.*", "", frame["function"]), frame.get("line", 0))
                    for frame in ours[tid]["frames"] if frame["type"] == "jvm"]
-            # The JVM hides lambdas' own classes from some, and has names of their address for others.
+            # The JVM hides some of the lambdas' own classes, and names others by an address.
             got = [one for one in got if one[0] != "call stub" and "Lambda" not in one[0] and "/0x" not in one[0]]
             wanted = [one for one in wanted if "Lambda" not in one[0] and "0x" not in one[0]]
             # Threads of the JVM itself move between the two moments.
