@@ -18,6 +18,12 @@
  *   int env_find_range(struct scratch *s, u64 pc)   sets s->current_range; END_NONE or a reason
  *   int env_find_code(struct scratch *s, u64 file_offset)   find_code_inline(), as a call of its
  *   own
+ *   int env_find_jit_table(struct scratch *s, u64 file_offset)   find_jit_table_inline(), as a call
+ *   of its own; 0 where nobody knows of rows of JIT code
+ *   int env_find_jit_process(struct scratch *s)   s->jit.process := what user space knows of the
+ *   process's JIT code; 0: nothing
+ *   int env_describe_jit_table(struct scratch *s)   s->jit.table := what the row store has for
+ *   s->jit.key; 0: nothing
  *   int env_step_rarely(struct scratch *s, u64 file_offset)   step_rarely(), as a call of its own
  *   int env_find_go_stack(struct scratch *s)   find_go_stack(), as a call of its own
  *   int env_leave_probe(struct scratch *s, int end)   where s->regs.pc is in the page of the

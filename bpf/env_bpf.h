@@ -88,6 +88,7 @@ static __always_inline u8 *env_chunk(struct scratch *s, u32 index)
  * ruby_thread.h, runtime_walk.h, thread_context.h). */
 static int env_find_range(struct scratch *s, u64 pc);
 static int env_find_code(struct scratch *s, u64 file_offset);
+static int env_find_jit_table(struct scratch *s, u64 file_offset);
 static int env_step_rarely(struct scratch *s, u64 file_offset);
 static int env_find_go_stack(struct scratch *s);
 static int env_leave_probe(struct scratch *s, int end);
@@ -105,6 +106,29 @@ static __always_inline int is_same_process(const struct process_key *a, const st
 {
 	return a->pid == b->pid && a->exec_id == b->exec_id && a->start_time_ns == b->start_time_ns;
 }
+
+static __always_inline int env_find_jit_process(struct scratch *s)
+{
+	const struct jit_process *process = bpf_map_lookup_elem(&jit_processes, &s->record.process);
+
+	if (!process)
+		return 0;
+	bpf_probe_read_kernel(&s->jit.process, sizeof(s->jit.process), process);
+	return 1;
+}
+
+static __always_inline int env_describe_jit_table(struct scratch *s)
+{
+	const struct file_entry *entry = bpf_map_lookup_elem(&files, &s->jit.key);
+
+	if (!entry)
+		return 0;
+	s->jit.table.directory = entry->directory;
+	s->jit.table.first_page = entry->first_page;
+	s->jit.table.page_count = entry->page_count;
+	return 1;
+}
+
 /* Interrupts nest, so a slot that a lower context holds stays busy until it is done. `first` is
  * this CPU's first slot, the rest follow. */
 static __always_inline struct scratch *acquire_scratch(struct scratch *first, u32 *slot)

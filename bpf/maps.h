@@ -138,6 +138,15 @@ struct {
 	__type(value, struct stack_process);
 } stack_runtimes SEC(".maps");
 
+/* struct process_key → struct jit_process. User space writes, and evicts processes that are gone.
+ * 13 KiB. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_JIT_PROCESSES);
+	__type(key, struct process_key);
+	__type(value, struct jit_process);
+} jit_processes SEC(".maps");
+
 /* struct process_key → struct process_contexts. User space writes, and evicts processes that are
  * gone. 300 KiB. */
 struct {

@@ -57,6 +57,16 @@ static __always_inline int step_compact(struct scratch *s, u32 code)
 	return END_NONE;
 }
 
+/* Was the frame, of code that a compiler made at run time, entered by a frame record without a
+ * predecessor? Erlang's processes begin so. */
+static __always_inline int is_marked_outermost(const struct scratch *s)
+{
+	u32 i = s->current_range;
+
+	return s->null_record_words && s->null_record_words + 1 == s->word_count && i < SAMPLE_MAX_RANGES &&
+	       s->ranges[i].kind == RANGE_ANON;
+}
+
 /* The ABI's frame record: rbp points at {caller's rbp, return address}. Used where no rules exist.
  * The caller's rbp may be anything: a caller with rules of its own need not keep a frame
  * pointer. */
@@ -65,13 +75,14 @@ static __always_inline int step_frame_pointer(struct scratch *s)
 	u64 fp = s->regs.r[UNWIND_FP], rbp, pc;
 
 	if (!fp)
-		return END_NULL_FP;
+		return is_marked_outermost(s) ? END_NULL_RECORD : END_NULL_FP;
 	if (fp < s->regs.r[UNWIND_SP] || fp & 7)
 		return END_BAD_FP;
 	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
 		return END_READ_FAULT;
 	enter_caller(s, pc, fp + 16, rbp);
 	mark_guess(s);
+	s->null_record_words = rbp ? 0 : s->word_count;
 	return END_NONE;
 }
 

@@ -8,6 +8,7 @@
 #define STACKRAY_BPF_SCRATCH_H
 
 #include "bpf/branch_hints.h"
+#include "bpf/shared/jit_rows.h"
 #include "bpf/shared/records.h"
 #include "bpf/shared/runtime.h"
 #include "bpf/shared/unwind_table.h"
@@ -274,6 +275,16 @@ struct hotspot_place {
 	u64 mark;
 };
 
+/* Rows of JIT code (bpf/jit_rows.h), in one sample. */
+struct jit_walk {
+	struct jit_process process;
+	struct range_table table;   /* of the region that the frame is in */
+	struct file_key key;        /* of that region */
+	u64 offset;                 /* of the frame, in there */
+	u64 words[JIT_LIST_WORDS];  /* what the list says now */
+	u32 state, reserved;        /* enum jit_state; 0: nobody has looked yet */
+};
+
 /* A runtime of kind STACK (bpf/hotspot.h), in one sample. */
 #define HOTSPOT_BLOB_ROOM 512 /* a power of two, for the verifier */
 struct stack_walk {
@@ -363,6 +374,8 @@ struct scratch {
 	u32 context_bytes;            /* BPF only: of the record's context, its last part */
 	u32 end;                      /* enum end_reason; END_NONE while walking */
 	u32 flags;                    /* enum sample_flags */
+	/* word_count when a frame was left by a frame record whose frame pointer is 0; 0: none was */
+	u32 null_record_words;
 	u32 guessed_words;            /* word_count when a frame was last left by a guess; 0: none was */
 	u32 code;                     /* of the look-up */
 	u32 keys_below, keys_left;    /* inside the look-up */
@@ -393,6 +406,7 @@ struct scratch {
 	struct range_table tables[SAMPLE_MAX_RANGES];
 	struct code_range ranges[SAMPLE_MAX_RANGES];
 	struct made_code made_code;
+	struct jit_walk jit;
 	struct stack_walk stack;
 	struct context_walk context; /* BPF only, but for the tests */
 	struct runtime_walk run;

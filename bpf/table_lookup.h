@@ -164,6 +164,17 @@ static __always_inline int find_code_once(struct scratch *s, const struct range_
 	return end;
 }
 
+/* Rows of JIT code that are not there, or not any more, are not asked for: its frame is left as one
+ * without. */
+static __always_inline int without_jit_rows(struct scratch *s, int end)
+{
+	if (!end)
+		return END_NONE;
+	s->miss = 0;
+	s->code = CODE_SPECIAL(SPECIAL_NONE);
+	return END_NONE;
+}
+
 /* Sets s->code (and s->rule) for the instruction at `file_offset` of the current range.
  * END_NONE; or END_UNKNOWN_FILE, END_MISSING_PAGE (s->miss says whether to ask), END_BUSY,
  * END_BAD_TABLE. */
@@ -178,8 +189,12 @@ static __always_inline int find_code_inline(struct scratch *s, u64 file_offset)
 	table = &s->tables[i];
 	s->code = CODE_SPECIAL(SPECIAL_NONE);
 	s->miss_offset = file_offset;
-	if (UNLIKELY(table->state == RANGE_NO_TABLE))
-		return END_NONE;
+	if (UNLIKELY(table->state == RANGE_NO_TABLE)) {
+		if (!env_find_jit_table(s, file_offset))
+			return END_NONE;
+		table = &s->jit.table;
+		file_offset = s->jit.offset;
+	}
 	if (UNLIKELY(table->state == RANGE_NOT_LOADED)) {
 		s->miss = 1;
 		return END_UNKNOWN_FILE;
@@ -193,7 +208,7 @@ static __always_inline int find_code_inline(struct scratch *s, u64 file_offset)
 			break;
 		env_count(COUNT_TABLE_RETRY);
 	}
-	return end;
+	return UNLIKELY(table == &s->jit.table) ? without_jit_rows(s, end) : end;
 }
 
 #endif

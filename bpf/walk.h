@@ -14,6 +14,7 @@
 #include "bpf/code_trace.h"
 #include "bpf/deadline.h"
 #include "bpf/env_bpf.h"
+#include "bpf/jit_rows.h"
 #include "bpf/mapping.h"
 #include "bpf/native.h"
 #include "bpf/pid_namespace.h"
@@ -63,9 +64,11 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->deadline_ns = 0;
 	s->flags = 0;
 	s->guessed_words = 0;
+	s->null_record_words = 0;
 	s->used_ranges = 0;
 	s->miss = 0;
 	s->made_code.is_known = 0;
+	s->jit.state = 0;
 	s->regs.known = KNOWN_ALL;
 	s->regs.exact_pc = 1;
 }
@@ -82,6 +85,19 @@ static __always_inline int registers_of_task(struct scratch *s, struct task_stru
 		return END_NO_ADDRESS_SPACE;
 	at = registers_at(task);
 	return at ? saved_registers(s, at) : END_NO_ADDRESS_SPACE;
+}
+
+/* A global function: only code without a table of its own comes here. */
+__noinline int find_jit_table(u32 slot, u64 file_offset)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? find_jit_table_inline(s, file_offset) : 0;
+}
+
+static int env_find_jit_table(struct scratch *s, u64 file_offset)
+{
+	return find_jit_table((u32)s->host, file_offset);
 }
 
 /* A global function: the look-up's loop is verified once. */

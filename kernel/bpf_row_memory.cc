@@ -18,13 +18,8 @@ const size_t kMappedBytes = (CHUNK_MAP_BYTES + kPageBytes - 1) / kPageBytes * kP
 
 }  // namespace
 
-BpfRowMemory::BpfRowMemory(int chunks_fd, int files_fd, int moved_texts_fd, uint32_t max_files,
-                           uint64_t* file_generation)
-    : chunks_fd_(chunks_fd),
-      files_fd_(files_fd),
-      moved_texts_fd_(moved_texts_fd),
-      max_files_(max_files),
-      file_generation_(file_generation) {
+BpfRowMemory::BpfRowMemory(const Maps& maps, uint64_t* file_generation)
+    : maps_(maps), file_generation_(file_generation) {
   chunks_.reserve(MAX_CHUNKS);
   spare_thread_ = std::thread([this] { MakeSpares(); });
 }
@@ -53,7 +48,7 @@ absl::StatusOr<BpfRowMemory::MappedChunk> BpfRowMemory::MakeChunk(uint32_t index
         absl::StrCat("cannot map unwind tables: ", strerror(errno)));
   chunk.bytes = static_cast<uint8_t*>(bytes);
   const int value = chunk.fd.get();
-  if (bpf_map_update_elem(chunks_fd_, &index, &value, BPF_ANY) != 0) {
+  if (bpf_map_update_elem(maps_.chunks, &index, &value, BPF_ANY) != 0) {
     munmap(bytes, kMappedBytes);
     return absl::ResourceExhaustedError(absl::StrCat("cannot add a chunk: ", strerror(errno)));
   }
@@ -113,7 +108,7 @@ void BpfRowMemory::ReleaseChunk(uint32_t index) {
     if (index >= chunks_.size() || !chunks_[index].handed_out) return;
     std::swap(chunk, chunks_[index]);
   }
-  bpf_map_delete_elem(chunks_fd_, &index);
+  bpf_map_delete_elem(maps_.chunks, &index);
   munmap(chunk.bytes, kMappedBytes);
   absl::MutexLock lock(&mutex_);
   released_.push_back(index);
@@ -125,26 +120,26 @@ uint8_t* BpfRowMemory::Chunk(uint32_t index) {
 }
 
 absl::Status BpfRowMemory::PutFile(const file_key& key, const file_entry& entry) {
-  const int result = bpf_map_update_elem(files_fd_, &key, &entry, BPF_ANY);
+  const int result = bpf_map_update_elem(maps_.files, &key, &entry, BPF_ANY);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
   if (result == 0) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("table of files: ", strerror(errno)));
 }
 
 void BpfRowMemory::RemoveFile(const file_key& key) {
-  bpf_map_delete_elem(files_fd_, &key);
+  bpf_map_delete_elem(maps_.files, &key);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
 }
 
 // What a CPU remembers of the mapping is forgotten with the generation. One that finds no room is
 // asked for again.
 void BpfRowMemory::PutMovedText(const moved_key& key, const moved_text& text) {
-  bpf_map_update_elem(moved_texts_fd_, &key, &text, BPF_ANY);
+  bpf_map_update_elem(maps_.moved_texts, &key, &text, BPF_ANY);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
 }
 
 void BpfRowMemory::RemoveMovedText(const moved_key& key) {
-  bpf_map_delete_elem(moved_texts_fd_, &key);
+  bpf_map_delete_elem(maps_.moved_texts, &key);
   __atomic_fetch_add(file_generation_, 1, __ATOMIC_RELEASE);
 }
 
@@ -153,6 +148,14 @@ uint64_t BpfRowMemory::chunk_bytes() const {
   uint64_t sum = 0;
   for (const MappedChunk& chunk : chunks_) sum += chunk.bytes != nullptr ? kMappedBytes : 0;
   return sum;
+}
+
+void BpfRowMemory::PutJitProcess(const process_key& process, const jit_process& what) {
+  bpf_map_update_elem(maps_.jit_processes, &process, &what, BPF_ANY);
+}
+
+void BpfRowMemory::RemoveJitProcess(const process_key& process) {
+  bpf_map_delete_elem(maps_.jit_processes, &process);
 }
 
 }  // namespace stackray

@@ -18,10 +18,13 @@ namespace stackray {
 // of its own and AddChunk() hands it out at once.
 class BpfRowMemory : public RowMemory {
  public:
-  // The fds stay the caller's and outlive this.
+  // The descriptors stay the caller's and outlive this.
   // `file_generation` is control.file_generation of the running programs; it outlives this too.
-  BpfRowMemory(int chunks_fd, int files_fd, int moved_texts_fd, uint32_t max_files,
-               uint64_t* file_generation);
+  struct Maps {
+    int chunks = -1, files = -1, moved_texts = -1, jit_processes = -1;
+    uint32_t max_files = 0;
+  };
+  BpfRowMemory(const Maps& maps, uint64_t* file_generation);
   ~BpfRowMemory() override;
 
   uint8_t* Chunk(uint32_t index) override;
@@ -31,7 +34,9 @@ class BpfRowMemory : public RowMemory {
   void RemoveFile(const file_key& key) override;
   void PutMovedText(const moved_key& key, const moved_text& text) override;
   void RemoveMovedText(const moved_key& key) override;
-  uint32_t max_files() const override { return max_files_; }
+  void PutJitProcess(const process_key& process, const jit_process& what) override;
+  void RemoveJitProcess(const process_key& process) override;
+  uint32_t max_files() const override { return maps_.max_files; }
 
   uint64_t chunk_bytes() const;  // Of all chunks, the spare included.
 
@@ -47,8 +52,7 @@ class BpfRowMemory : public RowMemory {
     return !spare_ && failure_.ok() && (!released_.empty() || chunks_.size() < MAX_CHUNKS);
   }
 
-  const int chunks_fd_, files_fd_, moved_texts_fd_;
-  const uint32_t max_files_;
+  const Maps maps_;
   uint64_t* const file_generation_;
   mutable absl::Mutex mutex_;
   std::vector<MappedChunk> chunks_ ABSL_GUARDED_BY(mutex_);  // By index.

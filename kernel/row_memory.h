@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bpf/shared/jit_rows.h"
 #include "bpf/shared/unwind_table.h"
 
 namespace stackray {
@@ -35,6 +36,10 @@ class RowMemory {
   // MAX_MOVED_TEXTS are put.
   virtual void PutMovedText(const moved_key& /*key*/, const moved_text& /*text*/) {}
   virtual void RemoveMovedText(const moved_key& /*key*/) {}
+
+  // Where a process's JIT code has rows (bpf/jit_rows.h). At most MAX_JIT_PROCESSES are put.
+  virtual void PutJitProcess(const process_key& /*process*/, const jit_process& /*what*/) {}
+  virtual void RemoveJitProcess(const process_key& /*process*/) {}
 };
 
 }  // namespace stackray

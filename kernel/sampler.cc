@@ -187,8 +187,11 @@ absl::Status Sampler::Impl::Load() {
   SetControls();
   if (absl::Status status = MakeInner(); !status.ok()) return status;
   rows_ = std::make_unique<BpfRowMemory>(
-      bpf_map__fd(skeleton_->maps.chunks), bpf_map__fd(skeleton_->maps.files),
-      bpf_map__fd(skeleton_->maps.moved_texts), bpf_map__max_entries(skeleton_->maps.files),
+      BpfRowMemory::Maps{.chunks = bpf_map__fd(skeleton_->maps.chunks),
+                         .files = bpf_map__fd(skeleton_->maps.files),
+                         .moved_texts = bpf_map__fd(skeleton_->maps.moved_texts),
+                         .jit_processes = bpf_map__fd(skeleton_->maps.jit_processes),
+                         .max_files = bpf_map__max_entries(skeleton_->maps.files)},
       reinterpret_cast<uint64_t*>(&control_->file_generation));
   runtimes_ = std::make_unique<BpfRuntimeMemory>(
       bpf_map__fd(skeleton_->maps.runtime_files), bpf_map__fd(skeleton_->maps.stack_runtimes),

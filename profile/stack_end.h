@@ -22,7 +22,8 @@ enum class StackEnd : uint8_t {
 constexpr StackEnd ClassOfEnd(uint32_t end) {
   switch (end) {
     case END_UNDEFINED_RA:
-    case END_NULL_RA: return StackEnd::kComplete;
+    case END_NULL_RA:
+    case END_NULL_RECORD: return StackEnd::kComplete;
     case END_NULL_FP:
     case END_GUESSED_NULL_RA: return StackEnd::kGuessed;
     case END_KERNEL_THREAD:

@@ -66,6 +66,8 @@ class FrameResolver {
                 Runtimes* runtimes = nullptr);
 
   void ShowLoopFrames(LoopFrames how) { loop_frames_ = how; }
+  // See JitNames::TellRows().
+  void TellJitRows(JitNames::OnRows on_rows) { jit_.TellRows(std::move(on_rows)); }
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).

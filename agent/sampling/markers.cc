@@ -78,6 +78,7 @@ std::string_view EndName(uint32_t end) {
     case END_UNDEFINED_RA: return "undefined_return_address";
     case END_NULL_RA: return "null_return_address";
     case END_NULL_FP: return "null_frame_pointer";
+    case END_NULL_RECORD: return "null_frame_record";
     case END_KERNEL_THREAD: return "kernel_thread";
     case END_NO_ADDRESS_SPACE: return "no_address_space";
     case END_COMPAT_TASK: return "compat_task";

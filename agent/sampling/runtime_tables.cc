@@ -22,6 +22,17 @@ std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& r
       [&runtimes](uint32_t runtime) { return runtimes.ReturnsOfFrames(runtime); });
 }
 
+JitNames::OnRows JitRowsInto(TableLoader& loader) {
+  return [&loader](const ProcessId& process, const cfi::JitListState& list, cfi::JitRows* rows) {
+    const process_key key = {
+        .pid = process.pid, .exec_id = process.exec_id, .start_time_ns = process.start_time_ns};
+    if (rows == nullptr)
+      loader.RemoveJitRows(key);
+    else
+      loader.UpdateJitRows(key, list, *rows);
+  };
+}
+
 std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
                                            RowMemory& memory, Runtimes& runtimes) {
   return std::make_unique<SampleWalk>(

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "interpreters/jit/jit_names.h"
 #include "interpreters/runtimes.h"
 #include "kernel/row_memory.h"
 #include "symbolizer/executable_files.h"
@@ -18,6 +19,9 @@ namespace stackray {
 // All arguments outlive what is returned.
 std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& rows,
                                              size_t open_table_bytes, Runtimes& runtimes);
+// Gives rows of JIT code to the loader, which outlives it.
+JitNames::OnRows JitRowsInto(TableLoader& loader);
+
 std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
                                            RowMemory& memory, Runtimes& runtimes);
 

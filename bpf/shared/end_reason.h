@@ -12,6 +12,9 @@ enum end_reason {
 	/* Terminal. */
 	END_UNDEFINED_RA = 1,      /* unwind rule: the return address is undefined (_start, clone) */
 	END_NULL_RA = 2,           /* a return address of 0: where a thread's first frame was set up */
+	/* JIT code, entered by a frame record in which the frame pointer is 0: the ABI's mark of an
+	 * outermost frame. */
+	END_NULL_RECORD = 4,
 	/* A guess that looks like the end. */
 	/* Code without rules, and a frame pointer of 0: the outermost frame, or code that keeps none. */
 	END_NULL_FP = 3,

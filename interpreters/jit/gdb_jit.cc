@@ -16,7 +16,7 @@ namespace stackray {
 namespace {
 
 constexpr uint32_t kVersion = 1;
-constexpr uint64_t kDescriptorBytes = 24, kFirstAt = 16;
+constexpr uint64_t kDescriptorBytes = 24, kRelevantAt = 8, kFirstAt = 16;
 constexpr uint64_t kEntryBytes = 32, kBeforeAt = 8, kElfAt = 16, kSizeAt = 24;
 constexpr uint64_t kMaxElfBytes = 64 << 20;
 
@@ -47,7 +47,7 @@ bool IsFunction(const Elf64_Sym& symbol) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> FirstGdbJitEntry(ProcessMemory& memory, uint64_t descriptor) {
+absl::StatusOr<GdbJitWords> ReadGdbJitWords(ProcessMemory& memory, uint64_t descriptor) {
   std::array<uint8_t, kDescriptorBytes> bytes;
   if (!memory.Read(descriptor, bytes)) return absl::UnavailableError("no descriptor of JIT code");
   // Before the JIT has begun it may be zeros.
@@ -55,7 +55,12 @@ absl::StatusOr<uint64_t> FirstGdbJitEntry(ProcessMemory& memory, uint64_t descri
   const auto first = NumberAt<uint64_t>(bytes, kFirstAt);
   if (version != kVersion && (version != 0 || first != 0))
     return absl::UnimplementedError("another version of gdb's list of JIT code");
-  return first;
+  GdbJitWords words{NumberAt<uint64_t>(bytes, 0), NumberAt<uint64_t>(bytes, kRelevantAt), first};
+  std::array<uint8_t, JIT_ENTRY_WORDS * sizeof(uint64_t)> of_entry;
+  if (first != 0 && memory.Read(first + JIT_ENTRY_WORDS_AT, of_entry))
+    for (size_t i = 0; i < JIT_ENTRY_WORDS; ++i)
+      words.at(JIT_DESCRIPTOR_WORDS + i) = NumberAt<uint64_t>(of_entry, i * sizeof(uint64_t));
+  return words;
 }
 
 GdbJitList ReadGdbJitList(ProcessMemory& memory, uint64_t first, size_t most) {

@@ -12,10 +12,12 @@
 #ifndef STACKRAY_INTERPRETERS_JIT_GDB_JIT_H_
 #define STACKRAY_INTERPRETERS_JIT_GDB_JIT_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bpf/shared/jit_rows.h"
 #include "interpreters/jit/jit_code.h"
 #include "interpreters/process_memory.h"
 #include "symbolizer/byte_source.h"
@@ -32,9 +34,12 @@ struct GdbJitList {
   bool is_whole = false;             // It was read to its end.
 };
 
-// The descriptor's pointer to the first entry; 0: the list is empty.
+// What the list says of itself now: the descriptor's words and two of its first entry, as
+// bpf/shared/jit_rows.h has them; [JIT_FIRST_ENTRY] is 0 where the list is empty. Whatever the
+// process adds or takes away changes one of them, unless it is at the same place and of one size.
 // Errors: Unavailable (cannot be read), Unimplemented (another version).
-absl::StatusOr<uint64_t> FirstGdbJitEntry(ProcessMemory& memory, uint64_t descriptor);
+using GdbJitWords = std::array<uint64_t, JIT_LIST_WORDS>;
+absl::StatusOr<GdbJitWords> ReadGdbJitWords(ProcessMemory& memory, uint64_t descriptor);
 
 // At most `most` entries from `first` on.
 GdbJitList ReadGdbJitList(ProcessMemory& memory, uint64_t first, size_t most);

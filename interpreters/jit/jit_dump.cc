@@ -14,15 +14,23 @@ namespace {
 
 constexpr uint32_t kMagic = 0x4A695444, kOtherMagic = 0x4454694A;  // "JiTD".
 constexpr uint32_t kVersion = 1;
+#ifdef STACKRAY_ARM64
+constexpr uint16_t kOwnMachine = EM_AARCH64;
+#else
+constexpr uint16_t kOwnMachine = EM_X86_64;
+#endif
 constexpr uint64_t kHeaderBytes = 40, kMaxHeaderBytes = 4096;
 constexpr uint64_t kRecordHeaderBytes = 16;
 
-enum RecordKind : uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2, kClose = 3 };
+enum RecordKind : uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2, kClose = 3, kUnwinding = 4 };
 
 // struct jr_code_load behind its header: pid, tid, vma, address, size, index; the name follows.
 constexpr uint64_t kLoadAddress = 16, kLoadSize = 24, kLoadName = 40;
 // struct jr_code_move behind its header: pid, tid, vma, old address, new address, size, index.
-constexpr uint64_t kMoveFrom = 16, kMoveTo = 24, kMoveBytes = 48;
+constexpr uint64_t kMoveFrom = 16, kMoveTo = 24, kMoveSize = 32, kMoveBytes = 48;
+// struct jr_code_unwinding_info behind its header: bytes in all, of them the last ones that are
+// .eh_frame_hdr, bytes that are mapped; then both sections.
+constexpr uint64_t kEntriesHeader = 8, kEntriesAt = 24, kEntriesAlignment = 8;
 // struct jr_code_debug_info behind its header: address, count; entries of address, line,
 // discriminator and the file's name follow.
 constexpr uint64_t kLinesCount = 8, kFirstLine = 16, kLineHead = 16;
@@ -74,7 +82,32 @@ void JitDumpReader::TakeLines(std::span<const uint8_t> body) {
   lines_ = std::move(taken);
 }
 
-void JitDumpReader::TakeLoad(std::span<const uint8_t> body, JitCode& code) {
+void JitDumpReader::TakeEntries(std::span<const uint8_t> body) {
+  const auto total = NumberAt<uint64_t>(body, 0), header = NumberAt<uint64_t>(body, kEntriesHeader);
+  entries_.clear();
+  if (header > total || body.size() < kEntriesAt || total - header > body.size() - kEntriesAt) {
+    ++damaged_;
+    return;
+  }
+  const auto entries = body.subspan(kEntriesAt, total - header);
+  entries_.assign(entries.begin(), entries.end());
+}
+
+// Of a function that has none, what was there before is gone as well.
+void JitDumpReader::PutRows(uint64_t start, uint64_t size_bytes, cfi::JitRows& rows) {
+  if (start >= cfi::JitRows::kUserEnd || size_bytes > cfi::JitRows::kUserEnd - start) return;
+  rows.Erase(start, start + size_bytes);
+  const uint64_t at =
+      start + (size_bytes + kEntriesAlignment - 1) / kEntriesAlignment * kEntriesAlignment;
+  const cfi::AddressRange code{start, start + size_bytes};
+  for (cfi::CodeRows& one : cfi::ReadCodeRows({.bytes = entries_, .address = at},
+                                              *cfi::Machine::Of(kOwnMachine), {&code, 1}))
+    rows.Put(std::move(one), cfi::JitRows::From::kDump);
+  entries_.clear();
+}
+
+void JitDumpReader::TakeLoad(std::span<const uint8_t> body, JitCode& code, cfi::JitRows& rows) {
+  PutRows(NumberAt<uint64_t>(body, kLoadAddress), NumberAt<uint64_t>(body, kLoadSize), rows);
   JitFunction function{.start = NumberAt<uint64_t>(body, kLoadAddress),
                        .size_bytes = NumberAt<uint64_t>(body, kLoadSize),
                        .name = std::string(TextAt(body, kLoadName).substr(0, kMaxJitNameBytes))};
@@ -86,20 +119,31 @@ void JitDumpReader::TakeLoad(std::span<const uint8_t> body, JitCode& code) {
   ++(!function.name.empty() && code.Put(std::move(function)) ? functions_ : damaged_);
 }
 
-void JitDumpReader::TakeRecord(uint32_t kind, std::span<const uint8_t> body, JitCode& code) {
+// Rows do not move with their code: its entries say nothing of its new place.
+void JitDumpReader::TakeMove(std::span<const uint8_t> body, JitCode& code, cfi::JitRows& rows) {
+  const auto from = NumberAt<uint64_t>(body, kMoveFrom), to = NumberAt<uint64_t>(body, kMoveTo);
+  if (body.size() < kMoveBytes || !code.Move(from, to)) {
+    ++damaged_;
+    return;
+  }
+  const auto size = std::min(NumberAt<uint64_t>(body, kMoveSize), JitCode::kMaxFunctionBytes);
+  entries_.clear();
+  PutRows(from, size, rows);
+  PutRows(to, size, rows);
+}
+
+void JitDumpReader::TakeRecord(uint32_t kind, std::span<const uint8_t> body, JitCode& code,
+                               cfi::JitRows& rows) {
   switch (kind) {
-    case kLoad: TakeLoad(body, code); return;
+    case kLoad: TakeLoad(body, code, rows); return;
     case kDebugInfo: TakeLines(body); return;
-    case kMove:
-      if (body.size() < kMoveBytes ||
-          !code.Move(NumberAt<uint64_t>(body, kMoveFrom), NumberAt<uint64_t>(body, kMoveTo)))
-        ++damaged_;
-      return;
-    default: return;  // kClose; rules to unwind by; what a later version brings.
+    case kMove: TakeMove(body, code, rows); return;
+    case kUnwinding: TakeEntries(body); return;
+    default: return;  // kClose; what a later version brings.
   }
 }
 
-absl::Status JitDumpReader::ReadOn(const ByteSource& source, JitCode& code,
+absl::Status JitDumpReader::ReadOn(const ByteSource& source, JitCode& code, cfi::JitRows& rows,
                                    const std::function<bool()>& is_over) {
   if (!status_.ok()) return status_;
   const uint64_t end = source.size_bytes();
@@ -117,10 +161,11 @@ absl::Status JitDumpReader::ReadOn(const ByteSource& source, JitCode& code,
     if (total > end - offset_) return absl::OkStatus();  // Half written.
     // Of a function its code is not needed.
     const uint64_t most = kind == kLoad ? kLoadName + kMaxJitNameBytes : kMaxRecordRead;
-    body.resize(kind > kDebugInfo ? 0 : std::min<uint64_t>(total - kRecordHeaderBytes, most));
+    const bool is_read = kind <= kDebugInfo || kind == kUnwinding;
+    body.resize(is_read ? std::min<uint64_t>(total - kRecordHeaderBytes, most) : 0);
     if (absl::Status status = source.ReadAt(offset_ + kRecordHeaderBytes, body); !status.ok())
       return status;
-    TakeRecord(kind, body, code);
+    TakeRecord(kind, body, code, rows);
     offset_ += total;
   }
   return absl::OkStatus();

@@ -102,10 +102,29 @@ void JitNames::Follow(uint64_t time_ns, Known& known) {
       &counts_);
   bytes_ += process.bytes() - known.bytes;
   known.bytes = process.bytes();
+  TellRowsOf(now_ns, known);
+}
+
+// Also once in a while when nothing has changed: pages that nobody used may have been given away.
+void JitNames::TellRowsOf(uint64_t now_ns, Known& known) {
+  constexpr uint64_t kToldEveryNs = 1'000'000'000;
+  if (!on_rows_) return;
+  cfi::JitRows* const rows = known.process->rows();
+  const bool has_rows = rows != nullptr && !rows->empty();
+  if (!has_rows && !known.has_told_rows) return;
+  const cfi::JitListState list = known.process->list_state();
+  const bool is_same = has_rows == known.has_told_rows && list == known.told_list &&
+                       (!has_rows || !rows->has_changed());
+  if (is_same && (!has_rows || now_ns - known.told_ns < kToldEveryNs)) return;
+  on_rows_(known.process->id(), list, has_rows ? rows : nullptr);
+  known.has_told_rows = has_rows;
+  known.told_list = list;
+  known.told_ns = now_ns;
 }
 
 void JitNames::KeepLimit() {
   while ((bytes_ > limit_bytes_ || entries_.size() > kMostProcesses) && entries_.size() > 1) {
+    if (entries_.back().has_told_rows) on_rows_(entries_.back().process->id(), {}, nullptr);
     bytes_ -= entries_.back().bytes;
     by_id_.erase(entries_.back().process->id());
     entries_.pop_back();

@@ -11,9 +11,11 @@
 #define STACKRAY_INTERPRETERS_JIT_JIT_NAMES_H_
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -41,6 +43,11 @@ class JitNames {
   // nullopt: nobody says. Valid until the next call.
   std::optional<Answer> Find(const ProcessId& process, uint64_t address, uint64_t time_ns);
 
+  // Told of a process's rows when they may have changed: BPF should have these. nullptr: none.
+  using OnRows =
+      std::function<void(const ProcessId&, const cfi::JitListState&, cfi::JitRows* rows)>;
+  void TellRows(OnRows on_rows) { on_rows_ = std::move(on_rows); }
+
   // Another bound; what is over it goes at once.
   void SetLimitBytes(size_t limit_bytes) {
     limit_bytes_ = limit_bytes;
@@ -57,10 +64,14 @@ class JitNames {
     size_t bytes = 0;
     uint64_t seen_ns = 0;  // When it was there last; 0: it was not asked for yet.
     bool is_gone = false;
+    bool has_told_rows = false;
+    cfi::JitListState told_list;  // With the rows that were told.
+    uint64_t told_ns = 0;
   };
   using Entries = std::list<Known>;  // Most recently asked for first.
   Known& Of(const ProcessId& id);
   void Follow(uint64_t time_ns, Known& known);
+  void TellRowsOf(uint64_t now_ns, Known& known);
   bool IsThere(uint64_t now_ns, Known& known) const;
   void KeepLimit();
   bool FindDescriptors(uint32_t pid, absl::Time deadline, std::vector<uint64_t>* addresses);
@@ -74,6 +85,7 @@ class JitNames {
   absl::flat_hash_map<FileIdentity, uint64_t> descriptors_;
   size_t bytes_ = 0;
   JitCounts counts_;
+  OnRows on_rows_;
 };
 
 }  // namespace stackray

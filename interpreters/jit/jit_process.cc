@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
+#include "interpreters/jit/gdb_jit_rows.h"
 #include "interpreters/jit/jit_file.h"
 #include "kernel/wall_clock.h"
 #include "symbolizer/byte_source.h"
@@ -80,7 +81,7 @@ void JitProcess::LookForLists(const FindDescriptors& find, Reading& reading) {
   is_search_over_ = find(reading.deadline, &descriptors);
   for (const uint64_t descriptor : descriptors) {
     if (std::ranges::find(lists_, descriptor, &List::descriptor) != lists_.end()) continue;
-    lists_.push_back({.descriptor = descriptor, .first = 0, .entries = {}});
+    lists_.push_back({.descriptor = descriptor, .words = std::nullopt, .entries = {}});
     ++reading.counts.gdb_lists;
   }
 }
@@ -111,13 +112,14 @@ void JitProcess::FollowJitDump(Reading& reading) {
   const FileNow now = LookAt(jit_dump_.fd);
   if (now.size_bytes < jit_dump_.reader.offset()) {
     jit_dump_ = {};
+    rows_.EraseAll(cfi::JitRows::From::kDump);
     next_look_ns_ = looks_ = 0;
     return;
   }
   const FdSource source(jit_dump_.fd.get(), now.size_bytes);
   bool is_over = false;
   const absl::Status status = jit_dump_.reader.ReadOn(
-      source, jit_dump_.code, [&] { return is_over = is_over || reading.IsOver(); });
+      source, jit_dump_.code, rows_, [&] { return is_over = is_over || reading.IsOver(); });
   jit_dump_.is_broken = absl::IsUnimplemented(status) || absl::IsDataLoss(status);
   if (jit_dump_.is_broken) ++reading.counts.refused["jitdump that makes no sense"];
   jit_dump_.is_behind = is_over;
@@ -134,24 +136,25 @@ void JitProcess::TakeElf(const GdbJitEntry& entry, Reading& reading) {
     ++(listed_.Put(std::move(function)) ? listed_functions_ : listed_damaged_);
 }
 
-// The oldest first, so that a newer function takes an older one's place.
-void JitProcess::FollowList(uint64_t now_ns, List& list, Reading& reading) {
-  const absl::StatusOr<uint64_t> first = FirstGdbJitEntry(reading.memory, list.descriptor);
-  if (!first.ok() || (*first == list.first && now_ns < next_list_ns_)) return;
-  const GdbJitList now = ReadGdbJitList(reading.memory, *first, kMostGdbEntries);
-  absl::flat_hash_set<uint64_t> there;
-  for (const GdbJitEntry& entry : now.entries) there.insert(entry.entry);
-  const bool is_one_gone =
-      now.is_whole && std::ranges::any_of(list.entries, [&](const auto& known) {
-        return !there.contains(known.first);
-      });
-  if (is_one_gone) {  // Whose functions are not known: what is there is read again.
-    listed_.Clear();
-    for (List& other : lists_) {
-      other.entries.clear();
-      other.first = 0;
-    }
+void JitProcess::TakeRows(const GdbJitEntry& entry, Reading& reading) {
+  absl::StatusOr<JitElfRows> found = RowsOfJitElf(reading.memory, entry);
+  if (!found.ok()) return;
+  for (const cfi::AddressRange& code : found->code) rows_.Erase(code.begin, code.end);
+  for (cfi::CodeRows& rows : found->rows) rows_.Put(std::move(rows), cfi::JitRows::From::kList);
+}
+
+// Of an entry that is gone its functions are not known: what is there is read again.
+void JitProcess::ForgetLists() {
+  listed_.Clear();
+  rows_.EraseAll(cfi::JitRows::From::kList);
+  for (List& list : lists_) {
+    list.entries.clear();
+    list.words.reset();
   }
+}
+
+// The oldest first, so that a newer function takes an older one's place.
+void JitProcess::TakeEntries(const GdbJitList& now, List& list, Reading& reading) {
   for (auto entry = now.entries.rbegin(); entry != now.entries.rend(); ++entry) {
     const auto [known, is_new] = list.entries.insert({entry->entry, *entry});
     if (!is_new && known->second == *entry) continue;
@@ -162,8 +165,40 @@ void JitProcess::FollowList(uint64_t now_ns, List& list, Reading& reading) {
     }
     known->second = *entry;
     TakeElf(*entry, reading);
+    TakeRows(*entry, reading);
   }
-  if (now.is_whole) list.first = *first;
+}
+
+void JitProcess::FollowList(uint64_t now_ns, List& list, Reading& reading) {
+  const absl::StatusOr<GdbJitWords> words = ReadGdbJitWords(reading.memory, list.descriptor);
+  if (!words.ok() || (list.words == *words && now_ns < next_list_ns_)) return;
+  const GdbJitList now = ReadGdbJitList(reading.memory, (*words)[JIT_FIRST_ENTRY], kMostGdbEntries);
+  absl::flat_hash_set<uint64_t> there;
+  for (const GdbJitEntry& entry : now.entries) there.insert(entry.entry);
+  if (now.is_whole && std::ranges::any_of(list.entries, [&](const auto& known) {
+        return !there.contains(known.first);
+      }))
+    ForgetLists();
+  list.words.reset();
+  TakeEntries(now, list, reading);
+  // It may have changed while it was read.
+  const absl::StatusOr<GdbJitWords> after = ReadGdbJitWords(reading.memory, list.descriptor);
+  if (now.is_whole && !is_list_behind_ && after.ok() && *after == *words) list.words = *words;
+}
+
+cfi::JitRows* JitProcess::rows() {
+  const bool is_behind = is_late_ || jit_dump_.is_behind || is_list_behind_;
+  const bool is_list_known = std::ranges::all_of(
+      lists_, [](const List& list) { return list.entries.empty() || list.words.has_value(); });
+  return is_behind || !is_list_known ? nullptr : &rows_;
+}
+
+// Of several lists with code the first one, which is nearly always the only one.
+cfi::JitListState JitProcess::list_state() const {
+  for (const List& list : lists_)
+    if (!list.entries.empty() && list.words)
+      return {.descriptor = list.descriptor, .words = *list.words};
+  return {};
 }
 
 void JitProcess::Count(JitCounts* counts) {
@@ -222,7 +257,8 @@ const JitFunction* JitProcess::Find(uint64_t address) const {
 }
 
 size_t JitProcess::bytes() const {
-  return sizeof(*this) + perf_map_.code.bytes() + jit_dump_.code.bytes() + listed_.bytes();
+  return sizeof(*this) + perf_map_.code.bytes() + jit_dump_.code.bytes() + listed_.bytes() +
+         rows_.bytes();
 }
 
 void JitProcess::Forget() {
@@ -230,6 +266,7 @@ void JitProcess::Forget() {
   jit_dump_ = {};
   lists_.clear();
   listed_.Clear();
+  rows_.Clear();
   is_search_over_ = false;
   followed_ns_ = next_look_ns_ = next_list_ns_ = 0;
   looks_ = 0;

@@ -6,7 +6,7 @@
 //          lists, lists), all of them a tenth of the time and
 //          kReadingAhead. What that leaves is read by later ones, and until then nothing is known
 //          of the process's code, because what was read may be out of date.
-// Memory:  kMostSourceBytes of names a source, and a descriptor a file.
+// Memory:  kMostSourceBytes of names a source, kMostRowBytes of rows, and a descriptor a file.
 // Threads: one at a time.
 #ifndef STACKRAY_INTERPRETERS_JIT_JIT_PROCESS_H_
 #define STACKRAY_INTERPRETERS_JIT_JIT_PROCESS_H_
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "interpreters/process_memory.h"
 #include "kernel/unique_fd.h"
 #include "profile/process.h"
+#include "symbolizer/cfi/jit_rows.h"
 
 namespace stackray {
 
@@ -45,6 +47,7 @@ class JitProcess {
       std::function<bool(absl::Time deadline, std::vector<uint64_t>* addresses)>;
 
   static constexpr size_t kMostSourceBytes = 16 << 20;
+  static constexpr size_t kMostRowBytes = 4 << 20;
   static constexpr size_t kMostGdbEntries = 16'384;
   static constexpr absl::Duration kMostReading = absl::Milliseconds(50);
   static constexpr absl::Duration kReadingAhead = absl::Milliseconds(200);
@@ -60,6 +63,11 @@ class JitProcess {
 
   // nullptr: nobody says what is there. Valid until the next Follow().
   const JitFunction* Find(uint64_t address) const;
+
+  // The rows that were told along, and the list that has told them; nullptr: they may be out of
+  // date, and BPF should not have them. What has changed is taken from them.
+  cfi::JitRows* rows();
+  cfi::JitListState list_state() const;
 
   const ProcessId& id() const { return id_; }
   size_t bytes() const;
@@ -77,7 +85,8 @@ class JitProcess {
     bool is_broken = false;  // Nothing more will be read.
   };
   struct List {
-    uint64_t descriptor = 0, first = 0;
+    uint64_t descriptor = 0;
+    std::optional<GdbJitWords> words;                    // As of the last reading to its end.
     absl::flat_hash_map<uint64_t, GdbJitEntry> entries;  // By address.
   };
   struct Reading {  // One call of Follow().
@@ -92,7 +101,10 @@ class JitProcess {
   void FollowPerfMap(Reading& reading);
   void FollowJitDump(Reading& reading);
   void FollowList(uint64_t now_ns, List& list, Reading& reading);
+  void TakeEntries(const GdbJitList& now, List& list, Reading& reading);
+  void ForgetLists();
   void TakeElf(const GdbJitEntry& entry, Reading& reading);
+  void TakeRows(const GdbJitEntry& entry, Reading& reading);
   void Count(JitCounts* counts);
 
   const ProcessId id_;
@@ -101,6 +113,7 @@ class JitProcess {
   Source<JitDumpReader> jit_dump_;
   std::vector<List> lists_;
   JitCode listed_{kMostSourceBytes};
+  cfi::JitRows rows_{kMostRowBytes};
   bool is_list_behind_ = false, is_search_over_ = false;
   bool is_late_ = false;  // It was not the process's turn to be read.
   std::string refused_;   // Why the last file was.

@@ -114,6 +114,10 @@ struct V8Layout {
   // In a WasmCode of the C++ heap: the instructions' size, the function's index; 0: not known.
   uint16_t wasm_code_size = 0, wasm_code_index = 0;
 
+  // As struct v8_process has it: read from the file's builtins.
+  uint32_t give_up_begin = 0, give_up_end = 0;
+  uint16_t old_frame = 0, old_frame_words = 0;
+
   bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
 
   PositionEncoding positions = PositionEncoding::kSigned;

@@ -30,6 +30,7 @@ u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
 void env_count(u32) {}
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
+int env_find_jit_table(scratch* s, u64 file_offset);
 int env_step_rarely(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
@@ -42,6 +43,20 @@ int env_leave_probe(scratch* s, int end);
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
 
+int env_find_jit_process(scratch* s) {
+  return EnvironmentOf(s).FindJitProcess(&s->jit.process) ? 1 : 0;
+}
+int env_describe_jit_table(scratch* s) {
+  const std::optional<range_table> table = EnvironmentOf(s).DescribeJitTable(s->jit.key);
+  if (table) s->jit.table = *table;
+  return table ? 1 : 0;
+}
+
+#include "bpf/jit_rows.h"
+
+int env_find_jit_table(scratch* s, u64 file_offset) {
+  return find_jit_table_inline(s, file_offset);
+}
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
 
@@ -203,9 +218,11 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
   s->first_user_word = 0;
   s->flags = 0;
   s->guessed_words = 0;
+  s->null_record_words = 0;
   s->run.thread_pointer = environment.ThreadPointer();
   s->go_callback_sp = 0;
   s->made_code = {};
+  s->jit.state = 0;
   int end = END_NONE;
   u64 file_offset = 0;
   while (end == END_NONE) {

@@ -30,6 +30,12 @@ class WalkEnvironment {
   // Where code that a runtime of the process has made is called from; false: it makes none, or it
   // is not known.
   virtual bool FindMadeCode(made_code* /*found*/) { return false; }
+  // Rows of the process's JIT code, if they are those of now; false: there are none.
+  virtual bool FindJitProcess(jit_process* /*found*/) { return false; }
+  // The table of one region of it; nullopt: it has gone.
+  virtual std::optional<range_table> DescribeJitTable(const file_key& /*region*/) {
+    return std::nullopt;
+  }
   // What BPF is told of the process's runtime of kind STACK; nullptr: it has none. Valid as long as
   // this.
   virtual const stack_process* FindStackRuntime() { return nullptr; }

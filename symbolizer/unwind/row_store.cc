@@ -217,6 +217,19 @@ absl::Status RowStore::PutPage(const FileIdentity& identity, uint32_t page,
   return absl::OkStatus();
 }
 
+// Its bytes stay where they are until the log comes round.
+void RowStore::DropPage(const FileIdentity& identity, uint32_t page) {
+  const File* found = Find(identity);
+  uint32_t* entry = found == nullptr ? nullptr : DirectoryEntry(*found, page);
+  if (entry == nullptr) return;
+  if (IsPage(Load(entry))) --const_cast<File*>(found)->present_pages;
+  Store(entry, ENTRY_ABSENT);
+}
+
+void RowStore::DropFile(const FileIdentity& identity) {
+  if (Find(identity) != nullptr) RemoveFile(KeyOf(identity));
+}
+
 // Makes the log's last chunk one with room for `bytes`.
 absl::Status RowStore::NextChunk(uint32_t bytes) {
   if (!log_.empty() && log_.back().used + bytes + HANDLE_UNIT <= kUsableBytes)

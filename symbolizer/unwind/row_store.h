@@ -54,6 +54,11 @@ class RowStore {
   // chunk), ResourceExhausted.
   absl::Status PutPage(const FileIdentity& identity, uint32_t page, std::span<const uint8_t> blob);
 
+  // Takes back a page, so that another one can be put there; a program that runs may still read it.
+  void DropPage(const FileIdentity& identity, uint32_t page);
+  // Makes a file unknown. Waits until no program reads its directory any more.
+  void DropFile(const FileIdentity& identity);
+
   // Another budget from now on. A smaller one is reached chunk by chunk, by ShrinkOne().
   void SetBudget(uint64_t budget_bytes);
   // While there is more than the budget: empties the oldest chunk and gives its memory back. What

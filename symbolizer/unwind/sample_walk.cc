@@ -1,5 +1,7 @@
 #include "symbolizer/unwind/sample_walk.h"
 
+#include <sys/uio.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,6 +13,23 @@ namespace stackray {
 namespace {
 
 constexpr uint64_t kStackPageBytes = 4096;
+
+bool ReadProcessMemory(uint32_t pid, uint64_t address, void* to, size_t bytes) {
+  const iovec local = {to, bytes}, remote = {reinterpret_cast<void*>(address), bytes};
+  return process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0) ==
+         static_cast<ssize_t>(bytes);
+}
+
+// As is_list_unchanged() of bpf/jit_rows.h.
+bool IsListUnchanged(uint32_t pid, const jit_process& process) {
+  std::array<uint64_t, JIT_LIST_WORDS> words = {};
+  constexpr size_t kDescriptorBytes = JIT_DESCRIPTOR_WORDS * sizeof(uint64_t);
+  return ReadProcessMemory(pid, process.list, words.data(), kDescriptorBytes) &&
+         ReadProcessMemory(pid, words[JIT_FIRST_ENTRY] + JIT_ENTRY_WORDS_AT,
+                           words.data() + JIT_DESCRIPTOR_WORDS,
+                           JIT_ENTRY_WORDS * sizeof(uint64_t)) &&
+         std::ranges::equal(words, process.list_words);
+}
 
 constexpr bool IsMiss(uint32_t end) { return end == END_UNKNOWN_FILE || end == END_MISSING_PAGE; }
 
@@ -97,6 +116,25 @@ class RecordEnvironment : public WalkEnvironment {
       return true;
     }
     return false;
+  }
+
+  // The list is looked at here, in the process's memory, which the walk does not read.
+  bool FindJitProcess(jit_process* found) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const std::optional<jit_process> process = loader_.jit_tables().Of(sample_.record->process);
+    if (!process) return false;
+    *found = *process;
+    found->list = 0;
+    return process->list == 0 || IsListUnchanged(sample_.record->process.pid, *process);
+  }
+
+  std::optional<range_table> DescribeJitTable(const file_key& region) override
+      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const file_entry* const entry = loader_.jit_tables().FindFile(region);
+    if (entry == nullptr) return std::nullopt;
+    return range_table{.directory = entry->directory,
+                       .first_page = entry->first_page,
+                       .page_count = entry->page_count,
+                       .state = RANGE_HAS_TABLE};
   }
 
   const stack_process* FindStackRuntime() override {

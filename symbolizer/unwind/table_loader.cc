@@ -85,7 +85,8 @@ TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_b
       recognise_(std::move(recognise)),
       recognise_made_code_(std::move(recognise_made_code)),
       returns_of_frames_(std::move(returns_of_frames)),
-      moved_(files, store.memory()) {}
+      moved_(files, store.memory()),
+      jit_(store) {}
 TableLoader::~TableLoader() = default;
 
 TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
@@ -176,6 +177,7 @@ void TableLoader::DropDeleted() {
   constexpr int kOursAndTheTables = 2;
   absl::MutexLock lock(&mutex_);
   moved_.Recheck();
+  jit_.RemoveGone();
   for (auto it = entries_.begin(); it != entries_.end();) {
     if (it->file.use_count() > kOursAndTheTables || !IsDeleted(*it->file)) {
       ++it;
@@ -311,6 +313,17 @@ void TableLoader::LoadAround(OpenTables& tables, uint32_t page, uint32_t neighbo
     if (!load(page + 1 + distance, page + 1 + distance + run)) return;
     if (!load(below - std::min(below, run), below)) return;
   }
+}
+
+void TableLoader::UpdateJitRows(const process_key& process, const cfi::JitListState& list,
+                                cfi::JitRows& rows) {
+  absl::MutexLock lock(&mutex_);
+  jit_.Update(process, list, rows);
+}
+
+void TableLoader::RemoveJitRows(const process_key& process) {
+  absl::MutexLock lock(&mutex_);
+  jit_.Remove(process);
 }
 
 }  // namespace stackray

@@ -21,6 +21,7 @@
 #include "bpf/shared/records.h"
 #include "symbolizer/cfi/cfi_source.h"
 #include "symbolizer/executable_files.h"
+#include "symbolizer/unwind/jit_tables.h"
 #include "symbolizer/unwind/made_code.h"
 #include "symbolizer/unwind/moved_text.h"
 #include "symbolizer/unwind/row_store.h"
@@ -74,6 +75,11 @@ class TableLoader {
   }
   const RowStore& store() const { return store_; }
 
+  // As JitTables::Update(), Remove().
+  void UpdateJitRows(const process_key& process, const cfi::JitListState& list, cfi::JitRows& rows);
+  void RemoveJitRows(const process_key& process);
+  const JitTables& jit_tables() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jit_; }
+
   // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do
   // with less.
   struct Limits {
@@ -87,8 +93,8 @@ class TableLoader {
 
   // Closes all tables; the row store keeps its pages.
   void Wipe();
-  // Closes those of deleted files that only the table of files holds besides, and looks at moved
-  // texts again.
+  // Closes those of deleted files that only the table of files holds besides, looks at moved texts
+  // again, and forgets rows of JIT code whose process has ended.
   void DropDeleted();
 
  private:
@@ -118,6 +124,7 @@ class TableLoader {
   const ReturnsOfFrames returns_of_frames_;
   absl::Mutex mutex_;
   MovedTexts moved_ ABSL_GUARDED_BY(mutex_);
+  JitTables jit_ ABSL_GUARDED_BY(mutex_);
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<FileIdentity, Entries::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);

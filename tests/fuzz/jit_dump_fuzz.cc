@@ -12,9 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
   stackray::JitCode code(kLimit);
   stackray::JitDumpReader reader;
-  (void)reader.ReadOn(stackray::MemorySource(bytes.first(size / 2)), code);
-  const absl::Status status = reader.ReadOn(stackray::MemorySource(bytes), code);
-  if (code.bytes() > kLimit || reader.functions() + reader.damaged() > size) std::abort();
+  stackray::cfi::JitRows rows(kLimit);
+  (void)reader.ReadOn(stackray::MemorySource(bytes.first(size / 2)), code, rows);
+  const absl::Status status = reader.ReadOn(stackray::MemorySource(bytes), code, rows);
+  for (const uint64_t page : rows.TakeChanged()) (void)rows.EncodePage(page);
+  if (code.bytes() > kLimit || rows.bytes() > kLimit ||
+      reader.functions() + reader.damaged() > size)
+    std::abort();
   // The first record may lie behind the end, and no record does.
   constexpr size_t kMostHeaderBytes = 4096;
   if (status.ok() && reader.offset() > std::max(size, kMostHeaderBytes)) std::abort();

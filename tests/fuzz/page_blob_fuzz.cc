@@ -22,6 +22,7 @@ namespace {
 uint8_t* g_chunk = nullptr;
 u8* env_chunk(scratch*, u32) { return g_chunk; }
 void env_count(u32) {}
+int env_find_jit_table(scratch*, u64) { return 0; }
 
 #include "bpf/table_lookup.h"
 

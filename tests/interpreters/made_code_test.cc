@@ -30,6 +30,7 @@ int env_read(scratch*, void* to, u32 bytes, u64 from) {
 }
 u8* env_chunk(scratch*, u32) { return nullptr; }
 void env_count(u32) {}
+int env_find_jit_table(scratch*, u64) { return 0; }
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 int env_step_rarely(scratch*, u64) { return END_BAD_TABLE; }
@@ -112,6 +113,26 @@ TEST(MadeCode, AReturnAddressOfZeroThatAGuessFoundIsNoKnownEnd) {
   EXPECT_EQ(enter_native_frame(s.get(), &offset), END_GUESSED_NULL_RA);
   s->word_count = 2;
   EXPECT_EQ(enter_native_frame(s.get(), &offset), END_NULL_RA);
+}
+
+// A frame record in which the frame pointer is 0 ends JIT code's stack; a register that is 0 does
+// not, and neither does a record of the frame before.
+TEST(MadeCode, ARecordWithoutAPredecessorIsTheOutermost) {
+  stack.assign(100, 1);
+  stack[60] = 0;
+  stack[61] = kBase + 0x7777;
+  const auto s = MadeFrame(kStack + 60 * 8);
+  s->word_count = 1;
+  ASSERT_EQ(step_without_rules(s.get()), END_NONE);
+  ASSERT_EQ(s->regs.r[UNWIND_FP], 0U);
+  EXPECT_EQ(step_frame_pointer(s.get()), END_NULL_FP);
+  s->word_count = 2;
+  EXPECT_EQ(step_frame_pointer(s.get()), END_NULL_RECORD);
+  s->ranges[s->current_range].kind = RANGE_FILE;
+  EXPECT_EQ(step_frame_pointer(s.get()), END_NULL_FP);
+  s->ranges[s->current_range].kind = RANGE_ANON;
+  s->word_count = 3;
+  EXPECT_EQ(step_frame_pointer(s.get()), END_NULL_FP);
 }
 
 // A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has

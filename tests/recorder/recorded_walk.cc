@@ -243,6 +243,7 @@ std::string EndText(uint32_t end) {
     case END_UNDEFINED_RA: return "undefined return address";
     case END_NULL_RA: return "null return address";
     case END_NULL_FP: return "null frame pointer";
+    case END_NULL_RECORD: return "null frame record";
     case END_READ_FAULT: return "read fault";
     case END_NO_MAPPING: return "no mapping";
     case END_NOT_EXECUTABLE: return "not executable";

@@ -24,7 +24,7 @@ std::string Text(MarkerKind kind, uint64_t detail) {
 }
 
 TEST(Markers, StandAtEveryCutAndNowhereElse) {
-  constexpr uint32_t kWhole[] = {END_UNDEFINED_RA, END_NULL_RA};
+  constexpr uint32_t kWhole[] = {END_UNDEFINED_RA, END_NULL_RA, END_NULL_RECORD};
   constexpr uint32_t kNoStack[] = {END_KERNEL_THREAD, END_NO_ADDRESS_SPACE};
   for (uint32_t end : kWhole) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;
   for (uint32_t end : kNoStack) EXPECT_EQ(MarkerForEnd(end), std::nullopt) << end;

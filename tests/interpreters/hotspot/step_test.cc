@@ -26,6 +26,7 @@ int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
 u8* env_chunk(scratch*, u32) { return nullptr; }
 [[maybe_unused]] void env_count(u32) {}
 int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+int env_find_jit_table(scratch*, u64) { return 0; }
 
 #define CODE_IS_READABLE 1
 #include "bpf/hotspot.h"

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,13 @@ class DumpBytes {
   DumpBytes& Lines(uint64_t address, const std::vector<Line>& lines) {
     Begin(2).Add(address).Add(uint64_t{lines.size()});
     for (const Line& line : lines) Add(line.address).Add(line.line).Add(int32_t{0}).Text(line.file);
+    return End();
+  }
+  // What unwinds the function that comes next: `entries` and an .eh_frame_hdr of 20 bytes.
+  DumpBytes& Unwinding(std::span<const uint8_t> entries) {
+    Begin(4).Add(uint64_t{entries.size() + 20}).Add(uint64_t{20}).Add(uint64_t{0});
+    bytes_.insert(bytes_.end(), entries.begin(), entries.end());
+    bytes_.insert(bytes_.end(), 20, 0);
     return End();
   }
   // A record of another kind.

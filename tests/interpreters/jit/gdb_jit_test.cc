@@ -41,20 +41,21 @@ class GdbJit : public testing::Test {
 };
 
 TEST_F(GdbJit, ReadsAList) {
-  const absl::StatusOr<uint64_t> first = FirstGdbJitEntry(memory_, At(descriptor_));
-  ASSERT_TRUE(first.ok());
-  const GdbJitList list = ReadGdbJitList(memory_, *first, 100);
+  const absl::StatusOr<GdbJitWords> words = ReadGdbJitWords(memory_, At(descriptor_));
+  ASSERT_TRUE(words.ok());
+  const GdbJitList list = ReadGdbJitList(memory_, (*words)[JIT_FIRST_ENTRY], 100);
   EXPECT_TRUE(list.is_whole);
   ASSERT_EQ(list.entries.size(), 3U);
+  EXPECT_EQ(words->back(), 10U);  // The first entry's size: another file may lie in its place.
   EXPECT_EQ(list.entries[2], (GdbJitEntry{At(entries_[2]), 0x1002, 12}));
 }
 
 TEST_F(GdbJit, RefusesAnotherVersion) {
   descriptor_.version = 2;
-  EXPECT_FALSE(FirstGdbJitEntry(memory_, At(descriptor_)).ok());
-  EXPECT_FALSE(FirstGdbJitEntry(memory_, 8).ok());
+  EXPECT_FALSE(ReadGdbJitWords(memory_, At(descriptor_)).ok());
+  EXPECT_FALSE(ReadGdbJitWords(memory_, 8).ok());
   descriptor_ = {.version = 0};
-  EXPECT_EQ(FirstGdbJitEntry(memory_, At(descriptor_)).value(), 0U);
+  EXPECT_EQ(ReadGdbJitWords(memory_, At(descriptor_)).value()[JIT_FIRST_ENTRY], 0U);
 }
 
 TEST_F(GdbJit, ACircleEnds) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/interpreters/jit/dump_bytes.h"
+#include "tests/interpreters/jit/eh_frame_bytes.h"
+#include "tests/symbolizer/cfi/blob_reader.h"
 
 namespace stackray {
 namespace {
@@ -12,9 +14,10 @@ using test::DumpBytes;
 
 struct Read {
   JitCode code{16 << 20};
+  cfi::JitRows rows{1 << 20};
   JitDumpReader reader;
   absl::Status On(std::span<const uint8_t> bytes) {
-    return reader.ReadOn(MemorySource(bytes), code);
+    return reader.ReadOn(MemorySource(bytes), code, rows);
   }
   std::string At(uint64_t address) const {
     const JitFunction* const found = code.Find(address);
@@ -28,7 +31,7 @@ DumpBytes Example() {
   DumpBytes dump;
   dump.Lines(0x1000, {{0x1000, 10, "a.js"}, {0x1004, 11, "\xff"}, {0x1008, 5, "b.js"}});
   dump.Load(0x1000, "LazyCompile:*f a.js", std::string(16, '\x90'));
-  dump.Other(4, std::string(24, '\0')).Load(0x2000, "g", std::string(32, '\x90'));
+  dump.Unwinding(test::EntriesOf(-32, 32)).Load(0x2000, "g", std::string(32, '\x90'));
   dump.Move(0x2000, 0x3000, 32).Other(3, "").Other(99, "later versions");
   return dump;
 }
@@ -43,6 +46,23 @@ TEST(JitDump, ReadsFunctionsLinesAndMoves) {
   EXPECT_EQ(read.At(0x301f), "g :0");
   EXPECT_EQ(read.reader.functions(), 2U);
   EXPECT_EQ(read.reader.damaged(), 0U);
+}
+
+// CFA = rsp + 8 up to the function's second byte, and rsp + 16 from there on.
+TEST(JitDump, ReadsRowsThatComeBeforeTheirFunction) {
+  DumpBytes dump;
+  dump.Unwinding(test::EntriesOf(-16, 13)).Load(0x2000, "g", std::string(13, '\x90'));
+  dump.Load(0x4000, "h", std::string(8, '\x90'));
+  Read read;
+  ASSERT_TRUE(read.On(dump.bytes()).ok());
+  EXPECT_EQ(read.rows.size(), 1U);  // Not again for the next one.
+  EXPECT_EQ(read.rows.Pages(), std::set<uint64_t>{0});
+  const std::vector<uint8_t> blob = read.rows.EncodePage(0);
+  EXPECT_EQ(FindCodeLinearly(blob, 0x1fff), CODE_SPECIAL(SPECIAL_NONE));
+  EXPECT_EQ(FindCodeLinearly(blob, 0x2000), 1);
+  EXPECT_EQ(FindCodeLinearly(blob, 0x2001), 2);
+  EXPECT_EQ(FindCodeLinearly(blob, 0x200c), 2);
+  EXPECT_EQ(FindCodeLinearly(blob, 0x200d), CODE_SPECIAL(SPECIAL_NONE));
 }
 
 // However much of the file is there already.
@@ -88,11 +108,12 @@ TEST(JitDump, LinesThatClaimMoreThanThereIs) {
 TEST(JitDump, StopsWhenItsTimeIsOver) {
   const std::vector<uint8_t> bytes = Example().bytes();
   JitCode code(1 << 20);
+  cfi::JitRows rows(1 << 20);
   JitDumpReader reader;
   int records = 0;
-  ASSERT_TRUE(reader.ReadOn(MemorySource(bytes), code, [&] { return records++ >= 2; }).ok());
+  ASSERT_TRUE(reader.ReadOn(MemorySource(bytes), code, rows, [&] { return records++ >= 2; }).ok());
   EXPECT_EQ(reader.functions(), 1U);
-  ASSERT_TRUE(reader.ReadOn(MemorySource(bytes), code).ok());
+  ASSERT_TRUE(reader.ReadOn(MemorySource(bytes), code, rows).ok());
   EXPECT_EQ(reader.functions(), 2U);
 }
 

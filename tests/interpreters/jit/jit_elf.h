@@ -17,7 +17,8 @@ struct JitSymbol {
 };
 
 inline std::vector<uint8_t> JitElf(uint16_t type, uint64_t text, uint64_t text_bytes,
-                                   const std::vector<JitSymbol>& symbols) {
+                                   const std::vector<JitSymbol>& symbols,
+                                   const std::vector<uint8_t>& eh_frame = {}) {
   std::string names(1, '\0');
   std::vector<Elf64_Sym> table(1);
   for (const JitSymbol& symbol : symbols) {
@@ -29,14 +30,15 @@ inline std::vector<uint8_t> JitElf(uint16_t type, uint64_t text, uint64_t text_b
                      .st_size = symbol.size});
     names += symbol.name + '\0';
   }
-  const std::string titles("\0.text\0.symtab\0.strtab\0", 23);
+  const std::string titles("\0.text\0.symtab\0.strtab\0.eh_frame\0", 33);
   names += titles;
   const auto title = [&](size_t at) {
     return static_cast<Elf64_Word>(names.size() - titles.size() + at);
   };
   const uint64_t table_at = sizeof(Elf64_Ehdr), table_bytes = table.size() * sizeof(Elf64_Sym);
   const uint64_t names_at = table_at + table_bytes;
-  Elf64_Shdr sections[4] = {};
+  const uint64_t entries_at = names_at + names.size();
+  Elf64_Shdr sections[5] = {};
   sections[1] = {.sh_name = title(1),
                  .sh_type = SHT_NOBITS,
                  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
@@ -50,13 +52,18 @@ inline std::vector<uint8_t> JitElf(uint16_t type, uint64_t text, uint64_t text_b
                  .sh_entsize = sizeof(Elf64_Sym)};
   sections[3] = {
       .sh_name = title(15), .sh_type = SHT_STRTAB, .sh_offset = names_at, .sh_size = names.size()};
+  sections[4] = {.sh_name = title(23),
+                 .sh_type = SHT_PROGBITS,
+                 .sh_flags = SHF_ALLOC,
+                 .sh_offset = entries_at,
+                 .sh_size = eh_frame.size()};
   Elf64_Ehdr header = {.e_type = type,
                        .e_machine = EM_X86_64,
                        .e_version = EV_CURRENT,
-                       .e_shoff = names_at + names.size(),
+                       .e_shoff = entries_at + eh_frame.size(),
                        .e_ehsize = sizeof(Elf64_Ehdr),
                        .e_shentsize = sizeof(Elf64_Shdr),
-                       .e_shnum = 4,
+                       .e_shnum = 5,
                        .e_shstrndx = 3};
   const unsigned char ident[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
   std::memcpy(header.e_ident, ident, sizeof(ident));
@@ -68,6 +75,7 @@ inline std::vector<uint8_t> JitElf(uint16_t type, uint64_t text, uint64_t text_b
   append(&header, sizeof(header));
   append(table.data(), table_bytes);
   append(names.data(), names.size());
+  append(eh_frame.data(), eh_frame.size());
   append(sections, sizeof(sections));
   return bytes;
 }

@@ -19,6 +19,7 @@ int env_read(scratch* s, void* to, u32 bytes, u64 from) {
 }
 u8* env_chunk(scratch* s, u32 index) { return EnvironmentOf(s).Chunk(index); }
 void env_count(u32) {}
+int env_find_jit_table(scratch*, u64) { return 0; }
 int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 int env_step_rarely(scratch* s, u64 file_offset);

@@ -13,6 +13,7 @@ u8* env_chunk(scratch* s, u32 index) {
   return reinterpret_cast<MemoryRows*>(s->host)->Chunk(index);
 }
 void env_count(u32) {}
+int env_find_jit_table(scratch*, u64) { return 0; }
 
 #include "bpf/table_lookup.h"
 

@@ -1,0 +1,28 @@
+// An .eh_frame of one function, for tests: its CFA is rsp + 8 at its first byte and rsp + 16 from
+// the second one on.
+#ifndef STACKRAY_TESTS_INTERPRETERS_JIT_EH_FRAME_BYTES_H_
+#define STACKRAY_TESTS_INTERPRETERS_JIT_EH_FRAME_BYTES_H_
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace stackray::test {
+
+// `distance`: from the section's first byte to the function.
+inline std::vector<uint8_t> EntriesOf(int32_t distance, uint32_t function_bytes) {
+  std::vector<uint8_t> bytes = {20, 0, 0,    0,  0, 0,    0,    0, 1, 'z',  'R',
+                                0,  1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,
+                                0,  0, 20,   0,  0, 0,    28,   0, 0, 0,  // The function's entry,
+                                0,  0, 0,    0,  0, 0,    0,    0, 0, 0x41, 0x0e,
+                                16, 0, 0,    0,  0};  // whose place and size follow.
+  constexpr int32_t kPlace = 32;
+  distance -= kPlace;
+  std::memcpy(bytes.data() + kPlace, &distance, sizeof(distance));
+  std::memcpy(bytes.data() + kPlace + 4, &function_bytes, sizeof(function_bytes));
+  return bytes;
+}
+
+}  // namespace stackray::test
+
+#endif  // STACKRAY_TESTS_INTERPRETERS_JIT_EH_FRAME_BYTES_H_
