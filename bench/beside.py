@@ -25,10 +25,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
-SETTLE_S, IDLE_S = 8, 2
+STARTED_S, SETTLE_S, IDLE_S = 90, 8, 2
 WARM_S, MEASURED_S = 2, 4
 LANGUAGES = {"python": ("python3", "recursion.py"), "php": ("php", "recursion.php"), "perl": ("perl", "recursion.pl"),
-             "ruby": ("ruby", "recursion.rb")}
+             "ruby": ("ruby", "recursion.rb"), "node": ("node", "recursion.js")}
 
 Cost = collections.namedtuple("Cost", "bpf_us agent_us resident_mb")
 Reading = collections.namedtuple("Reading", "ns ticks cpu_s")
@@ -36,11 +36,13 @@ Reading = collections.namedtuple("Reading", "ns ticks cpu_s")
 Load = collections.namedtuple("Load", "name command is_whole")
 
 
-def bpf_programs():
-    """Run time and runs of each sampling program that is loaded, by its number."""
+def bpf_programs(pid=None):
+    """Run time and runs of each sampling program that is loaded, by its number. With `pid`: without
+    those that are known to be another process's."""
     text = subprocess.run(["bpftool", "prog", "show", "-j"], stdout=subprocess.PIPE, check=True).stdout
     return {p["id"]: (p.get("run_time_ns", 0), p.get("run_cnt", 0)) for p in json.loads(text)
-            if p.get("type") == "perf_event"}
+            if p.get("type") == "perf_event" and (
+                pid is None or not p.get("pids") or pid in (holder["pid"] for holder in p["pids"]))}
 
 
 def status_mb(pid, key):
@@ -58,13 +60,20 @@ class Other:
         self.foreign = set(bpf_programs())
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + STARTED_S
+        while not self.own() and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.5)
         time.sleep(SETTLE_S)
         if self.process.poll() is not None:
             self.log.seek(0)
             sys.exit(f"{command[0]} ended:\n" + self.log.read().decode(errors="replace")[-2000:])
 
+    def own(self):
+        return [cost for number, cost in bpf_programs(self.process.pid).items()
+                if number not in self.foreign]
+
     def read(self):
-        own = [cost for number, cost in bpf_programs().items() if number not in self.foreign]
+        own = self.own()
         if not own:
             sys.exit("the other agent has no BPF program of type perf_event")
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as stat:
@@ -134,6 +143,15 @@ def loads_of(build, folder, interpreters):
             loads.append(Load(name, [program, f"{HERE}/loads/{script}", seconds], False))
         else:
             print(f"{name}: skipped, it is not here")
+    java, javac = interpreters.get("java") or shutil.which("java"), shutil.which("javac")
+    if java and javac:
+        # A class file: of a source file the compiler would be part of what is measured.
+        subprocess.run([javac, "--release", "8", "-nowarn", "-Xlint:-options", "-d", folder,
+                        f"{HERE}/loads/Recursion.java"], check=True)
+        for name, flags in ("java", []), ("java-c1", ["-XX:TieredStopAtLevel=1"]), ("java-int", ["-Xint"]):
+            loads.append(Load(name, [java, *flags, "-cp", folder, "Recursion", seconds], False))
+    else:
+        print("java: skipped, it or javac is not here")
     loads.append(Load("qsort", [f"{build}/qsort40", seconds], False))
     source = os.path.join(folder, "large.cc")
     subprocess.run([sys.executable, f"{HERE}/loads/make_large_source.py", source], check=True)

@@ -1,10 +1,10 @@
 // What sampling costs while a command runs: a whole session in this process, its batches thrown
-//   away. cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] [-c WHAT] [-s SECONDS] CMD
-//   ARG…
+//   away. cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] [-c WHAT] [-s SECONDS] [-a]
+//   CMD ARG…
 // Stops after SECONDS or with the command. -w: only what comes after so many seconds counts as
 // steady. -p: this process is sampled too. -c: off, links or labels (all of them), as the setting
-// `context`. -s: the length of a batch. Prints one "name value" a line. Needs what sampling
-// needs; exit code 77 where that is missing.
+// `context`. -s: the length of a batch. -a: equal stacks are added up, as towards receivers. Prints
+// one "name value" a line. Needs what sampling needs; exit code 77 where that is missing.
 //
 // BPF time is the kernel's own count of the sampling program's run time. Ticks of other processes
 // run the program too: what such a tick costs is measured before the command starts, and taken off.
@@ -40,18 +40,20 @@ struct Options {
   uint32_t frequency_hz = 99;
   uint64_t seconds = 10, warm_up_seconds = 2;
   uint64_t seal_seconds = 5;
-  uint32_t pid = 0;  // 0: none.
+  bool timestamps = true;  // Else equal stacks are added up, as towards receivers.
+  uint32_t pid = 0;        // 0: none.
   std::string context = "links";
   std::vector<std::string> command;
 };
 
 Options ParseOptions(int argc, char** argv) {
   Options options;
-  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:p:c:s:")) != -1;) {
+  for (int option = 0; (option = getopt(argc, argv, "+F:d:w:p:c:s:a")) != -1;) {
     if (option == 'F') options.frequency_hz = static_cast<uint32_t>(std::atoi(optarg));
     if (option == 'd') options.seconds = static_cast<uint64_t>(std::atoi(optarg));
     if (option == 'p') options.pid = static_cast<uint32_t>(std::atoi(optarg));
     if (option == 'c') options.context = optarg;
+    if (option == 'a') options.timestamps = false;
     if (option == 's') options.seal_seconds = static_cast<uint64_t>(std::atoi(optarg));
     if (option == 'w') options.warm_up_seconds = static_cast<uint64_t>(std::atoi(optarg));
   }
@@ -209,13 +211,13 @@ int Run(const Options& options) {
   if (options.command.empty()) {
     fmt::print(stderr,
                "usage: cost_of_sampling [-F HZ] [-d SECONDS] [-w SECONDS] [-p PID] [-c WHAT] "
-               "[-s SECONDS] CMD ARG...\n");
+               "[-s SECONDS] [-a] CMD ARG...\n");
     return 2;
   }
   absl::StatusOr<std::unique_ptr<ChildProgram>> child = ChildProgram::Fork(options.command, {});
   if (!child.ok()) return Fail(child.status(), 1);
   uint64_t batch_bytes = 0, batch_samples = 0;
-  SamplingSettings sampling{.frequency_hz = options.frequency_hz, .timestamps = true};
+  SamplingSettings sampling{.frequency_hz = options.frequency_hz, .timestamps = options.timestamps};
   sampling.context = options.context;
   if (options.context == "labels") sampling.context_labels = {"*"};
   const TargetSettings target{.kind = TargetKind::kProgram, .program = options.command};

@@ -53,9 +53,8 @@ static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rb
 {
 	u64 pc = 0, rbp = s->regs.r[UNWIND_FP];
 
-	if (read_word(s, at, &pc) || !is_in_code_heap(s, pc))
-		return 0;
-	if (saves_rbp && read_word(s, at - 8, &rbp))
+	/* From the lower word on, so that one window has both. */
+	if ((saves_rbp && read_word(s, at - 8, &rbp)) || read_word(s, at, &pc) || !is_in_code_heap(s, pc))
 		return 0;
 	enter_caller(s, pc, at + 8, rbp);
 	return 1;
@@ -347,34 +346,61 @@ static __always_inline int leave_interpreter_entry(struct scratch *s)
 	return end;
 }
 
+/* s->stack.words := the frame's slots, out of the window where they lie in it. */
+static __always_inline int read_interpreted_slots(struct scratch *s, u64 lowest)
+{
+	u64 at = lowest - s->window_base;
+	u32 i;
+
+	if (at > WINDOW_BYTES - INTERPRETED_WORDS * 8 && !read_window(s, lowest))
+		at = lowest - s->window_base;
+	barrier_var(at); /* compared and used in one register, which the verifier needs */
+	if (at > WINDOW_BYTES - INTERPRETED_WORDS * 8)
+		return env_read(s, s->stack.words, INTERPRETED_WORDS * 8, lowest);
+	for (i = 0; i < INTERPRETED_WORDS; i++)
+		s->stack.words[i] = ((const loaded_u64 *)(s->window + at))[i];
+	return END_NONE;
+}
+
+/* s->stack.const_method and sizes := those of the method there. */
+static __always_inline int read_interpreted_method(struct scratch *s, u64 method)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 now = s->record.header.time_ns;
+
+	if (now && method == s->stack.method && now == s->stack.method_ns)
+		return END_NONE;
+	s->stack.method_ns = 0;
+	if (env_read_runtime(s, &s->stack.const_method, sizeof(u64), method + p->const_method) ||
+	    env_read_runtime(s, &s->stack.sizes, sizeof(u64), s->stack.const_method + p->code_size))
+		return END_READ_FAULT;
+	s->stack.method = method;
+	s->stack.method_ns = now;
+	return END_NONE;
+}
+
 static __always_inline int step_interpreted_frame(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
-	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], method, const_method = 0,
-	    sizes = 0, sender;
+	u64 rbp = s->regs.r[UNWIND_FP], sp = s->regs.r[UNWIND_SP], method, sender, bytecodes;
 	u32 place, bytes;
 	int end;
 
 	s->stack.block = p->interpreter_begin & ~HOTSPOT_FRAME_MASK;
-	if (rbp < sp || rbp & 7 ||
-	    env_read(s, s->stack.words, INTERPRETED_WORDS * 8, rbp + INTERPRETED_LOWEST * 8))
+	if (rbp < sp || rbp & 7 || read_interpreted_slots(s, rbp + INTERPRETED_LOWEST * 8))
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
 	method = interpreted_slot(s, INTERPRETED_METHOD);
 	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
 	/* linkToStatic() and its like take an argument away above the caller's stack pointer. */
-	if (sender < rbp + 8 || sender - rbp > (1 << 20) || method & 7 ||
-	    env_read_runtime(s, &const_method, sizeof(const_method), method + p->const_method) ||
-	    env_read_runtime(s, &sizes, sizeof(sizes), const_method + p->code_size))
+	if (sender < rbp + 8 || sender - rbp > (1 << 20) || method & 7 || read_interpreted_method(s, method))
 		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
-	bytes = sizes & 0xffff;
-	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP],
-						  const_method + p->const_method_bytes, bytes)
-				 : 0;
+	bytes = s->stack.sizes & 0xffff;
+	bytecodes = s->stack.const_method + p->const_method_bytes;
+	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP], bytecodes, bytes) : 0;
 	if (!place)
-		place = bytecode_place(interpreted_slot(s, -(int)p->bytecode_slot),
-				       const_method + p->const_method_bytes, bytes);
+		place = bytecode_place(interpreted_slot(s, -(int)p->bytecode_slot), bytecodes, bytes);
 	end = name_stack_frame(s, method | HOTSPOT_INTERPRETED,
-			       (u64)hotspot_method_check(const_method, sizes) << 32 | place);
+			       (u64)hotspot_method_check(s->stack.const_method, s->stack.sizes) << 32 | place);
 	if (end)
 		return end;
 	enter_caller(s, s->stack.words[9], sender, s->stack.words[8]);
@@ -386,17 +412,13 @@ static __always_inline int step_hotspot(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
 	u64 pc = s->regs.pc;
+	int end;
 
 	if (pc - p->interpreter_begin < p->interpreter_bytes)
 		return env_step_hotspot(s, HOTSPOT_STEP_INTERPRETED);
-	s->stack.block = find_hotspot_block(s, pc);
-	if (!s->stack.block)
-		return END_UNSUPPORTED_RULE;
-	if (env_read_runtime(s, s->stack.blob, HOTSPOT_BLOB_BYTES, s->stack.block) &&
-	    env_read_runtime(s, s->stack.blob, HOTSPOT_SMALL_BLOB_BYTES, s->stack.block))
-		return END_READ_FAULT;
-	if (!s->stack.blob[p->used & (HOTSPOT_BLOB_ROOM - 1)])
-		return END_UNSUPPORTED_RULE;
+	end = find_hotspot_blob(s, pc);
+	if (end)
+		return end;
 	return env_step_hotspot(s, is_method_blob(s) ? HOTSPOT_STEP_COMPILED : HOTSPOT_STEP_STUB);
 }
 

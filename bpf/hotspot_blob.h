@@ -78,6 +78,69 @@ static __always_inline u64 find_hotspot_block(struct scratch *s, u64 pc)
 	return 0;
 }
 
+/* s->stack.blob := the block's bytes. Recursion meets the same one again and again. */
+static __always_inline int read_hotspot_block(struct scratch *s, u64 block)
+{
+	u64 now = s->record.header.time_ns;
+
+	if (now && block == s->stack.blob_block && now == s->stack.blob_ns)
+		return END_NONE;
+	s->stack.blob_block = 0;
+	if (env_read_runtime(s, s->stack.blob, HOTSPOT_BLOB_BYTES, block) &&
+	    env_read_runtime(s, s->stack.blob, HOTSPOT_SMALL_BLOB_BYTES, block))
+		return END_READ_FAULT;
+	s->stack.blob_block = block;
+	s->stack.blob_ns = now;
+	return END_NONE;
+}
+
+/* Is the blob that was read in use, and the pc in it? */
+static __always_inline int is_in_blob(const struct scratch *s, u64 pc)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+
+	return s->stack.blob[p->used & (HOTSPOT_BLOB_ROOM - 1)] && pc - blob_at(s) < blob_word(s, p->size);
+}
+
+/* Which blob it is: no two compiled methods of a process have one compile id. */
+static __always_inline u64 blob_mark(const struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+
+	return (u64)blob_word(s, p->compile_id) << 32 | blob_word(s, p->size);
+}
+
+static __always_inline struct hotspot_place *hotspot_place_of(struct scratch *s, u64 pc)
+{
+	return &s->stack.places[pc * 0x9e3779b97f4a7c15ULL >> (64 - HOTSPOT_PLACE_BITS)];
+}
+
+/* s->stack.block and s->stack.blob := those of the pc. The segment map costs two reads or more of
+ * its own, so what it has said is remembered, and believed as long as the same blob is there. */
+static __always_inline int find_hotspot_blob(struct scratch *s, u64 pc)
+{
+	struct hotspot_place *place = hotspot_place_of(s, pc);
+
+	if (place->pc == pc && place->process_ns == s->record.process.start_time_ns) {
+		s->stack.block = place->block;
+		if (!read_hotspot_block(s, place->block) && is_in_blob(s, pc) && blob_mark(s) == place->mark)
+			return END_NONE;
+	}
+	place->pc = 0;
+	s->stack.block = find_hotspot_block(s, pc);
+	if (!s->stack.block)
+		return END_UNSUPPORTED_RULE;
+	if (read_hotspot_block(s, s->stack.block))
+		return END_READ_FAULT;
+	if (!is_in_blob(s, pc))
+		return END_UNSUPPORTED_RULE;
+	place->pc = pc;
+	place->process_ns = s->record.process.start_time_ns;
+	place->block = s->stack.block;
+	place->mark = blob_mark(s);
+	return END_NONE;
+}
+
 /* The blob's kind; 0: it says none. */
 static __always_inline u32 blob_kind(const struct scratch *s)
 {

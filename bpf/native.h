@@ -27,11 +27,9 @@
 #endif
 
 #ifdef STACKRAY_ARM64
-#define KNOWN_BY_AGREEMENT 0
 #define KEPT_IN(rule) ((u32)(rule)->rbx_offset)
 #else
 #define KEPT_IN(rule) ((rule)->keeps_r12 ? UNWIND_KEPT_BY_C : UNWIND_KEPT)
-#define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
 #endif
 
 static __always_inline int read_register(struct scratch *s, u32 reg, u64 *value)
@@ -117,8 +115,6 @@ static __always_inline int step_rule(struct scratch *s)
 		return END_NO_PROGRESS;
 	if (rule->guessed && cfa - s->regs.r[UNWIND_SP] > AGREED_FRAME_BYTES)
 		return END_UNSUPPORTED_RULE;
-	if (rule->guessed && s->regs.exact_pc)
-		known = s->regs.known & KNOWN_BY_AGREEMENT;
 	end = evaluate(s, rule->rbp_kind, rule->rbp_register, rule->rbp_offset, cfa, &rbp);
 	if (end)
 		return end;

@@ -9,6 +9,15 @@
 #include "bpf/table_lookup.h"
 
 #define KNOWN_CALLEE (1u << UNWIND_FP | 1u << UNWIND_SP)
+/* Hand-written functions call each other by agreements of their own: the caller of one may keep the
+ * stack's former place in a register that any compiler takes for lost (OpenSSL's AES: rax, r11).
+ * Only a rule that says so asks for such a register, and only the leaf's caller has the leaf's. */
+#ifdef STACKRAY_ARM64
+#define KNOWN_BY_AGREEMENT 0u
+#else
+#define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
+#endif
+#define AGREED_FRAME_BYTES (1ULL << 20) /* of a frame without tables that does so */
 #define KNOWN_ALL ((u32)((1ULL << UNWIND_REGISTERS) - 1))
 #define STACK_PAGE_MASK 4095ULL
 #define OFFSET_NOWHERE (~0ULL) /* enter_native_frame(): the pc is in no code */
@@ -62,7 +71,7 @@ static __always_inline void enter_caller(struct scratch *s, u64 pc, u64 sp, u64 
 	s->regs.pc = code_address(&s->regs, pc);
 	s->regs.r[UNWIND_SP] = sp;
 	s->regs.r[UNWIND_FP] = rbp;
-	s->regs.known = KNOWN_CALLEE;
+	s->regs.known = KNOWN_CALLEE | (s->regs.exact_pc ? s->regs.known & KNOWN_BY_AGREEMENT : 0);
 	s->regs.exact_pc = 0;
 }
 
@@ -90,9 +99,5 @@ static __always_inline int end_before_frame(struct scratch *s)
 		s->word_count--;
 	return END_UNDEFINED_RA;
 }
-
-/* Hand-written functions without tables call each other by agreements of their own: the caller of
- * one may keep the stack's former place in a register that any compiler takes for lost. */
-#define AGREED_FRAME_BYTES (1ULL << 20)
 
 #endif

@@ -266,6 +266,15 @@ struct made_code {
 	struct asked_walk asked;
 };
 
+/* Where an earlier walk of this CPU found the code blob of a pc; `mark`: which one it was. */
+#define HOTSPOT_PLACE_BITS 7
+struct hotspot_place {
+	u64 pc;
+	u64 process_ns; /* when the process began: of others the pc means something else */
+	u64 block;
+	u64 mark;
+};
+
 /* Rows of JIT code (bpf/jit_rows.h), in one sample. */
 struct jit_walk {
 	struct jit_process process;
@@ -281,10 +290,16 @@ struct jit_walk {
 struct stack_walk {
 	struct stack_process process;
 	u64 block;           /* of the code blob that the frame's pc is in */
+	u64 blob_block;      /* whose bytes `blob` has, */
+	u64 blob_ns;         /* as the sample of that time has read them */
+	u64 method;          /* the last interpreted frame's, as the sample of method_ns has read it */
+	u64 method_ns;
+	u64 const_method, sizes;
 	u64 method_names[2]; /* where HotSpot has the names of compiled methods' blobs; 0: not met yet */
 	u64 words[10];       /* of the frame */
 	u64 code[13];        /* around its pc, or from there on */
 	u8 blob[HOTSPOT_BLOB_ROOM];
+	struct hotspot_place places[1 << HOTSPOT_PLACE_BITS];
 };
 
 /* State of loops whose step is a function of its own: such a function takes numbers only. */

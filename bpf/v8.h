@@ -10,6 +10,8 @@
  * Interpreted frames are met at the return address in the builtin that runs them all, which
  * SPECIAL_RUNTIME marks; frames of other builtins are left by the rows of V8's file.
  *
+ * A frame that is being given up (deoptimized) is in no stack: step_given_up() has its words.
+ *
  * The leaf's frame may not be whole. Each of V8's compilers writes one prologue and one epilogue,
  * which the instructions around the pc show.
  *
@@ -144,6 +146,47 @@ static __always_inline int step_v8_interpreted(struct scratch *s)
 		place = v8_bytecode_place(s, offset >> 32);
 	end = name_stack_frame(s, shared | V8_INTERPRETED, (u64)check << 32 | place);
 	return end ? end : leave_by_v8_record(s);
+}
+
+/* A builtin that gives a frame of optimized code up, at its call of what computes the frames in its
+ * place. It has popped the old frame into an object outside of the heap, and what it calls has
+ * written over that. rbp is the old frame's still; its place in the code is lost. At rsp is the
+ * address of what was pushed behind the pops: the object's owner. */
+static __always_inline int step_given_up(struct scratch *s)
+{
+	const struct v8_process *p = v8_of(s);
+	u64 fp = s->regs.r[UNWIND_FP], at = 0, words = 0, bytes = 0, saved[2], function = 0, shared;
+	u32 check = 0;
+	int end;
+
+	if (read_word(s, s->regs.r[UNWIND_SP], &at) || read_word(s, at, &words))
+		return END_READ_FAULT;
+	if (env_read_runtime(s, &words, sizeof(words), words + p->old_frame) ||
+	    env_read_runtime(s, &bytes, sizeof(bytes), words))
+		return END_UNSUPPORTED_RULE;
+	at += 8 - bytes; /* where the old frame's words began */
+	if (fp & 7 || bytes > V8_MOST_FRAME_BYTES || fp - at > bytes - sizeof(saved) || fp - at < 16)
+		return END_UNSUPPORTED_RULE;
+	words += p->old_frame_words + (fp - at);
+	if (env_read_runtime(s, saved, sizeof(saved), words) ||
+	    env_read_runtime(s, &function, sizeof(function), words - p->function_slot))
+		return END_UNSUPPORTED_RULE;
+	shared = shared_of_function(s, function, &check);
+	if (!shared)
+		return END_UNSUPPORTED_RULE;
+	end = name_stack_frame(s, shared | V8_COMPILED, V8_IS_RETURN | (u64)check << V8_CHECK_SHIFT);
+	if (end)
+		return end;
+	enter_caller(s, saved[1], fp + 16, saved[0]);
+	return END_NONE;
+}
+
+static __always_inline int gives_up(const struct scratch *s, u32 range)
+{
+	const struct v8_process *p = v8_of(s);
+	u64 offset = s->regs.pc - s->ranges[range].start + s->ranges[range].file_offset;
+
+	return offset >= p->give_up_begin && offset < p->give_up_end;
 }
 
 /* How much of the leaf's frame is there. */
@@ -351,7 +394,9 @@ static __always_inline int step_v8_frame(struct scratch *s)
 
 	if (i >= SAMPLE_MAX_RANGES)
 		return END_UNSUPPORTED_RULE;
-	return s->ranges[i].kind == RANGE_FILE ? step_v8_interpreted(s) : step_made_frame(s);
+	if (s->ranges[i].kind != RANGE_FILE)
+		return step_made_frame(s);
+	return gives_up(s, i) ? step_given_up(s) : step_v8_interpreted(s);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include "agent/daemon/traces_plan.h"
 #include "agent/log.h"
 #include "agent/privileges/sandbox.h"
+#include "agent/sampling/thread_priority.h"
 #include "agent/say.h"
 #include "agent/stop_signal.h"
 
@@ -52,6 +53,7 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   checked.Update(PlanReportLogs(settings).status());
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
+  PreferThisThreadAlone();
   // Before there is a thread; a spool or a history whose folder is not root's is then a warning.
   absl::StatusOr<std::vector<std::string>> entered =
       EnterSandbox({.mode = settings.sandbox,

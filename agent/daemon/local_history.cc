@@ -41,6 +41,7 @@ absl::Status LocalHistory::Apply(const AgentSettings& settings, const SessionMar
                                .max_bytes = settings.history_bytes,
                                .max_age_ms = settings.history_age_ms,
                                .now_ms = {}};
+  page_.ShowSource(settings.page_source);
   if (!settings.page) {
     Close();
     return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "agent/daemon/metrics_text.h"
+#include "agent/daemon/source_texts.h"
 #include "agent/sampling/session_settings.h"
 #include "kernel/wall_clock.h"
 #include "reporter/formats/batch_walk.h"
@@ -30,7 +31,10 @@ constexpr size_t kProfileBytes = size_t{16} << 20;
 // Between two indexes that are made: a segment of a busy host takes half a second of CPU.
 constexpr std::chrono::seconds kIndexPause{5};
 constexpr size_t kMostTargetBytes = 200;
-constexpr int kIndexerNice = 19;
+// Not more: this thread shares the heap's locks with those that take samples. One of nice 19 that
+// loses its CPU while it holds such a lock comes back after seconds where the host is busy.
+constexpr int kIndexerNice = 5;
+constexpr uint64_t kTrimPauseNs = 2'000'000'000;
 constexpr uint64_t kForgetAfterNs = 120'000'000'000;
 // A loop that has said nothing for so long is stuck. By a clock that does not jump.
 constexpr uint64_t kStaleNs = 60'000'000'000;
@@ -87,9 +91,20 @@ void HistoryPageSource::KeepIndexed(std::stop_token stop) {
     kept.reset();
     const bool idle = !views_.empty() && BootTimeNs() - asked_boot_ns_ > kForgetAfterNs;
     if (idle) views_.Forget();
-    if (made || idle) malloc_trim(0);
+    if (made || idle || grew_) Trim();
     answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   }
+}
+
+void HistoryPageSource::Trim() {
+  grew_ = false;
+  trimmed_boot_ns_ = BootTimeNs();
+  malloc_trim(0);
+}
+
+void HistoryPageSource::TrimSoon() {
+  grew_ = true;
+  if (BootTimeNs() - trimmed_boot_ns_ > kTrimPauseNs) Trim();
 }
 
 std::shared_ptr<History> HistoryPageSource::history() const {
@@ -111,13 +126,19 @@ absl::StatusOr<std::string> HistoryPageSource::ViewGzip(std::string_view query,
   const uint64_t before_ns = ThreadCpuNs();
   asked_boot_ns_ = BootTimeNs();
   const std::string host = board_.Latest()->host;
-  const PageAnswerOptions options{
-      .title =
-          question->capture.empty() ? host : Concat("capture ", question->capture, " of ", host),
-      .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-      .source_text = {}};
+  SourceTexts sources;
+  PageAnswerOptions options{.title = question->capture.empty()
+                                         ? host
+                                         : Concat("capture ", question->capture, " of ", host),
+                            .cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                            .source_text = {}};
+  if (shows_source_)
+    options.source_text = [&](std::string_view file, uint32_t line,
+                              const std::vector<PageProcess>& processes) {
+      return sources.Line(file, line, processes);
+    };
   absl::StatusOr<std::string> answer = views_.Answer(*kept, *question, options, stop);
-  malloc_trim(0);
+  TrimSoon();
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return answer;
 }
@@ -127,7 +148,7 @@ absl::StatusOr<std::string> HistoryPageSource::ProfileGzip(int64_t from_ms, int6
   const uint64_t before_ns = ThreadCpuNs();
   const std::shared_ptr<History> kept = history();
   absl::StatusOr<std::string> document = MakeProfile(kept.get(), from_ms, to_ms, stop);
-  malloc_trim(0);  // An answer takes some MiB for a moment; give them back.
+  TrimSoon();
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return document;
 }
@@ -138,7 +159,7 @@ absl::StatusOr<std::string> HistoryPageSource::CaptureProfileGzip(const std::str
   if (!capture.ok()) return capture.status();
   const uint64_t before_ns = ThreadCpuNs();
   absl::StatusOr<std::string> document = MakeProfile(capture->get(), 0, INT64_MAX / kNsPerMs, stop);
-  malloc_trim(0);
+  TrimSoon();
   answers_cpu_ns_ += ThreadCpuNs() - before_ns;
   return document;
 }
@@ -194,11 +215,16 @@ std::string HistoryPageSource::StatusJson() {
   const std::shared_ptr<History> kept = history();
   const HistoryStatistics times = kept == nullptr ? HistoryStatistics{} : kept->statistics();
   const SessionCounts& session = now->session.counts;
-  const nlohmann::json status = {
-      {"version", kAgentVersion},          {"host", now->host},
-      {"frequency_hz", now->frequency_hz}, {"oldest_ms", times.oldest_ms},
-      {"newest_ms", times.newest_ms},      {"samples_total", session.loop.samples},
-      {"lost_total", LostToThePage(*now)}, {"captures", CapturesJson(captures_.List())}};
+  const PageViews::Progress made = views_.progress();
+  const nlohmann::json status = {{"version", kAgentVersion},
+                                 {"host", now->host},
+                                 {"frequency_hz", now->frequency_hz},
+                                 {"oldest_ms", times.oldest_ms},
+                                 {"newest_ms", times.newest_ms},
+                                 {"samples_total", session.loop.samples},
+                                 {"lost_total", LostToThePage(*now)},
+                                 {"captures", CapturesJson(captures_.List())},
+                                 {"answering", {{"done", made.done}, {"all", made.all}}}};
   return status.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

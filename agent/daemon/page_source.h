@@ -33,6 +33,9 @@ class HistoryPageSource final : public PageDataSource {
   // `state_dir`: where captures are.
   void SetHistory(std::shared_ptr<History> history, std::string state_dir = {});
 
+  // Whether answers may have lines of source files (source_texts.h).
+  void ShowSource(bool allowed) { shows_source_ = allowed; }
+
   bool HasPage() override { return history() != nullptr; }
   ~HistoryPageSource() override;
 
@@ -62,14 +65,21 @@ class HistoryPageSource final : public PageDataSource {
 
   const SnapshotBoard& board_;
   std::atomic<uint64_t> answers_cpu_ns_{0};
-  // Makes indexes of what the history has, at the lowest priority, and drops what the page no
-  // longer needs.
+  // Makes indexes of what the history has, at a low priority, and drops what the page no longer
+  // needs.
   void KeepIndexed(std::stop_token stop);
+  // An answer takes some MiB for a moment; gives them back. The heap is locked meanwhile, so of
+  // answers that follow each other the last is trimmed, by the indexer at the latest.
+  void Trim();
+  void TrimSoon();
 
   PageViews views_;
   PageCaptures captures_;
   PageReports reports_;
   std::atomic<uint64_t> asked_boot_ns_{0};  // When the last question came.
+  std::atomic<uint64_t> trimmed_boot_ns_{0};
+  std::atomic<bool> grew_{false};  // Since then.
+  std::atomic<bool> shows_source_{false};
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::shared_ptr<History> history_;  // Guarded by mutex_.

@@ -5,11 +5,15 @@
 #include <span>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/escaping.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/text.h"
 #include "reporter/page/page_group.h"
 #include "reporter/page/page_index_builder.h"
+#include "reporter/selection/batch_selection.h"
 
 namespace stackray {
 namespace {
@@ -33,7 +37,7 @@ std::set<std::string, std::less<>> UsableGroups(const std::vector<HistoryRun>& r
                                                 const PageQuestion& q) {
   std::set<std::string, std::less<>> usable;
   if (!q.processes.empty() || !q.threads.empty() || q.grouping == PageGrouping::kProcess ||
-      q.grouping == PageGrouping::kThread)
+      q.grouping == PageGrouping::kThread || !q.requests.empty() || !q.by_request.empty())
     return usable;
   const Seconds range{q.from_ms / 1000, (q.to_ms + 999) / 1000};
   const Seconds chosen =
@@ -65,28 +69,76 @@ std::string KeyOf(const PageQuestion& q) {
         static_cast<int64_t>(q.grouping), static_cast<int64_t>(q.order), int64_t{q.fold},
         int64_t{q.inverted}, int64_t{q.lanes}})
     add(std::to_string(number));
-  for (const std::string* const text : {&q.capture, &q.type, &q.zoom, &q.callers, &q.query})
+  for (const std::string* const text :
+       {&q.capture, &q.type, &q.by_request, &q.zoom, &q.callers, &q.query})
     add(*text);
-  for (const PageQuestion::Texts* const set : {&q.processes, &q.threads, &q.waits, &q.containers,
-                                               &q.services, &q.cgroups, &q.users, &q.hidden}) {
+  for (const PageQuestion::Texts* const set :
+       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
+        &q.requests, &q.hidden}) {
     for (const std::string& text : *set) add(text);
     key.push_back('\1');
   }
   return key;
 }
 
+PageSamples SamplesOf(const PageQuestion& question) {
+  std::vector<SampleCondition> conditions;
+  for (const std::string& text : question.requests)
+    if (std::optional<SampleCondition> condition = RequestCondition(text))
+      conditions.push_back(*std::move(condition));
+  return {.filter = SampleFilter(std::move(conditions)),
+          .grouping = question.by_request.empty() ? std::nullopt
+                                                  : SampleGrouping::Parse(question.by_request)};
+}
+
+// False: no sample of a batch with these bytes can be wanted. Ids and texts stand there as they
+// are; a number that a label is compared with does not.
+bool MayHaveSamples(std::string_view bytes, const SampleFilter& filter) {
+  return std::ranges::all_of(filter.conditions(), [&](const SampleCondition& condition) {
+    if (condition.key != kTraceIdLabel && condition.key != kSpanIdLabel) return true;
+    return bytes.find(absl::HexStringToBytes(condition.value)) != bytes.npos;
+  });
+}
+
+// f(the bytes of a batch) of the wanted samples of one, if there are any.
+void VisitWanted(std::string_view bytes, const PageSamples& samples,
+                 absl::FunctionRef<void(std::string_view)> f) {
+  if (!MayHaveSamples(bytes, samples.filter)) return;
+  absl::StatusOr<std::string> wanted =
+      samples.filter.wants_all() ? std::string(bytes) : SelectSamples(bytes, samples.filter);
+  if (wanted.ok() && samples.grouping && !wanted->empty())
+    wanted = GroupSamples(*wanted, *samples.grouping);
+  if (wanted.ok() && !wanted->empty()) f(*wanted);
+}
+
 }  // namespace
 
+std::string PageSamples::Key() const {
+  std::string key;
+  for (const SampleCondition& condition : filter.conditions())
+    AppendAll(&key, "?", condition.key, "=", condition.value);
+  if (grouping) AppendAll(&key, "#", grouping->label().empty() ? "" : "label:", grouping->name());
+  return key;
+}
+
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      const std::stop_token& stop) {
+                                                      const std::stop_token& stop,
+                                                      const PageSamples& samples) {
   std::vector<std::string> out;
   auto builder = std::make_unique<PageIndexBuilder>();
-  history.Visit(run, [&](std::string_view bytes) {
+  const auto add = [&](std::string_view bytes) {
     const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
     if (batch.ok()) builder->Add(*batch);
     if (builder->bytes() > kMostBuilderBytes) {
       out.push_back(builder->Finish());
       builder = std::make_unique<PageIndexBuilder>();
+    }
+  };
+  history.Visit(run, [&](std::string_view bytes) {
+    if (samples.all_as_they_are()) {
+      add(bytes);
+    } else {
+      VisitWanted(bytes, samples, add);
     }
     return !stop.stop_requested();
   });
@@ -156,19 +208,26 @@ bool PageViews::OpenPart(Part* part) {
   return true;
 }
 
+bool PageViews::OpenKept(History& history, const HistoryRun& run, Run* out) {
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run);
+  if (!file.ok()) return false;
+  Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
+  if (!OpenPart(&part)) return false;
+  out->parts.push_back(std::move(part));
+  return true;
+}
+
 absl::StatusOr<PageViews::Run> PageViews::OpenRun(History& history, const HistoryRun& run,
+                                                  const PageSamples& samples,
                                                   const std::stop_token& stop) {
   Run out;
-  if (absl::StatusOr<std::shared_ptr<const MappedFile>> file = history.Index(run); file.ok()) {
-    Part part{.file = *std::move(file), .bytes = nullptr, .index = nullptr};
-    if (OpenPart(&part)) {
-      out.parts.push_back(std::move(part));
-      return out;
-    }
-  }
-  absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop);
+  const bool all = samples.all_as_they_are();
+  if (all && OpenKept(history, run, &out)) return out;
+  absl::StatusOr<std::vector<std::string>> made = IndexesOfRun(history, run, stop, samples);
   if (!made.ok()) return made.status();
-  if (run.whole && made->size() == 1) history.KeepIndex(run, (*made)[0]).IgnoreError();
+  if (all && run.whole && made->size() == 1 && history.KeepIndex(run, (*made)[0]).ok() &&
+      OpenKept(history, run, &out))
+    return out;
   for (std::string& bytes : *made) {
     Part part{.file = nullptr,
               .bytes = std::make_shared<const std::string>(std::move(bytes)),
@@ -197,22 +256,33 @@ absl::Status PageViews::Open(History& history, const std::vector<HistoryRun>& ru
   std::map<std::string, Run*, std::less<>> groups;
   for (const std::string& group : UsableGroups(runs, question))
     if (Run* const run = OpenGroup(history, group)) groups.emplace(group, run);
+  const PageSamples samples = SamplesOf(question);
+  const std::string wanted = samples.Key();
+  size_t bytes = 0;  // Of what is in memory alone.
   const auto use = [&](Run* run) {
     if (run->used == question_) return;
     run->used = question_;
-    for (const Part& part : run->parts) store_->Add(part.index);
+    for (const Part& part : run->parts) {
+      store_->Add(part.index);
+      bytes += part.bytes != nullptr ? part.bytes->size() : 0;
+    }
   };
+  all_ = runs.size();
   for (const HistoryRun& run : runs) {
+    ++done_;
+    if (bytes + store_->tables()->bytes() > most_question_bytes_)
+      return absl::ResourceExhaustedError("too many different stacks: choose a shorter time");
     if (const auto group = groups.find(run.group); group != groups.end()) {
       use(group->second);
       continue;
     }
-    auto found = runs_.find(run.name);
+    const std::string name = run.name + wanted;
+    auto found = runs_.find(name);
     if (found == runs_.end()) {
-      absl::StatusOr<Run> opened = OpenRun(history, run, stop);
+      absl::StatusOr<Run> opened = OpenRun(history, run, samples, stop);
       if (!opened.ok()) return opened.status();
       ForgetParts(run);
-      found = runs_.emplace(run.name, *std::move(opened)).first;
+      found = runs_.emplace(name, *std::move(opened)).first;
     }
     use(&found->second);
   }
@@ -248,12 +318,17 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   const std::lock_guard lock(mutex_);
   empty_ = false;
   ++question_;
+  done_ = all_ = 0;
+  const auto is_made = absl::MakeCleanup([this] { all_ = 0; });
   const std::vector<HistoryRun> runs = history.Runs(question.from_ms, question.to_ms);
-  std::string key = KeyOf(question);
+  std::string key = Concat(KeyOf(question), options.source_text ? "with text" : "");
   for (const HistoryRun& run : runs) key.append(run.name);
   for (const Kept& kept : answers_)
     if (kept.key == key) return kept.gzip;
-  if (absl::Status opened = Open(history, runs, question, stop); !opened.ok()) return opened;
+  if (absl::Status opened = Open(history, runs, question, stop); !opened.ok()) {
+    if (absl::IsResourceExhausted(opened)) ForgetRuns();
+    return opened;
+  }
   absl::StatusOr<GzipStream> gzip = GzipStream::Create(1);
   if (!gzip.ok()) return gzip.status();
   const absl::Status written = WritePageAnswer(
@@ -276,10 +351,14 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
 
 void PageViews::Forget() {
   const std::lock_guard lock(mutex_);
-  runs_.clear();
   answers_.clear();
-  memory_.Forget();
   empty_ = true;
+  ForgetRuns();
+}
+
+void PageViews::ForgetRuns() {
+  runs_.clear();
+  memory_.Forget();
   store_ = std::make_unique<PageStore>();
 }
 

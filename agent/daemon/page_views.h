@@ -2,8 +2,8 @@
 // open, makes those that are missing, and a little of what was answered.
 //
 // Memory:  names and open indexes of the last time that was asked for: kMostBytes, beside the
-//          indexes in files. An index that is made takes some 20 MiB for a moment. Forget() drops
-//          all.
+//          indexes in files; for one question at most kMostQuestionBytes. An index that is made
+//          takes some 20 MiB for a moment. Forget() drops all.
 // Threads: any; one question is answered at a time.
 #ifndef STACKRAY_AGENT_DAEMON_PAGE_VIEWS_H_
 #define STACKRAY_AGENT_DAEMON_PAGE_VIEWS_H_
@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -22,23 +23,47 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/history/history.h"
+#include "reporter/formats/sample_filter.h"
+#include "reporter/formats/sample_grouping.h"
 #include "reporter/page/page_answer.h"
 #include "reporter/page/page_index.h"
 #include "reporter/page/page_store.h"
 
 namespace stackray {
 
+// What a question asks of each sample, which no index knows.
+struct PageSamples {
+  SampleFilter filter;
+  std::optional<SampleGrouping> grouping;  // Each stack has its group outside.
+
+  bool all_as_they_are() const { return filter.wants_all() && !grouping; }
+  std::string Key() const;  // Equal for equal ones; empty: all_as_they_are().
+};
+
 class PageViews {
  public:
   static constexpr size_t kMostBytes = size_t{32} << 20;
   static constexpr size_t kMostAnswers = 16, kMostAnswerBytes = size_t{4} << 20;
+  // Of indexes that are made in memory for one question, and of names.
+  static constexpr size_t kMostQuestionBytes = size_t{96} << 20;
 
-  // Compressed by gzip. Errors: Cancelled (`stop` was requested), Internal.
+  // `most_question_bytes`: for tests.
+  explicit PageViews(size_t most_question_bytes = kMostQuestionBytes)
+      : most_question_bytes_(most_question_bytes) {}
+
+  // How far the answer is that is being made.
+  struct Progress {
+    size_t done = 0, all = 0;  // Runs of batches; all 0: none is made.
+  };
+
+  // Compressed by gzip. Errors: Cancelled (`stop` was requested), ResourceExhausted (it would take
+  // more than kMostQuestionBytes), Internal.
   absl::StatusOr<std::string> Answer(History& history, const PageQuestion& question,
                                      const PageAnswerOptions& options, const std::stop_token& stop);
   void Forget();
   // Nothing is kept.
   bool empty() const { return empty_; }
+  Progress progress() const { return {done_, all_}; }
 
  private:
   struct Part {                              // One index of a run.
@@ -58,11 +83,16 @@ class PageViews {
                     const PageQuestion& question, const std::stop_token& stop);
   // The index of a group of runs; nullptr: there is none that can be read.
   Run* OpenGroup(History& history, const std::string& group);
-  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const std::stop_token& stop);
+  absl::StatusOr<Run> OpenRun(History& history, const HistoryRun& run, const PageSamples& samples,
+                              const std::stop_token& stop);
+  // From the file beside the run's segment.
+  bool OpenKept(History& history, const HistoryRun& run, Run* out);
   bool OpenPart(Part* part);
   void ForgetParts(const HistoryRun& run);
   void DropUnused();
+  void ForgetRuns();
 
+  const size_t most_question_bytes_;
   std::mutex mutex_;  // Guards all below but empty_.
   std::unique_ptr<PageStore> store_ = std::make_unique<PageStore>();
   PageAnswerMemory memory_;          // Of the last question, with its indexes.
@@ -70,12 +100,14 @@ class PageViews {
   uint64_t question_ = 0;
   std::deque<Kept> answers_;  // Newest last.
   std::atomic<bool> empty_{true};
+  std::atomic<size_t> done_{0}, all_{0};
 };
 
 // The bytes of the indexes of a run's batches, one as a rule: more where they are very different.
-// Errors: Cancelled.
+// Of the samples that `samples` wants. Errors: Cancelled.
 absl::StatusOr<std::vector<std::string>> IndexesOfRun(History& history, const HistoryRun& run,
-                                                      const std::stop_token& stop);
+                                                      const std::stop_token& stop,
+                                                      const PageSamples& samples = {});
 // Makes the index of one whole run that has none, oldest first, or of one group of runs that have,
 // and keeps it. Runs that take more than one index are made when they are asked for: their names
 // go into `several`, as those of groups that have too many stacks for one, and they are not tried

@@ -186,8 +186,13 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
     return absl::UnavailableError("the agent does not sample now: ask again");
   if (running_ != nullptr)
     return absl::ResourceExhaustedError(fmt::format("the report {} is being made", running_->name));
+  TargetSettings target = TargetOf(firing);
   absl::StatusOr<IsMember> members = Members(firing.target);
-  if (!members.ok()) return members.status();
+  if (!members.ok() && is_asked_for) return members.status();
+  if (!members.ok()) {  // A trigger's cgroup that is gone by now: the host is left.
+    members = IsMember();
+    target = {};
+  }
   const int64_t now_ms = SystemNowMs();
   if (absl::Status status = limits_->Begin(settings_, trigger, is_asked_for, now_ms); !status.ok())
     return status;
@@ -209,7 +214,7 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
     order.manifest.missing.push_back(
         {"waits in profile-now.otlp",
          fmt::format("left out: the CPU pressure is {:.0f} %", PressureOf("cpu"))});
-  BeginProfile(running, TargetOf(firing), with_waits);
+  BeginProfile(running, target, with_waits);
   running.thread = std::thread([this, &running, order = std::move(order)]() mutable {
     running.result = ReportWork(std::move(order), *store_, running.exchange).Run();
     running.is_done = true;

@@ -3,16 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "reporter/formats/text.h"
 
 namespace stackray {
 namespace {
 
-// The leaf's end of it, in about two lines.
-std::string LastStackText(const std::vector<std::string>& functions) {
+// What a signal handler returns to: glibc's and musl's on x86-64, and the vDSO's on arm64.
+bool IsSignalReturn(std::string_view function) {
+  return function == "__restore_rt" || function == "__kernel_rt_sigreturn";
+}
+
+// The leaf's end of it, in about two lines. A JVM and Python's faulthandler handle the first signal
+// and end by a second one; the function that failed is then the one below the handler.
+std::string LastStackText(std::span<const std::string> functions) {
   constexpr size_t kMostFunctions = 8, kMostBytes = 400;
+  const auto handler = std::ranges::find_if(functions, IsSignalReturn);
   std::string text;
+  if (handler != functions.end() && handler + 1 != functions.end()) {
+    functions = {handler + 1, functions.end()};
+    text = "[a signal's handler] < ";
+  }
   for (size_t i = 0; i < functions.size() && i < kMostFunctions && text.size() < kMostBytes; ++i)
     text += (i == 0 ? "" : " < ") + functions[i].substr(0, kMostBytes);
   return text;

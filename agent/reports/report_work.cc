@@ -25,14 +25,16 @@ namespace {
 
 constexpr size_t kHeaviest = 10, kMostThreads = 5000, kMostFiles = 65'536;
 constexpr size_t kKernelLogBytes = 256 << 10;
-constexpr int kLowestPriority = 19;
+// A tenth of others' weight. With nice 19 a report got 2 s of CPU time in more than ten minutes,
+// where 20 threads wanted two CPUs.
+constexpr int kLowPriority = 10;
 // include/uapi/linux/ioprio.h: the idle class, of this thread.
 constexpr int kIoprioWhoProcess = 1, kIoprioIdle = 3 << 13;
 constexpr char kHistoryFile[] = "profile-before.otlp";
 
 // Only what nobody else wants: the host is in trouble as it is.
 void GiveWay() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kLowestPriority);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kLowPriority);
   syscall(SYS_ioprio_set, kIoprioWhoProcess, 0, kIoprioIdle);
 }
 
@@ -307,7 +309,12 @@ absl::StatusOr<ReportManifest> ReportWork::Run() {
   manifest_.took_ms = absl::ToInt64Milliseconds(absl::Now() - begin);
   const std::string json =
       manifest_.ToJson().dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  if (absl::Status status = AddText("manifest.json", json + "\n"); !status.ok()) return status;
+  // Not AddText(): the manifest that is returned is the one in the archive, which does not list
+  // itself.
+  if (absl::Status status =
+          archive_->AddText("manifest.json", json + "\n", manifest_.unix_ms / 1000);
+      !status.ok())
+    return status;
   if (absl::Status status = archive_->Commit(); !status.ok()) return status;
   store_.ClearWork();
   return manifest_;

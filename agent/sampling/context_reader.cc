@@ -16,9 +16,12 @@ namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kLeastAgeNs = kSecondNs;
-constexpr uint32_t kLongestWaitS = 256;
+constexpr uint64_t kLongestWaitS = 256;
+// A process that begins to publish is found when an eighth of its age has passed since.
+constexpr uint64_t kLooksAnAge = 8;
+constexpr uint64_t kBeatSlackNs = kSecondNs / 10;  // The session's beat is not exact.
 constexpr size_t kMostTextOfOne = 512 << 10;
-constexpr uint64_t kTextPerSecond = 256 << 10;
+constexpr uint64_t kTextPerSecond = 512 << 10;
 constexpr size_t kBufferBytes = 16 << 10;
 constexpr size_t kMostCandidates = 4;  // Mappings of that name.
 constexpr int kMostTries = 3;
@@ -143,7 +146,7 @@ void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {
   std::vector<uint64_t> addresses;
   const bool saw_all = FindMappings(id.pid, &addresses, &watch.has_context_library);
   text_budget_bytes_ -= static_cast<int64_t>(text_bytes_ - text_before);
-  if (!saw_all) watch.wait_s = kLongestWaitS;
+  if (!saw_all) watch.least_wait_s = kLongestWaitS;
   LiveProcessMemory memory(id.pid);
   addresses.resize(std::min(addresses.size(), kMostCandidates));
   for (const uint64_t address : addresses) {
@@ -154,14 +157,15 @@ void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {
   }
 }
 
-bool ContextReader::MayLook(uint64_t now_ns) {
+// Half of the budget is for first looks, which others' later ones must not use up.
+bool ContextReader::MayLook(const ContextWatch& watch, uint64_t now_ns) {
   const uint64_t passed_ns = now_ns - std::min(now_ns, budget_time_ns_);
   const uint64_t earned =
       passed_ns >= 10 * kSecondNs ? kMostTextAtOnce : passed_ns / 1000 * kTextPerSecond / 1'000'000;
   if (earned > 0) budget_time_ns_ = now_ns;  // Else the moments since then go on to count.
   text_budget_bytes_ =
       std::min<int64_t>(kMostTextAtOnce, text_budget_bytes_ + static_cast<int64_t>(earned));
-  return text_budget_bytes_ > 0;
+  return text_budget_bytes_ > (watch.next_look_ns == 0 ? 0 : kMostTextAtOnce / 2);
 }
 
 void ContextReader::Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_ns,
@@ -172,10 +176,12 @@ void ContextReader::Follow(const ProcessId& id, uint64_t since_ns, uint64_t now_
     watch.address = 0;  // Perhaps it is somewhere else now; until then what it said holds.
     watch.published_at_ns = 0;
   }
-  if (now_ns < since_ns + kLeastAgeNs || now_ns < watch.next_look_ns || !MayLook(now_ns)) return;
+  if (now_ns < since_ns + kLeastAgeNs || now_ns < watch.next_look_ns || !MayLook(watch, now_ns))
+    return;
   Look(id, watch);
-  watch.next_look_ns = now_ns + watch.wait_s * kSecondNs;
-  watch.wait_s = std::min(2 * watch.wait_s, kLongestWaitS);
+  const uint64_t wait_ns = std::clamp((now_ns - since_ns) / kLooksAnAge,
+                                      watch.least_wait_s * kSecondNs, kLongestWaitS * kSecondNs);
+  watch.next_look_ns = now_ns + wait_ns - kBeatSlackNs;
 }
 
 }  // namespace stackray

@@ -3,8 +3,9 @@
 //
 // Costs: nothing for what has not run for a second, 2 ms programs among them. Then /proc/PID/maps
 //        is read once (10 to 20 µs for a small process, 0.12 µs a mapping, 512 KiB of text at most)
-//        and, while nothing is found, again after 1, 2, 4 … 256 s; all processes together 256 KiB
-//        of text a second (1 MiB at once), what is over that comes later. A context that was found
+//        and, while nothing is found, again each second, later when an eighth of its age has
+//        passed, at last every 256 s; all processes together 512 KiB of text a second (4 MiB at
+//        once, half of it for first looks), what is over that comes later. A context that was found
 //        costs one read of 32 bytes each time.
 // Input: hostile (process_context.h). A process can slow a reader of its memory down (a page behind
 //        its own file system); that holds for every look at a process, its names in interpreters'
@@ -46,7 +47,7 @@ struct ContextWatch {
   uint64_t address = 0;                           // Of its header; 0: not found.
   uint64_t published_at_ns = 0;                   // Of what `context` was made of.
   uint64_t next_look_ns = 0;                      // For a mapping; not before.
-  uint32_t wait_s = 1;                            // From the next look to the one after it.
+  uint32_t least_wait_s = 1;                      // From one look to the next.
   // One of its mappings was of a library that keeps thread contexts and publishes nothing
   // (custom-labels, Elastic's agent for Java).
   bool has_context_library = false;
@@ -67,7 +68,7 @@ class ContextReader {
   bool Take(const ProcessId& id, const ContextReading& reading, ContextWatch& watch);
   void Look(const ProcessId& id, ContextWatch& watch);
   bool FindMappings(uint32_t pid, std::vector<uint64_t>* addresses, bool* has_library);
-  bool MayLook(uint64_t now_ns);
+  bool MayLook(const ContextWatch& watch, uint64_t now_ns);
 
   std::vector<char> buffer_;
   int64_t text_budget_bytes_ = kMostTextAtOnce;
@@ -75,7 +76,7 @@ class ContextReader {
   uint64_t looks_ = 0, text_bytes_ = 0;
   std::shared_ptr<size_t> held_bytes_ = std::make_shared<size_t>(0);
 
-  static constexpr int64_t kMostTextAtOnce = 1 << 20;
+  static constexpr int64_t kMostTextAtOnce = 4 << 20;
 };
 
 }  // namespace stackray

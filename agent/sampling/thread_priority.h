@@ -15,6 +15,11 @@ inline constexpr int kPreferredNice = -10;
 // no RLIMIT_NICE): it goes on as it is.
 bool PreferThisThread();
 
+// Likewise, and threads and processes that it begins are ordinary ones (SCHED_RESET_ON_FORK). For
+// the loop that takes the samples, before the sandbox: its samples wait in a ring of some seconds,
+// and an ordinary thread waits for a CPU as long on a host with load 15.
+bool PreferThisThreadAlone();
+
 }  // namespace stackray
 
 #endif  // STACKRAY_AGENT_SAMPLING_THREAD_PRIORITY_H_

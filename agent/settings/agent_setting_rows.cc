@@ -106,6 +106,9 @@ constexpr SettingRow kLocalRows[] = {
      "token: who has the address that the agent prints can read the page; open: every user of this "
      "host can",
      "token", "token or open", &StorePageAccess},
+    {"page-source", 0, kAgentVerb, ValueKind::kSwitch, HelpSection::kLocal, "",
+     "the page shows lines of source files that profiled programs name and may read", "false",
+     kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.agent.page_source); }},
     {"listen", 0, kAgentVerb, ValueKind::kText, HelpSection::kLocal, "[HOST:]PORT",
      "where /metrics and /healthz are served, and the page; 0.0.0.0:7171 for other hosts too",
      "127.0.0.1:7171",

@@ -258,6 +258,7 @@ struct AgentSettings {
   double cpu_budget_percent = 50;                 // Of one CPU, BPF programs included.
   bool page = true;                               // Default: without a receiver on, with one off.
   PageReaders page_access = PageReaders::kToken;
+  bool page_source = false;  // The page shows source lines (agent/daemon/source_texts.h).
   ListenAddress listen;  // Page and metrics. Of the loopback interface, or page_access is kToken.
   std::optional<ListenAddress> metrics_listen;  // Of any interface: metrics alone.
   std::string captures_dir = "/etc/stackray/captures.d";

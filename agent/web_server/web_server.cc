@@ -211,10 +211,11 @@ class WebServer::Impl {
   }
 
   static WebAnswer Failed(const absl::Status& status) {
-    return ErrorAnswer(absl::IsInvalidArgument(status) ? 400
-                       : absl::IsNotFound(status)      ? 404
-                       : absl::IsInternal(status)      ? 500
-                                                       : 503,
+    return ErrorAnswer(absl::IsInvalidArgument(status)     ? 400
+                       : absl::IsNotFound(status)          ? 404
+                       : absl::IsResourceExhausted(status) ? 413
+                       : absl::IsInternal(status)          ? 500
+                                                           : 503,
                        std::string(status.message()));
   }
 

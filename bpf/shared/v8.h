@@ -17,7 +17,12 @@ struct v8_process {
 	u8 bytecode_slot;    /* of an interpreted frame: the BytecodeArray */
 	u8 offset_slot;      /* of an interpreted frame: where it is in there, a Smi */
 	u8 wasm_marker;      /* what a frame of wasm has in the place of its context; 0: not known */
-	u32 reserved;
+	/* Of the builtins that give a frame of optimized code up: where they lie in the file; 0: not
+	 * known. In a Deoptimizer: its FrameDescription of that frame. In that: the frame's words, whose
+	 * number of bytes it begins with. */
+	u32 give_up_begin, give_up_end;
+	u16 old_frame;
+	u16 old_frame_words;
 };
 
 /* A frame's two words (FRAME_OF_STACK). First word: an object's address, a multiple of 8, and */

@@ -57,6 +57,33 @@ uint64_t Literal(Heap& heap, const CodeObject& code, uint32_t index) {
   return heap.Element(heap.Element(code.data, heap.layout().deopt_literals), index);
 }
 
+// What the code has behind its instructions begins with the table of safepoints.
+std::optional<uint32_t> PlannedReturnOf(Heap& heap, const CodeObject& code, uint32_t address) {
+  const V8Layout& layout = heap.layout();
+  const SafepointForm& form = code.is_maglev ? layout.maglev_safepoints : layout.safepoints;
+  const uint64_t begin = code.start + code.size_bytes;
+  std::vector<uint8_t> table(form.header_bytes);
+  if (table.empty() || !heap.direct().Read(begin, table)) return std::nullopt;
+  table.resize(BytesOfSafepoints(table, form));
+  if (table.empty() || !heap.direct().Read(begin, table)) return std::nullopt;
+  return PlannedReturn(table, form, address);
+}
+
+// The byte whose position is the frame's; nullopt: nothing says which.
+std::optional<uint32_t> BeforeExits(Heap& heap, const CodeObject& code, uint32_t code_offset,
+                                    bool is_call) {
+  const uint64_t first = heap.Element(code.data, heap.layout().deopt_exit_start);
+  if (heap.layout().deopt_exit_start == 0 || !IsSmi(first) || SmiValue(first) <= 0)
+    return code_offset;
+  const auto begin = static_cast<uint32_t>(SmiValue(first));
+  // A call that is the last instruction in front of them returns to the first exit's address, too.
+  const uint32_t address = code_offset + (is_call ? 1 : 0);
+  if (address < begin) return code_offset;
+  if (!is_call) return std::nullopt;
+  const std::optional<uint32_t> planned = PlannedReturnOf(heap, code, address);
+  return planned && *planned > 0 && *planned <= begin ? std::optional(*planned - 1) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<CodeObject> FindCode(Heap& heap, uint64_t pc) {
@@ -91,18 +118,17 @@ uint64_t FunctionOfCode(Heap& heap, const CodeObject& code) {
   return layout.is_deopt_shared_wrapped ? heap.Word(shared, kWrappedShared) : shared;
 }
 
-std::vector<InlinedPlace> PlacesAt(Heap& heap, const CodeObject& code, uint32_t code_offset) {
+std::vector<InlinedPlace> PlacesAt(Heap& heap, const CodeObject& code, uint32_t code_offset,
+                                   bool is_call) {
   const V8Layout& layout = heap.layout();
   const uint64_t own = FunctionOfCode(heap, code);
   if (!heap.Is(own, layout.shared_type)) return {};
-  const auto exits = heap.Element(code.data, layout.deopt_exit_start);
-  if (layout.deopt_exit_start != 0 && IsSmi(exits) && SmiValue(exits) > 0 &&
-      code_offset >= static_cast<uint32_t>(SmiValue(exits)))
-    return {{.shared = own}};
+  const std::optional<uint32_t> byte = BeforeExits(heap, code, code_offset, is_call);
+  if (!byte) return {{.shared = own}};
   const auto table = heap.Bytes(code.positions, kMostTableBytes);
   if (!table) return {{.shared = own}};
   const std::vector<PositionEntry> entries = ReadPositions(*table, layout.positions);
-  const PositionEntry* const entry = FindPosition(entries, static_cast<int32_t>(code_offset));
+  const PositionEntry* const entry = FindPosition(entries, static_cast<int32_t>(*byte));
   if (entry == nullptr) return {{.shared = own}};
   const auto inlinings =
       heap.Bytes(heap.Element(code.data, layout.deopt_positions), kMostInlinings * kInliningBytes);

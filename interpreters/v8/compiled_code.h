@@ -41,10 +41,13 @@ struct InlinedPlace {
 // The function that optimized code was made for; 0: it does not say.
 uint64_t FunctionOfCode(Heap& heap, const CodeObject& code);
 
-// The functions at this place of optimized code, innermost first, the last is the code's own. Where
-// a call was to return to and the code was given up meanwhile, the place of that call is lost: the
-// code's own function alone. Empty: it does not say.
-std::vector<InlinedPlace> PlacesAt(Heap& heap, const CodeObject& code, uint32_t code_offset);
+// The functions at this place of optimized code, innermost first, the last is the code's own.
+// `is_call`: the byte is the last one before the address that a call returns to. Where the code was
+// given up meanwhile, V8 has replaced that address by one of the code's exits, and the table of
+// safepoints says which call has it. Without an answer, and in an exit that no call has, the code's
+// own function alone. Empty: it does not say.
+std::vector<InlinedPlace> PlacesAt(Heap& heap, const CodeObject& code, uint32_t code_offset,
+                                   bool is_call);
 
 }  // namespace stackray::v8
 

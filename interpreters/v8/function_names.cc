@@ -115,7 +115,7 @@ Code Reader::ReadBaseline(const CodeObject& code, const SharedFunction& function
 
 Code Reader::ReadOptimized(const CodeObject& code) {
   std::vector<SourceLine> lines;
-  const std::vector<InlinedPlace> places = PlacesAt(heap, code, OffsetIn(code));
+  const std::vector<InlinedPlace> places = PlacesAt(heap, code, OffsetIn(code), frame.is_return);
   lines.reserve(places.size());
   for (const InlinedPlace& place : places) {
     const absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, place.shared);
@@ -132,12 +132,13 @@ Code Reader::ReadOptimized(const CodeObject& code) {
 Code Reader::ReadCompiled() {
   const std::optional<CodeObject> code = FindCode(heap, pc());
   if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
+  // A regular expression's frame may have words in the places of a function's.
+  if (code && code->kind == CodeObject::Kind::kRegExp) return Place({{.function = "RegExp"}});
   if (frame.kind == V8Frame::Kind::kStub || frame.shared_function == 0) {
     // What V8 has made for wasm has no object in the heap, and no function says whose it is.
     if (!code && !heap.direct().IsGone()) return Place({{.function = "stub"}});
     if (!code) return heap.Failure("no code");
     switch (code->kind) {
-      case CodeObject::Kind::kRegExp: return Place({{.function = "RegExp"}});
       case CodeObject::Kind::kBuiltin: return Place({{.function = "builtin"}});
       case CodeObject::Kind::kBaseline: return absl::DataLossError("baseline code of a function");
       default: return Place({{.function = "stub"}});

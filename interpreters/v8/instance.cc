@@ -29,7 +29,10 @@ stack_process Instance::ForBpf() const {
                 .bytecode_slot = layout_->bytecode_slot,
                 .offset_slot = layout_->offset_slot,
                 .wasm_marker = layout_->wasm_marker(),
-                .reserved = 0};
+                .give_up_begin = layout_->give_up_begin,
+                .give_up_end = layout_->give_up_end,
+                .old_frame = layout_->old_frame,
+                .old_frame_words = layout_->old_frame_words};
   return process;
 }
 

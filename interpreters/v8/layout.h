@@ -34,6 +34,15 @@ enum class PositionEncoding : uint8_t {
   kAbsolute,  // V8 15.0: a third flag says that the source position is no delta.
 };
 
+// How the table of safepoints lies behind optimized code (src/codegen/safepoint-table.h).
+struct SafepointForm {
+  uint8_t length_at = 0;  // In its header: how many entries, 32 bits.
+  uint8_t header_bytes = 0;
+  // Entries of three numbers of 32 bits; else the header says how wide an entry's parts are.
+  bool is_wide = false;
+  uint8_t extra_bytes = 0;  // Of an entry, behind its numbers.
+};
+
 // Offsets count from an object's untagged address. Only V8 with words of eight bytes in its objects
 // (no pointer compression).
 struct V8Layout {
@@ -99,8 +108,15 @@ struct V8Layout {
   uint8_t deopt_exit_start = 8;  // 0: none.
   bool is_deopt_shared_wrapped = false;
 
+  // Of Turbofan's code and of Maglev's; header_bytes == 0: not known.
+  SafepointForm safepoints, maglev_safepoints;
+
   // In a WasmCode of the C++ heap: the instructions' size, the function's index; 0: not known.
   uint16_t wasm_code_size = 0, wasm_code_index = 0;
+
+  // As struct v8_process has it: read from the file's builtins.
+  uint32_t give_up_begin = 0, give_up_end = 0;
+  uint16_t old_frame = 0, old_frame_words = 0;
 
   bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
 

@@ -1,10 +1,13 @@
 #include "interpreters/v8/loader.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "interpreters/process_memory.h"
 #include "interpreters/runtime_file.h"
 #include "interpreters/v8/builtins.h"
 #include "interpreters/v8/layout.h"
@@ -30,19 +33,44 @@ bool MayBeWithoutSymbols(const ElfImage& image) {
   });
 }
 
+std::vector<uint8_t> CodeOf(const v8::Builtin& builtin, const ByteSource& source) {
+  std::vector<uint8_t> code(std::min(builtin.bytes, kMostBuiltinBytes));
+  if (!source.ReadAt(builtin.file_offset, code).ok()) code.clear();
+  return code;
+}
+
 std::vector<uint64_t> ReturnsOfInterpreted(const v8::Builtins& builtins, const ByteSource& source) {
   std::vector<uint64_t> returns;
   for (const v8::Builtin& builtin : builtins.all()) {
     if (v8::ResumesBytecodes(builtin.name) && builtin.file_offset > 0)
       returns.push_back(builtin.file_offset - 1);
     if (!v8::RunsBytecodes(builtin.name)) continue;
-    std::vector<uint8_t> code(std::min(builtin.bytes, kMostBuiltinBytes));
-    if (!source.ReadAt(builtin.file_offset, code).ok()) continue;
-    const std::vector<uint64_t> found = v8::EndsOfCalls(code, builtin.file_offset);
+    const std::vector<uint64_t> found =
+        v8::EndsOfCalls(CodeOf(builtin, source), builtin.file_offset);
     returns.insert(returns.end(), found.begin(), found.end());
   }
-  std::ranges::sort(returns);
   return returns;
+}
+
+// Adds the calls of the builtins that give frames up. All of them keep the old frame alike.
+void AddGivingUp(const v8::Builtins& builtins, const ByteSource& source, v8::V8Layout* layout,
+                 std::vector<uint64_t>* returns) {
+  for (const v8::Builtin& builtin : builtins.all()) {
+    const uint64_t end = builtin.file_offset + builtin.bytes;
+    if (!v8::GivesUp(builtin.name) || end > std::numeric_limits<uint32_t>::max()) continue;
+    const std::optional<v8::GivingUp> found =
+        v8::ReadGivingUp(CodeOf(builtin, source), builtin.file_offset);
+    if (!found) continue;
+    if (layout->give_up_end == 0) {
+      layout->give_up_begin = static_cast<uint32_t>(builtin.file_offset);
+      layout->old_frame = found->old_frame;
+      layout->old_frame_words = found->old_frame_words;
+    }
+    if (found->old_frame != layout->old_frame || found->old_frame_words != layout->old_frame_words)
+      continue;
+    layout->give_up_end = static_cast<uint32_t>(end);
+    returns->push_back(found->end_of_call);
+  }
 }
 
 }  // namespace
@@ -57,6 +85,23 @@ std::vector<uint64_t> v8::EndsOfCalls(std::span<const uint8_t> code, uint64_t fi
     code = code.subspan(instruction.length);
   }
   return ends;
+}
+
+std::optional<v8::GivingUp> v8::ReadGivingUp(std::span<const uint8_t> code, uint64_t file_offset) {
+  // mov OLD_FRAME(%rax),%rbx, and lea WORDS(%rbx),%rdx in front of the loop that pops them.
+  constexpr std::array<uint8_t, 3> kOldFrame = {0x48, 0x8b, 0x58}, kWords = {0x48, 0x8d, 0x93};
+  const auto old_frame = std::ranges::search(code, kOldFrame);
+  const auto words = std::ranges::search(old_frame.end(), code.end(), kWords.begin(), kWords.end());
+  const auto at = static_cast<size_t>(words.end() - code.begin());
+  const auto distance = NumberAt<uint32_t>(code, at);
+  if (words.empty() || distance == 0 || distance > std::numeric_limits<uint16_t>::max())
+    return std::nullopt;
+  for (const uint64_t end : EndsOfCalls(code, file_offset))
+    if (end > file_offset + at)
+      return GivingUp{.old_frame = *old_frame.end(),
+                      .old_frame_words = static_cast<uint16_t>(distance),
+                      .end_of_call = end};
+  return std::nullopt;
 }
 
 std::shared_ptr<const RuntimeData> V8Loader::Recognise(const ElfImage& image,
@@ -77,6 +122,8 @@ std::shared_ptr<const RuntimeData> V8Loader::Recognise(const ElfImage& image,
   }
   if (image.machine() != EM_X86_64) layout->is_supported = false;
   std::vector<uint64_t> returns = ReturnsOfInterpreted(*builtins, source);
+  AddGivingUp(*builtins, source, &*layout, &returns);
+  std::ranges::sort(returns);
   return std::make_shared<const V8Data>(*std::move(layout), *std::move(builtins),
                                         std::move(returns));
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,14 @@ namespace v8 {
 
 // File offsets of the last bytes of the calls in `code`, which begins at `file_offset`.
 std::vector<uint64_t> EndsOfCalls(std::span<const uint8_t> code, uint64_t file_offset);
+
+// What the code of a builtin that gives a frame up says: where it keeps the old one
+// (v8_process::old_frame), and the last byte of its call of what makes the new ones.
+struct GivingUp {
+  uint16_t old_frame = 0, old_frame_words = 0;
+  uint64_t end_of_call = 0;
+};
+std::optional<GivingUp> ReadGivingUp(std::span<const uint8_t> code, uint64_t file_offset);
 
 }  // namespace v8
 

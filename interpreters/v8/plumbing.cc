@@ -46,6 +46,8 @@ bool ResumesBytecodes(std::string_view name) {
          name.starts_with("BaselineOrInterpreterEnterAt");
 }
 
+bool GivesUp(std::string_view name) { return name.starts_with("DeoptimizationEntry_"); }
+
 bool IsPlumbing(std::string_view name) {
   // A bytecode's handler is the interpreter's way to run a part of the function.
   if (name.ends_with("Handler")) return true;

@@ -15,6 +15,8 @@ bool RunsBytecodes(std::string_view name);
 // Goes on with an interpreted frame that the deoptimizer has made: such a frame returns to the
 // builtin's first byte, where no call stands before.
 bool ResumesBytecodes(std::string_view name);
+// Gives a frame of optimized code up, and makes others in its place (deoptimization).
+bool GivesUp(std::string_view name);
 
 }  // namespace stackray::v8
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "interpreters/process_memory.h"
+
 namespace stackray::v8 {
 namespace {
 
@@ -67,6 +69,39 @@ std::optional<uint32_t> BytesOfBytecode(std::span<const uint8_t> bytecodes, size
   return static_cast<uint32_t>(prefix + sizes[code]);
 }
 
+// How the entries of a table of safepoints are written: a pc, a number, the exit, and other things.
+struct SafepointEntries {
+  uint32_t count = 0;
+  uint32_t entry_bytes = 0, pc_bytes = 0, exit_at = 0;
+  uint32_t bias = 0;  // What is added to an exit.
+};
+
+SafepointEntries EntriesOf(std::span<const uint8_t> header, const SafepointForm& form) {
+  if (header.size() < form.header_bytes || form.header_bytes == 0) return {};
+  SafepointEntries entries{.count = NumberAt<uint32_t>(header, form.length_at)};
+  if (form.is_wide) {
+    entries.entry_bytes = 12;
+    entries.pc_bytes = 4;
+    entries.exit_at = 8;
+    return entries;
+  }
+  // One bit says whether there are exits; then three bits each say how many bytes the parts have.
+  const auto widths = NumberAt<uint32_t>(header, form.length_at + 4U);
+  const uint32_t registers = widths >> 1 & 7, pc = widths >> 4 & 7, number = widths >> 7 & 7;
+  if ((widths & 1) == 0 || pc == 0 || pc > 4 || number > 4 || registers > 4) return {};
+  entries.pc_bytes = pc;
+  entries.exit_at = pc + number;
+  entries.entry_bytes = 2 * pc + number + registers + form.extra_bytes;
+  entries.bias = 1;
+  return entries;
+}
+
+uint32_t ShortNumber(std::span<const uint8_t> bytes, uint32_t count) {
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < count; ++i) value |= uint32_t{bytes[i]} << (8 * i);
+  return value;
+}
+
 }  // namespace
 
 SourcePosition SourcePosition::Of(uint64_t raw) {
@@ -116,6 +151,27 @@ std::optional<int32_t> BytecodeOfBaseline(std::span<const uint8_t> offset_table,
     end += *length;
     if (code_offset < end) return static_cast<int32_t>(at);
     at += *bytes;
+  }
+  return std::nullopt;
+}
+
+size_t BytesOfSafepoints(std::span<const uint8_t> header, const SafepointForm& form) {
+  const SafepointEntries entries = EntriesOf(header, form);
+  const uint64_t bytes = form.header_bytes + uint64_t{entries.count} * entries.entry_bytes;
+  return entries.count == 0 || bytes > kMostSafepointBytes ? 0 : static_cast<size_t>(bytes);
+}
+
+std::optional<uint32_t> PlannedReturn(std::span<const uint8_t> table, const SafepointForm& form,
+                                      uint32_t address) {
+  const SafepointEntries entries = EntriesOf(table, form);
+  if (entries.entry_bytes == 0) return std::nullopt;
+  table = table.subspan(form.header_bytes);
+  for (uint32_t i = 0; i < entries.count && table.size() >= entries.entry_bytes; ++i) {
+    const uint32_t planned = ShortNumber(table, entries.pc_bytes);
+    if (planned == address ||
+        ShortNumber(table.subspan(entries.exit_at), entries.pc_bytes) == address + entries.bias)
+      return planned;
+    table = table.subspan(entries.entry_bytes);
   }
   return std::nullopt;
 }

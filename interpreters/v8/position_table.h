@@ -1,5 +1,6 @@
-// Source position tables (src/codegen/source-position-table.cc) and the bytecode offset tables of
-// baseline code (src/baseline/bytecode-offset-iterator.h).
+// Source position tables (src/codegen/source-position-table.cc), the bytecode offset tables of
+// baseline code (src/baseline/bytecode-offset-iterator.h) and the safepoint tables of optimized
+// code (src/codegen/safepoint-table.h).
 //
 // Input:   bytes of a foreign heap, so nothing in them is trusted: a table ends where it makes no
 //          sense any more.
@@ -42,6 +43,15 @@ const PositionEntry* FindPosition(std::span<const PositionEntry> entries, int32_
 std::optional<int32_t> BytecodeOfBaseline(std::span<const uint8_t> offset_table,
                                           std::span<const uint8_t> bytecodes,
                                           const V8Layout& layout, uint32_t code_offset);
+
+// Of a table of safepoints by its header; 0: it makes no sense, or it is larger than this.
+inline constexpr size_t kMostSafepointBytes = 4 << 20;
+size_t BytesOfSafepoints(std::span<const uint8_t> header, const SafepointForm& form);
+
+// Where the call was to return to that returns to `address` now: V8 replaces return addresses by
+// those of exits in code that is given up. nullopt: no call of the table returns there.
+std::optional<uint32_t> PlannedReturn(std::span<const uint8_t> table, const SafepointForm& form,
+                                      uint32_t address);
 
 }  // namespace stackray::v8
 

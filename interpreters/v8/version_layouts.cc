@@ -77,6 +77,7 @@ void Set9_4(V8Layout* l) {  // Node 16.
   l->kind_maglev = 12;  // None is made.
   l->kind_turbofan = 13;
   l->deopt_exit_start = 8;
+  l->safepoints = {.length_at = 0, .header_bytes = 8, .is_wide = true};
 }
 
 void Set10_2(V8Layout* l) {  // Node 18.
@@ -97,6 +98,7 @@ void Set10_2(V8Layout* l) {  // Node 18.
   l->module_scope = 3;
   l->bytecode_header = 56;
   l->code_header = 128;
+  l->safepoints = {.length_at = 0, .header_bytes = 8};
 }
 
 void Set11_3(V8Layout* l) {  // Node 20: the instructions are an object of their own.
@@ -175,6 +177,9 @@ void Set13_6(V8Layout* l) {  // Node 24.
   l->deopt_positions = 8;
   l->deopt_exit_start = 9;
   l->is_deopt_shared_wrapped = true;
+  // In front of the length is how many slots a frame has.
+  l->safepoints = {.length_at = 4, .header_bytes = 12};
+  l->maglev_safepoints = {.length_at = 4, .header_bytes = 16, .extra_bytes = 1};
 }
 
 void Set14_1(V8Layout* l) {  // Node 25.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "reporter/attribute_names.h"
+#include "reporter/formats/sample_filter.h"
+
 namespace stackray {
 
 std::vector<ViewRow> CallTree::RowsOf(const ProfileView& view, uint32_t type) {
@@ -18,8 +21,9 @@ std::vector<ViewRow> CallTree::Wider(std::vector<ViewRow> rows, int64_t buckets_
   return rows;
 }
 
-CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits, bool lines)
-    : view_(view), lines_(lines), rows_(std::move(rows)) {
+CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits,
+                   CallTreeDetail detail)
+    : view_(view), lines_(detail.lines), rows_(std::move(rows)) {
   const std::vector<ViewNode>& view_nodes = view.nodes();
   std::vector<bool> used(view_nodes.size());
   for (const ViewRow& row : rows_) used[row.node] = true;
@@ -32,24 +36,48 @@ CallTree::CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool wait
     node_of[i] = AddLocation(node_of[view_nodes[i].parent], view.locations()[view_nodes[i].frame]);
   }
   for (ViewRow& row : rows_) row.node = node_of[row.node];
-  DropLabels(waits);
+  MergeThreads(waits, detail.labels);
   SortAndMerge(&rows_);
 }
 
 // Threads that differ in nothing else become the first of them.
-void CallTree::DropLabels(bool keep_waits) {
+void CallTree::MergeThreads(bool keep_waits, bool keep_labels) {
   const std::vector<ViewThread>& threads = view_.threads();
+  keep_labels = keep_labels && view_.labels().size() > 1;
+  if (keep_labels) labels_of_.resize(threads.size());
   InternTable<ViewThread> plain;
   std::vector<uint32_t> first_of, plain_of(threads.size());
   for (uint32_t id = 0; id < threads.size(); ++id) {
     ViewThread thread = threads[id];
-    thread.labels = 0;
+    thread.labels = keep_labels ? LabelsFrom(thread.labels) : 0;
+    if (keep_labels) labels_of_[id] = thread.labels;
     if (!keep_waits) thread.wait = 0;
     const uint32_t number = plain.Intern(thread, true);
     if (number >= first_of.size()) first_of.resize(number + 1, id);
     plain_of[id] = first_of[number];
   }
   for (ViewRow& row : rows_) row.thread = plain_of[row.thread];
+}
+
+// Attributes of samples say other things, too.
+uint32_t CallTree::LabelsFrom(uint32_t first) {
+  std::vector<ViewLabel> kept;
+  for (uint32_t id = first; id != 0; id = view_.labels()[id].next) {
+    const ViewLabel& label = view_.labels()[id];
+    std::string_view key = view_.Text(label.key);
+    if (key.starts_with(kLabelPrefix))
+      key.remove_prefix(kLabelPrefix.size());
+    else if (key != kTraceIdLabel && key != kSpanIdLabel)
+      continue;
+    const uint32_t text = label.text != 0 ? label.text : OwnText(std::to_string(label.number));
+    kept.push_back({.key = OwnText(key), .text = text});
+  }
+  uint32_t list = 0;
+  for (auto label = kept.rbegin(); label != kept.rend(); ++label) {
+    label->next = list;
+    list = labels_.Intern(*label, true);
+  }
+  return list;
 }
 
 uint32_t CallTree::AddLocation(uint32_t parent, const ViewLocation& location) {

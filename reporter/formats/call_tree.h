@@ -34,7 +34,8 @@ struct CallFrame {
 // How closely a tree of all types is told.
 struct CallTreeDetail {
   int64_t buckets_in_one = 1;
-  bool lines = true;  // Else frames that differ in their line alone are one.
+  bool lines = true;   // Else frames that differ in their line alone are one.
+  bool labels = true;  // What threads worked on: traces, spans and labels.
 };
 
 class CallTree {
@@ -42,25 +43,32 @@ class CallTree {
   // Of all types together, as rows; each row is of its thread's type. `view` must outlive this,
   // unchanged.
   explicit CallTree(const ProfileView& view, CallTreeDetail detail = {})
-      : CallTree(view, Wider(view.Rows(), detail.buckets_in_one), true, detail.lines) {}
+      : CallTree(view, Wider(view.Rows(), detail.buckets_in_one), true, detail) {}
   // Of one type, whatever was waited for; frames that differ in their line alone are one.
   CallTree(const ProfileView& view, uint32_t type)
-      : CallTree(view, RowsOf(view, type), false, false) {}
+      : CallTree(view, RowsOf(view, type), false, {.lines = false, .labels = false}) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
   const std::vector<ViewNode>& nodes() const { return nodes_.items(); }
   // Valid UTF-8; lives as long as this and the view.
   std::string_view Text(uint32_t id) const;
-  // The view's rows with this tree's nodes and without labels, by (thread, bucket, node).
+  // The view's rows with this tree's nodes, by (thread, bucket, node). Of threads that differ in
+  // what is not told alone it is the first.
   const std::vector<ViewRow>& rows() const { return rows_; }
+  // What a thread of a row worked on: keys are names without a prefix; element 0 is empty.
+  const std::vector<ViewLabel>& labels() const { return labels_.items(); }
+  uint32_t LabelsOf(uint32_t thread) const {
+    return thread < labels_of_.size() ? labels_of_[thread] : 0;
+  }
 
  private:
   static constexpr uint32_t kOwnText = 1u << 31;  // In a text id: an element of texts_.
 
-  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits, bool lines);
+  CallTree(const ProfileView& view, std::vector<ViewRow> rows, bool waits, CallTreeDetail detail);
   static std::vector<ViewRow> Wider(std::vector<ViewRow> rows, int64_t buckets_in_one);
   static std::vector<ViewRow> RowsOf(const ProfileView& view, uint32_t type);
-  void DropLabels(bool keep_waits);
+  void MergeThreads(bool keep_waits, bool keep_labels);
+  uint32_t LabelsFrom(uint32_t first);
   uint32_t AddLocation(uint32_t parent, const ViewLocation& location);
   uint32_t AddLine(uint32_t parent, const ViewLocation& location, const ViewLine* line);
   uint32_t OwnText(std::string_view text);
@@ -71,6 +79,8 @@ class CallTree {
   StringTable texts_;
   InternTable<CallFrame> frames_;
   InternTable<ViewNode> nodes_;
+  InternTable<ViewLabel> labels_;
+  std::vector<uint32_t> labels_of_;  // By thread of the view; empty: none has any.
   std::vector<ViewRow> rows_;
 };
 

@@ -43,6 +43,11 @@ struct PageSource {
   const SampleSums& sums;
   absl::FunctionRef<std::string_view(uint32_t)> text;
   int64_t start_ms = 0, bucket_ms = 0;
+  const CallTree* labels = nullptr;  // Knows what threads worked on.
+
+  uint32_t LabelsOf(uint32_t thread) const {
+    return labels != nullptr ? labels->LabelsOf(thread) : 0;
+  }
 };
 
 // One type's part of the document: which rows are its own. While there is one type, all are, and
@@ -102,6 +107,7 @@ class PageWriter {
     Nodes();
     Samples(sections_[0]);
     Threads();
+    Labels();
     Processes();
     if (options_.summary.has_value()) Summary(*options_.summary);
     OtherTypes();
@@ -127,6 +133,9 @@ class PageWriter {
       strings_.Index(source_.text(frame.file));
       strings_.Index(source_.text(frame.source));
     }
+    if (HasLabels())
+      for (const ViewLabel& label : source_.labels->labels())
+        for (const uint32_t text : {label.key, label.text}) strings_.Index(source_.text(text));
     for (const PageSection& section : sections_)
       for (size_t i = 0; i < section.rows; ++i) {
         const uint32_t thread = RowOf(section, i).thread;
@@ -153,7 +162,8 @@ class PageWriter {
   int64_t ThreadIndex(uint32_t id) {
     if (sums_.types().size() == 1) return threads_.Index(id);
     ViewThread thread = sums_.threads()[id];
-    thread.type = thread.wait = thread.labels = 0;
+    thread.type = thread.wait = 0;
+    thread.labels = source_.LabelsOf(id);
     const uint32_t number = plain_threads_.Intern(thread, true);
     return threads_.Index(first_threads_.try_emplace(number, id).first->second);
   }
@@ -284,6 +294,23 @@ class PageWriter {
     Column("tid", ids, 0, [&](uint32_t id) { return SafeId(thread(id).tid); });
     Column("name", ids, 0,
            [&](uint32_t id) { return strings_.Index(source_.text(thread(id).name)); });
+    if (HasLabels())
+      Column("labels", ids, 0, [&](uint32_t id) { return int64_t{source_.LabelsOf(id)}; });
+    out_ += '}';
+  }
+
+  bool HasLabels() const {
+    return source_.labels != nullptr && source_.labels->labels().size() > 1;
+  }
+  void Labels() {
+    if (!HasLabels()) return;
+    const std::vector<ViewLabel>& labels = source_.labels->labels();
+    Open("labels");
+    Column("key", labels, 0,
+           [&](const ViewLabel& l) { return strings_.Index(source_.text(l.key)); });
+    Column("text", labels, 0,
+           [&](const ViewLabel& l) { return strings_.Index(source_.text(l.text)); });
+    Column("next", labels, 0, [](const ViewLabel& l) { return int64_t{l.next}; });
     out_ += '}';
   }
 
@@ -367,7 +394,8 @@ std::string PageData(const ProfileView& view, const PageOptions& options) {
                           .sums = view,
                           .text = text,
                           .start_ms = view.bucket_start_ms(),
-                          .bucket_ms = view.bucket_ms() * options.detail.buckets_in_one};
+                          .bucket_ms = view.bucket_ms() * options.detail.buckets_in_one,
+                          .labels = &tree};
   std::string out;
   const absl::Status status = PageWriter(source, options, [&](std::string_view part) {
                                 out += part;

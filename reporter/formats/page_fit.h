@@ -20,8 +20,8 @@ struct FittedPage {
 };
 
 // `page`: the template (html.h). Where all would be longer than `most_bytes`, time is told in wider
-// steps, then not at all, then lines are left out; stacks, totals and selfs stay as they are. What
-// is then still too long is written as it is. Errors: those of HtmlPage().
+// steps, then what threads worked on is left out, then times, then lines; stacks, totals and selfs
+// stay as they are. What is then still too long is written as it is. Errors: those of HtmlPage().
 absl::StatusOr<FittedPage> FitPage(std::string_view page, const ProfileView& view,
                                    PageOptions options, size_t most_bytes = kMostPageBytes);
 

@@ -25,6 +25,8 @@ class SampleGrouping {
   const std::string& name() const { return name_; }
   // The label's name where it groups by one; else empty.
   std::string_view label() const { return by_ == By::kLabel ? name_ : std::string_view(); }
+  // By what a thread works on: a trace, a span or a label.
+  bool is_of_request() const { return by_ == By::kTrace || by_ == By::kSpan || by_ == By::kLabel; }
   // "route=/item/3"; "[no route]" of a sample that has none.
   std::string GroupOf(const WalkedResource& resource, const WalkedSample& sample) const;
 

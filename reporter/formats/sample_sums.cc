@@ -133,7 +133,10 @@ void SampleSums::AddSample(const BatchWalk& batch, const WalkedSample& sample) {
     node = overflow_node_;
     may_add = true;
   }
-  Added added{.type = *batch_->type, .stack = sample.stack, .command = batch_->resource.command};
+  Added added{.type = *batch_->type,
+              .stack = sample.stack,
+              .command = batch_->resource.command,
+              .sample = &sample};
   if (timed)
     AddTimed(sample, node, thread, may_add, &added);
   else

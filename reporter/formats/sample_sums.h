@@ -149,6 +149,7 @@ class SampleSums {
     uint32_t type = 0, stack = 0;
     int64_t events = 0, value = 0;  // Of those at the wanted times.
     std::string_view command;
+    const WalkedSample* sample = nullptr;
   };
 
   // The numbers that nodes have from here on; those of the batch that is being added are asked for

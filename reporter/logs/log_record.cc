@@ -20,6 +20,12 @@ void AppendText(int field, std::string_view text, std::string* out) {
   wire::AppendBytes(field, ValidText(text, &scratch), out);
 }
 
+// A document, which is of no use when it is cut: a valid one stays whole.
+void AppendBody(std::string_view text, std::string* out) {
+  if (ValidUtf8Prefix(text) != text.size()) return AppendText(1, text, out);
+  wire::AppendBytes(1, text, out);
+}
+
 // KeyValue {1 key, 2 value}, AnyValue {1 string, 3 int}.
 std::string EncodeAttribute(const std::string& key,
                             const std::variant<int64_t, std::string>& given) {
@@ -42,7 +48,7 @@ std::string EncodeRecord(const LogRecord& record) {
   AppendTime(1, record.time_unix_ns, &out);
   wire::AppendNumber(2, record.is_warning ? kWarning : kInformation, &out);
   wire::AppendBytes(3, record.is_warning ? "WARN" : "INFO", &out);
-  AppendText(1, record.body, &body);
+  AppendBody(record.body, &body);
   wire::AppendBytes(5, body, &out);
   for (const auto& [key, value] : record.attributes)
     wire::AppendBytes(6, EncodeAttribute(key, value), &out);

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "reporter/formats/sink.h"
@@ -19,11 +20,19 @@
 
 namespace stackray {
 
+struct PageProcess {
+  int64_t pid = 0;
+  std::string command;
+};
+
 struct PageAnswerOptions {
   std::string title;
   int cpus = 0;  // Of the host; 0: unknown.
-  // The text of a line of a source file, where it may be shown. Empty: none may be.
-  std::function<std::optional<std::string>(std::string_view file, uint32_t line)> source_text;
+  // The text of a line of a source file that samples of these processes name, where it may be
+  // shown. Empty: none may be.
+  std::function<std::optional<std::string>(std::string_view file, uint32_t line,
+                                           const std::vector<PageProcess>& processes)>
+      source_text;
 };
 
 // What the last answer was made of: a search, another order of the table, a zoom and a function's

@@ -45,6 +45,7 @@ class Writer {
     Choices("services", selection_.services);
     Choices("cgroups", selection_.cgroups);
     Choices("users", selection_.users);
+    Labels();
     Lanes();
     if (parts_.searches) AppendAll(&out_, ",\"matched\":", SafeInteger(parts_.matched));
     Text("query_error", parts_.query_error);
@@ -142,6 +143,14 @@ class Writer {
     AppendAll(&out_, ",\"more\":", choices.count - list.size(), "}");
   }
 
+  void Labels() {
+    std::vector<std::string_view> names;
+    for (const uint32_t label : selection_.labels) names.push_back(tables_.strings[label]);
+    std::ranges::sort(names);
+    names.resize(std::min(names.size(), kMostIndexLabels));
+    Column("labels", names, [](std::string_view name) { return name; });
+  }
+
   void Lanes() {
     out_ += ",\"lanes\":[";
     for (const PageSelection::Lane& lane : selection_.lanes) {
@@ -175,10 +184,14 @@ class Writer {
     Column("line", lines, [](const PageSandwich::Line& l) { return l.line; });
     Column("self", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.self); });
     Column("total", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.total); });
-    if (options_.source_text)
+    if (options_.source_text) {
+      const std::vector<PageProcess> processes =
+          ProcessesWith(tables_, selection_, *parts_.callers);
       Column("text", lines, [&](const PageSandwich::Line& l) {
-        return options_.source_text(source(l), l.line).value_or("");
+        return l.line == 0 ? std::string()
+                           : options_.source_text(source(l), l.line, processes).value_or("");
       });
+    }
     out_ += "}}";
   }
 

@@ -26,6 +26,11 @@ struct PageAnswerParts {
   PageSandwich sandwich;
 };
 
+// Those of which a sample has the function, as far as classes tell: a class's processes have one
+// command, container and user.
+std::vector<PageProcess> ProcessesWith(const PageTables& tables, const PageSelection& selection,
+                                       uint32_t function);
+
 // One line of JSON. Errors: the sink's.
 absl::Status WritePageAnswerParts(const PageTables& tables, const PageQuestion& question,
                                   const PageAnswerOptions& options, const PageAnswerParts& parts,

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "reporter/formats/view_buckets.h"
 #include "reporter/page/page_class_encode.h"
@@ -249,6 +251,14 @@ class Merger {
     return out + directory + records;
   }
 
+  std::vector<uint32_t> Labels() {
+    std::set<uint32_t> labels;
+    for (const GroupSource& source : names_.sources())
+      for (const uint32_t label : source.index->labels())
+        if (labels.size() < kMostIndexLabels) labels.insert(names_.Text(label));
+    return {labels.begin(), labels.end()};
+  }
+
   std::string Write() {
     std::vector<PageIndexParts::Type> types;
     for (const PageTypeSums& sums : types_) {
@@ -263,12 +273,14 @@ class Merger {
     }
     const PageIndex& first = *names_.sources()[0].index;
     const uint32_t host = names_.Text(first.host());
+    const std::vector<uint32_t> labels = Labels();
     return WritePageIndex({.start_unix_ns = start_ns,
                            .end_unix_ns = end_ns,
                            .period_ns = first.period_ns(),
                            .first_second = first_second_,
                            .seconds = last_second_ - first_second_ + 1,
                            .host = host,
+                           .labels = labels,
                            .strings = names_.strings(),
                            .functions = names_.functions(),
                            .frames = names_.frames(),

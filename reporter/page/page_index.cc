@@ -53,6 +53,7 @@ class PageIndex::Parser {
       strings_.push_back(tables_.strings.Intern(reader_.Bytes(), true));
     if (strings_.empty()) return false;
     out_.host_ = Text();
+    for (size_t left = reader_.Length(); left > 0; --left) out_.labels_.push_back(Text());
     Functions();
     Frames();
     Processes();

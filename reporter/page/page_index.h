@@ -6,6 +6,7 @@
 //   start ns, end ns (Unix), period ns of on-CPU samples, the first second, number of seconds
 //   strings: n text…                 element 0 is ""
 //   host (a string)
+//   labels: n (a string)…            names of what samples say of their threads' work
 //   functions: n (name, type, file, inlined)…
 //   sources: n (a string)…
 //   frames: text, of each frame function, source, line in 4 bytes each, lowest first; element 0 is
@@ -41,8 +42,9 @@
 
 namespace stackray {
 
-inline constexpr std::string_view kPageIndexMagic = "stackray index 3\n";
+inline constexpr std::string_view kPageIndexMagic = "stackray index 4\n";
 inline constexpr std::string_view kMarkerFrameType = "abort-marker";
+inline constexpr size_t kMostIndexLabels = 200, kLongestIndexLabel = 255;
 
 // Numbers are those of the tables that the index was opened with.
 struct PageFrame {
@@ -78,6 +80,7 @@ class PageIndex {
   int64_t first_second() const { return first_second_; }
   int64_t last_second() const { return last_second_; }  // Before the first one: it is empty.
   uint32_t host() const { return host_; }
+  const std::vector<uint32_t>& labels() const { return labels_; }
   bool is_cut() const { return is_cut_; }
   const std::vector<PageRoot>& roots() const { return roots_; }
   const std::vector<PageTypeSums>& types() const { return types_; }
@@ -129,6 +132,7 @@ class PageIndex {
   int64_t start_unix_ns_ = 0, end_unix_ns_ = 0, period_ns_ = 0, first_second_ = 0;
   int64_t last_second_ = -1;
   uint32_t host_ = 0;
+  std::vector<uint32_t> labels_;
   bool is_cut_ = false, has_masks_ = false;
   std::shared_ptr<const std::vector<uint32_t>> functions_, sources_;
   std::string_view frames_;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "reporter/attribute_names.h"
+#include "reporter/formats/sample_filter.h"
 #include "reporter/page/index_tree.h"
+#include "reporter/page/page_index.h"
 
 namespace stackray {
 namespace {
@@ -49,6 +52,22 @@ void PageIndexBuilder::SampleIsDone(const Added& added) {
   ProfileSummary& summary = summaries_[added.type];
   AddStack(stacks_->facts(added.stack), added.events, added.command, &summary);
   summary.value = SaturatingAdd(summary.value, added.value);
+  AddLabels(*added.sample);
+}
+
+void PageIndexBuilder::AddLabels(const WalkedSample& sample) {
+  if (!sample.trace_id.empty()) AddLabel(kTraceIdLabel);
+  if (!sample.span_id.empty()) AddLabel(kSpanIdLabel);
+  for (const WalkedAttribute& attribute : sample.attributes)
+    if (attribute.key.starts_with(kLabelPrefix))
+      AddLabel(attribute.key.substr(kLabelPrefix.size()));
+}
+
+void PageIndexBuilder::AddLabel(std::string_view name) {
+  if (labels_.size() >= kMostIndexLabels || name.empty() || name.size() > kLongestIndexLabel)
+    return;
+  const uint32_t text = InternText(name, true);
+  if (known_labels_.insert(text).second) labels_.push_back(text);
 }
 
 uint32_t PageIndexBuilder::NodeOf(const BatchWalk& batch, uint32_t stack, bool /*may_add*/) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "reporter/formats/batch_stacks.h"
 #include "reporter/formats/profile_summary.h"
 #include "reporter/formats/sample_sums.h"
@@ -55,6 +56,8 @@ class PageIndexBuilder final : public SampleSums {
   const std::vector<PageFunction>& functions() const { return functions_.items(); }
   const std::vector<IndexFrame>& frames() const { return frames_.items(); }
   const std::vector<ProfileSummary>& summaries() const { return summaries_; }  // By type.
+  // Names of what samples say of their threads' work, of the strings, as they were met.
+  const std::vector<uint32_t>& labels() const { return labels_; }
   const StringTable& strings() const { return tables_.strings; }
   uint32_t host_name_id() const { return host_name_; }
 
@@ -70,6 +73,8 @@ class PageIndexBuilder final : public SampleSums {
               bool may_add) override;
   void TypeIsNew() override { summaries_.emplace_back(); }
   void SampleIsDone(const Added& added) override;
+  void AddLabels(const WalkedSample& sample);
+  void AddLabel(std::string_view name);
   void MergeRows();
 
   InternTable<PageFunction> functions_;
@@ -77,6 +82,8 @@ class PageIndexBuilder final : public SampleSums {
   std::vector<IndexRow> rows_;
   size_t merge_at_ = 1 << 16;
   std::vector<ProfileSummary> summaries_;
+  std::vector<uint32_t> labels_;
+  absl::flat_hash_set<uint32_t> known_labels_;
   std::optional<BatchStacks> stacks_;  // While a batch is added.
 };
 

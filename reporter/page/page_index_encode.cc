@@ -57,6 +57,7 @@ class Encoder {
                            .first_second = first_second_,
                            .seconds = empty ? 0 : last - first_second_ + 1,
                            .host = from_.host_name_id(),
+                           .labels = from_.labels(),
                            .strings = from_.strings(),
                            .functions = from_.functions(),
                            .frames = from_.frames(),

@@ -44,6 +44,7 @@ class Writer {
     AppendNumber(strings.size(), &out_);
     for (uint32_t i = 0; i < strings.size(); ++i) AppendBytes(strings[i], &out_);
     Number(parts_.host);
+    Table(parts_.labels, [&](uint32_t label) { Number(label); });
     Table(parts_.functions, [&](const PageFunction& f) {
       for (const uint32_t number : {f.name, f.type, f.file, f.inlined}) Number(number);
     });

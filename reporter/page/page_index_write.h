@@ -25,6 +25,7 @@ struct PageIndexParts {
 
   int64_t start_unix_ns = 0, end_unix_ns = 0, period_ns = 0, first_second = 0, seconds = 0;
   uint32_t host = 0;
+  std::span<const uint32_t> labels;
   const StringTable& strings;
   std::span<const PageFunction> functions;
   std::span<const IndexFrame> frames;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostMs = int64_t{1} << 53;
 constexpr uint32_t kMostRows = 100'000, kMostWidth = 16'384;
+constexpr size_t kMostRequests = 16;
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -68,6 +69,14 @@ constexpr std::array<std::pair<std::string_view, PageOrder>, 3> kOrders = {{
     {"name", PageOrder::kName},
 }};
 
+bool ReadByRequest(const std::string& value, PageQuestion* q) {
+  const std::optional<SampleGrouping> grouping = SampleGrouping::Parse(value);
+  if (!grouping || !grouping->is_of_request()) return false;
+  q->grouping = PageGrouping::kNone;
+  q->by_request = value;
+  return true;
+}
+
 // False: its value is none for that name.
 bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "from_ms") return ReadNumber(value, kMostMs, &q->from_ms);
@@ -76,7 +85,7 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "chosen_to_ms") return ReadNumber(value, kMostMs, &q->chosen_to_ms);
   if (name == "rows") return ReadNumber(value, kMostRows, &q->rows);
   if (name == "width") return ReadNumber(value, kMostWidth, &q->width);
-  if (name == "by") return ReadWord(kGroupings, value, &q->grouping);
+  if (name == "by") return ReadWord(kGroupings, value, &q->grouping) || ReadByRequest(value, q);
   if (name == "order") return ReadWord(kOrders, value, &q->order);
   const std::array<std::pair<std::string_view, bool*>, 3> switches = {
       {{"fold", &q->fold}, {"inverted", &q->inverted}, {"lanes", &q->lanes}}};
@@ -90,7 +99,9 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
        {"capture", &q->capture}}};
   for (const auto& [word, out] : texts)
     if (name == word) *out = value;
-  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 8> sets = {
+  if (name == "requests" && (!RequestCondition(value) || q->requests.size() >= kMostRequests))
+    return false;
+  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 9> sets = {
       {{"processes", &q->processes},
        {"threads", &q->threads},
        {"waits", &q->waits},
@@ -98,6 +109,7 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
        {"services", &q->services},
        {"cgroups", &q->cgroups},
        {"users", &q->users},
+       {"requests", &q->requests},
        {"hidden", &q->hidden}}};
   for (const auto& [word, out] : sets)
     if (name == word) out->insert(value);
@@ -105,6 +117,15 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
 }
 
 }  // namespace
+
+std::optional<SampleCondition> RequestCondition(std::string_view text) {
+  const size_t equals = text.find('=');
+  const std::string_view key = text.substr(0, equals);
+  const std::string_view value = equals == text.npos ? "" : text.substr(equals + 1);
+  if (key == kTraceIdLabel) return TraceCondition(value);
+  if (key == kSpanIdLabel) return SpanCondition(value);
+  return LabelCondition(text);
+}
 
 absl::StatusOr<PageQuestion> ParsePageQuestion(std::string_view query) {
   PageQuestion question;

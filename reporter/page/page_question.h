@@ -3,11 +3,14 @@
 #define STACKRAY_REPORTER_PAGE_PAGE_QUESTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "reporter/formats/sample_filter.h"
+#include "reporter/formats/sample_grouping.h"
 
 namespace stackray {
 
@@ -37,6 +40,12 @@ struct PageQuestion {
   bool lanes = false;  // The time of each process and thread is wanted too.
   // Empty: all. Keys as the page's addresses have them ("100 web", "100 web 101").
   Texts processes, threads, waits, containers, services, cgroups, users;
+  // What a sample has to say of what its thread worked on, all of it: "trace_id=…", "span_id=…", or
+  // a label "KEY=VALUE". Indexes do not say that, so samples are looked at.
+  Texts requests;
+  // "trace", "span" or "label:KEY": one block for each, where `grouping` is kNone. Likewise of
+  // samples; a block is a frame (SampleGrouping).
+  std::string by_request;
   Texts hidden;         // Types of frames that are left out.
   std::string zoom;     // Key of a way (page_keys.h); empty: the root.
   std::string callers;  // Key of the function whose callers, callees and lines are wanted.
@@ -49,9 +58,12 @@ struct PageQuestion {
   bool chooses_time() const { return chosen_from_ms < chosen_to_ms; }
 };
 
+// One of PageQuestion::requests; nullopt: it is none.
+std::optional<SampleCondition> RequestCondition(std::string_view text);
+
 // From the part of an address behind "?". What it does not say is as above; unknown words mean
 // nothing. Input: any bytes, at most as many as a request's head has.
-// Errors: InvalidArgument: a number that is none, a time that ends before it begins.
+// Errors: InvalidArgument: a number or a request that is none, a time that ends before it begins.
 absl::StatusOr<PageQuestion> ParsePageQuestion(std::string_view query);
 
 }  // namespace stackray

@@ -1,9 +1,12 @@
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "reporter/formats/period_weight.h"
 #include "reporter/formats/view_buckets.h"
+#include "reporter/page/page_answer_parts.h"
 #include "reporter/page/page_merge.h"
 #include "reporter/page/page_scan.h"
 #include "reporter/page/page_tree.h"
@@ -152,6 +155,50 @@ class SandwichMaker {
 PageSandwich BuildSandwich(const PageStore& store, const PageSelection& selection,
                            const PageShape& shape, uint32_t function, const std::stop_token& stop) {
   return SandwichMaker(store, selection, shape, function, stop).Make();
+}
+
+namespace {
+
+constexpr size_t kMostProcesses = 64;
+
+bool HasFunction(const SelectedTree& tree, uint32_t function) {
+  bool found = false;
+  WalkTree(
+      tree.tree, {},
+      [&](const TreePlace&, uint32_t number, int64_t) {
+        found = found || tree.FunctionAt(number) == function;
+        return !found;
+      },
+      [](uint32_t) {});
+  return found;
+}
+
+// Of one class, but for the type and the wait of its samples.
+bool AreAlike(const ViewProcess& a, const ViewProcess& b) {
+  return a.command == b.command && a.container == b.container && a.cgroup == b.cgroup &&
+         a.user == b.user && a.service == b.service;
+}
+
+}  // namespace
+
+std::vector<PageProcess> ProcessesWith(const PageTables& tables, const PageSelection& selection,
+                                       uint32_t function) {
+  std::set<uint32_t> examples, all;
+  for (const SelectedClass& of : selection.classes) {
+    const std::optional<uint32_t> own = of.index->FindFunction(function);
+    if (own && ClassFunctions(of.of->sums).Find(*own)) examples.insert(of.of->process);
+  }
+  for (const SelectedTree& tree : selection.trees)
+    if (!tree.summed && !all.contains(tree.process) && HasFunction(tree, function))
+      all.insert(tree.process);
+  for (const uint32_t example : examples)
+    for (uint32_t i = 0; i < tables.processes.items().size(); ++i)
+      if (AreAlike(tables.processes[i], tables.processes[example])) all.insert(i);
+  std::vector<PageProcess> out;
+  for (auto process = all.rbegin(); process != all.rend() && out.size() < kMostProcesses; ++process)
+    if (const ViewProcess& p = tables.processes[*process]; p.pid > 0)
+      out.push_back({p.pid, std::string(tables.strings[p.command])});
+  return out;
 }
 
 }  // namespace stackray

@@ -85,6 +85,7 @@ class Selector {
     for (const PageIndex::Ptr& index : store_.indexes()) {
       if (!range_.Meets(*index)) continue;
       if (out_.host == 0) out_.host = index->host();
+      out_.labels.insert(index->labels().begin(), index->labels().end());
       if (index->period_ns() > 0 && (out_.period_ns == 0 || index->period_ns() < out_.period_ns))
         out_.period_ns = index->period_ns();
     }
@@ -190,7 +191,8 @@ class Selector {
                             .of_class = nullptr,
                             .factor = factor,
                             .group = GroupOf(root.thread),
-                            .summed = summed});
+                            .summed = summed,
+                            .process = tables_.threads[root.thread].process});
       out_.passing = SaturatingAdd(out_.passing, SaturatingMultiply(root.total, factor));
     }
   }

@@ -6,6 +6,7 @@
 #define STACKRAY_REPORTER_PAGE_PAGE_STORE_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,9 +51,10 @@ struct SelectedTree {
   TreePlace tree;
   const PageClass* of_class = nullptr;
   int64_t factor = 1;
-  uint32_t group = 0;   // Of PageSelection::groups.
-  bool bare = false;    // `tree` is the class's without native functions, which are hidden.
-  bool summed = false;  // One of PageSelection::classes has its values too.
+  uint32_t group = 0;    // Of PageSelection::groups.
+  bool bare = false;     // `tree` is the class's without native functions, which are hidden.
+  bool summed = false;   // One of PageSelection::classes has its values too.
+  uint32_t process = 0;  // Of a thread's tree.
 
   uint32_t FunctionAt(uint32_t number) const {
     return index->FunctionAt(number, of_class != nullptr);
@@ -92,6 +94,7 @@ struct PageSelection {
   int64_t start_ms = 0, end_ms = 0, bucket_ms = 1000;
   int64_t period_ns = 0;
   uint32_t host = 0;
+  std::set<uint32_t> labels;  // Names of what samples of the range say of their threads' work.
 
   std::vector<SelectedTree> trees;     // That pass: classes where they can stand for threads.
   std::vector<SelectedClass> classes;  // Whose sums are those of some of `trees`.

@@ -68,7 +68,7 @@ class PageDrawer {
 inline constexpr size_t kMostWays = 1 << 20;
 
 // `whole`, with the node that `zoom` means drawn in full; as it is, where there is none, or one
-// that is narrower than the widest 262,144 nodes.
+// that is not among the first 65,536 nodes, depth first, that are not very narrow.
 PageTree DrawZoomed(const PageStore& store, const PageSelection& selection, uint64_t zoom,
                     const PageTree& whole, PageDrawer& drawer);
 

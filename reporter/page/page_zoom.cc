@@ -9,9 +9,10 @@
 namespace stackray {
 namespace {
 
-// A zoomed node is looked for in so many trees, each with nodes so many times narrower.
-constexpr int kZoomRounds = 3, kZoomStep = 16;
-constexpr size_t kMostZoomNodes = 1 << 18;
+// A zoomed node is looked for in trees with nodes so many times narrower, one after the other: the
+// last one is read whole where the node is not there.
+constexpr int64_t kZoomSteps[] = {16, 4096};
+constexpr size_t kMostZoomNodes = 1 << 17;
 
 // Items from below the root to the node that a key means; empty: the tree has none.
 std::vector<int32_t> FindWay(const PageStore& store, const PageSelection& selection,
@@ -102,9 +103,9 @@ class Splicer {
 PageTree DrawZoomed(const PageStore& store, const PageSelection& selection, uint64_t zoom,
                     const PageTree& whole, PageDrawer& drawer) {
   std::vector<int32_t> way = FindWay(store, selection, whole, zoom);
-  int64_t least = drawer.least();
-  for (int round = 0; round < kZoomRounds && way.empty() && least > 1; ++round) {
-    least = std::max<int64_t>(least / kZoomStep, 1);
+  for (const int64_t step : kZoomSteps) {
+    if (!way.empty() || drawer.least() == 1) break;
+    const int64_t least = std::max<int64_t>(drawer.least() / step, 1);
     way = FindWay(store, selection, drawer.Draw({}, least, kMostZoomNodes), zoom);
   }
   if (way.empty()) return whole;

@@ -27,7 +27,7 @@ X86_64 = Machine("qemu-system-x86_64", ("-machine", "q35", "-cpu", "max,-cx16", 
 # With signed return addresses, whose usual algorithm takes QEMU longer than all the rest.
 ARM64 = Machine("qemu-system-aarch64",
                 ("-machine", "virt", "-cpu", "max,pauth-impdef=on", *COMMON), "ttyAMA0")
-KERNEL_ARGUMENTS = "quiet panic=-1 oops=panic rdinit=/init"
+KERNEL_ARGUMENTS = "quiet panic=-1 oops=panic psi=1 rdinit=/init"
 BOOTS = 3
 MOST_CPU_S = 600    # Of the host, a boot: one takes 150.
 MOST_WALL_S = 3000  # On a host that has other things to do.

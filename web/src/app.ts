@@ -10,7 +10,7 @@ import { functionKey } from "./model/names";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
-import { filterOf, Span, spanOf, State, View } from "./model/state";
+import { filterOf, Span, spanOf, State, View, writeState } from "./model/state";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
@@ -23,7 +23,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 // What an answer depends on; all else only changes how it is shown.
 const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
-               "containers", "services", "cgroups", "users", "range", "callers"] as const;
+               "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
 const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
@@ -69,7 +69,9 @@ export class App implements Asker {
       onStep: (step) => this.stepMatch(step),
       onTheme: () => this.show(),
       onExport: (format) => this.export(format),
+      linkOf: () => this.link(),
       onCancel: () => this.cancel(),
+      onProgress: () => this.asking.source?.progress?.() ?? Promise.resolve(null),
       onCapture: (capture) => {
         this.change({ capture, callers: "", zoom: "", range: null, at: null });
         this.onTime();
@@ -168,6 +170,15 @@ export class App implements Asker {
     return { ...this.state, at: at.fromMs < at.toMs ? at : null };
   }
 
+  // Of a page that a server has, also with the time that is shown.
+  private link(): string {
+    if (!location.protocol.startsWith("http")) return "";
+    const shown = this.answer?.head;
+    const fixed = !this.live || this.state.at !== null || this.state.capture !== "" || shown === undefined;
+    const at = fixed ? this.state.at : { fromMs: shown.startMs, toMs: shown.endMs };
+    return `${location.origin}${location.pathname}#${writeState({ ...this.state, at })}`;
+  }
+
   private goBack(state: State): void {
     const before = this.state;
     this.state = state;
@@ -200,8 +211,8 @@ export class App implements Asker {
     this.show();
   }
 
-  // Back to what is shown, because the user does not wait for the answer.
-  private cancel(): void {
+  // Back to what is shown, because the user does not wait for the answer, or there is none.
+  cancel(): void {
     const { answered } = this.asking;
     this.asking.cancel();
     if (answered === null || this.answer === null) return;
@@ -224,7 +235,7 @@ export class App implements Asker {
     if (answer === null) return;
     const { filter, measure } = this;
     const { head } = answer;
-    this.shell.setState(state, this.view, answer.groupings);
+    this.shell.setState(state, this.view, answer);
     this.shell.header.setType(head, filter.type);
     this.shell.setChoices(answer, filter, measure);
     const { startMs, bucketMs, cpus } = head;
@@ -261,7 +272,8 @@ export class App implements Asker {
       types: () => this.change({ hidden: new Set() }),
       everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
                                       containers: new Set(), services: new Set(), cgroups: new Set(),
-                                      users: new Set(), hidden: new Set(), callers: "", zoom: "", range: null }),
+                                      users: new Set(), requests: new Set(), hidden: new Set(),
+                                      callers: "", zoom: "", range: null }),
     });
   }
 

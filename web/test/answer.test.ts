@@ -28,7 +28,7 @@ function document(): any {
                             count: [2, 10], more: 0 },
     lanes: [{ label: "app (1)", process: "1 app", thread: "", sum: 12, bucket: [0, 3],
               count: [1, 6] }],
-    matched: 6, query_error: "",
+    matched: 6, query_error: "", labels: ["http.route", "trace_id"],
     sandwich: { function: 1,
       callers: { item: [1, 0], parent: [-1, 0], self: [6, 6], total: [6, 6] },
       callees: { item: [1], parent: [-1], self: [6], total: [6] },
@@ -47,7 +47,8 @@ test("an answer is what the views show", () => {
   assert.deepEqual([...answer.tree.end], [4, 4, 4, 4]);
   assert.equal(answer.tree.maxDepth, 3);
   assert.equal(answer.topCount, 7);
-  assert.deepEqual(answer.groupings, ["command", "process", "thread", "service", "user", "none"]);
+  assert.deepEqual(answer.groupings, ["command", "process", "thread", "service", "user", "none",
+                                      "label:http.route", "trace"]);
   assert.equal(answer.waits[0]!.label, "Blocked");
   assert.equal(answer.more.processes, 3);
   assert.deepEqual([...answer.lanes[0]!.counts], [[0, 1], [3, 6]]);

@@ -12,7 +12,7 @@ test("a state comes back from the address as it was", () => {
     query: "/a&b=c#d|ä/", hidden: new Set(["kernel", "native+inline"]), processes: new Set(["7 <script>", "8 a b"]),
     threads: new Set(["7 <script> 9"]), containers: new Set(["0123456789abcdef"]),
     services: new Set(["shop", ""]), waits: new Set(["blocked"]),
-    cgroups: new Set(["/system.slice/a b.service"]), users: new Set(["www-data"]), capture: "slow-1",
+    cgroups: new Set(["/system.slice/a b.service"]), users: new Set(["www-data"]), requests: new Set(["route=/a"]), capture: "slow-1",
     range: { fromMs: 1_002_000, toMs: 1_005_000 },
     zoom: "1abc", callers: "2def", windowMs: 300_000, at: { fromMs: 5, toMs: 9 } };
   assert.deepEqual(readState(writeState(state)), state);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "agent/reports/bounded_read.h"
@@ -31,6 +32,7 @@ class MemoryEventsTrigger : public ReportTrigger {
 
   std::optional<TriggerFiring> Look(const TriggerMoment&) override {
     std::string reason;
+    bool was_killed = false;
     for (const EventFile& file : kFiles) {
       const std::optional<uint64_t> number = ReadNumber(file);
       if (!number) continue;
@@ -39,10 +41,13 @@ class MemoryEventsTrigger : public ReportTrigger {
       if (is_new || *number <= last) continue;
       reason += fmt::format("{}{} {} {} times", reason.empty() ? "" : "; ", entry_.cgroup,
                             file.text, *number - last);
+      was_killed |= std::string_view(file.key).starts_with("oom_kill");
     }
     const bool was_busy = std::exchange(is_busy_, !reason.empty());
     if (reason.empty() || was_busy) return std::nullopt;
-    return TriggerFiring{.reason = std::move(reason)};
+    // The cgroup may be empty by now.
+    if (was_killed) return TriggerFiring{.reason = std::move(reason)};
+    return TriggerFiring{.reason = std::move(reason), .target = TargetOfCgroup(entry_.cgroup)};
   }
 
  private:

@@ -37,7 +37,8 @@ class PressureTrigger : public ReportTrigger {
     if (!is_above_ || was_above) return std::nullopt;
     return TriggerFiring{.reason = fmt::format("{} of {} was {:.0f} % over {} s", entry_.kind,
                                                entry_.cgroup.empty() ? "the host" : entry_.cgroup,
-                                               percent, entry_.window_ms / 1000)};
+                                               percent, entry_.window_ms / 1000),
+                         .target = TargetOfCgroup(entry_.cgroup)};
   }
 
  private:

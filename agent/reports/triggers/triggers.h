@@ -10,6 +10,12 @@ namespace stackray {
 
 using MadeTrigger = absl::StatusOr<std::unique_ptr<ReportTrigger>>;
 
+// Whose heaviest processes a trigger's report has: a cgroup's, or the host's where it has none.
+inline TargetSettings TargetOfCgroup(const std::string& cgroup) {
+  if (cgroup.empty()) return {};
+  return {.kind = TargetKind::kCgroup, .cgroup_path = cgroup};
+}
+
 MadeTrigger MakePressureTrigger(const ReportTriggerEntry& entry, HostEvents& events);
 MadeTrigger MakeMemoryEventsTrigger(const ReportTriggerEntry& entry, HostEvents& events);
 MadeTrigger MakeOomTrigger(const ReportTriggerEntry& entry, HostEvents& events);

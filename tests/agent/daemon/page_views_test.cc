@@ -1,6 +1,7 @@
 // The page's answers from a history, as it grows, is indexed and loses what is old.
 #include "agent/daemon/page_views.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,8 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "reporter/formats/batch_walk.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/page/page_index_builder.h"
+#include "tests/reporter/batch_events.h"
 #include "tests/reporter/page/random_batches.h"
 
 namespace stackray {
@@ -216,6 +220,90 @@ TEST_F(Views, AGroupGoesWithItsFirstSegment) {
   EXPECT_TRUE(had_groups);
   EXPECT_LE(history_->statistics().bytes, uint64_t{2} << 20);
   EXPECT_GT(history_->statistics().evicted_batches, 0u);
+}
+
+std::string Hex(std::string_view bytes) {
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+// Values of one type by the name of their trace's block.
+std::map<std::string, int64_t> TotalsByTrace(const BatchWalk& batch, const std::string& type) {
+  std::map<std::string, int64_t> totals;
+  std::string_view of;
+  batch.Visit([](const WalkedResource&) {},
+              [&](const WalkedProfile& profile) { of = profile.type; },
+              [&](const WalkedSample& sample) {
+                if (of != type || sample.total <= 0) return;
+                totals[sample.trace_id.empty() ? "[no trace]" : "trace=" + Hex(sample.trace_id)] +=
+                    sample.total;
+              });
+  return totals;
+}
+
+// A question for a trace has all its samples, and no other one's.
+TEST_F(Views, ARequestsSamplesAreShownAlone) {
+  Open(FreshDirectory());
+  const SealedBatchPtr sealed = BatchEvents(11, true).Replay(0, 400).Seal(0, 1);
+  ASSERT_TRUE(history_->Append(sealed).ok());
+  std::map<std::string, int64_t> expected;
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(sealed->bytes);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  batch->Visit([](const WalkedResource&) {}, [](const WalkedProfile&) {},
+               [&](const WalkedSample& sample) {
+                 if (!sample.trace_id.empty()) expected[Hex(sample.trace_id)] += sample.total;
+               });
+  ASSERT_GT(expected.size(), 2u);
+  const auto passing = [&](const std::string& request) {
+    const absl::StatusOr<PageQuestion> question = ParsePageQuestion(
+        "from_ms=0&to_ms=" + std::to_string(kRandomStartMs * 4) + "&requests=" + request);
+    EXPECT_TRUE(question.ok()) << question.status();
+    const absl::StatusOr<std::string> gzip = views_.Answer(*history_, *question, {}, {});
+    EXPECT_TRUE(gzip.ok()) << gzip.status();
+    const Json answer = Json::parse(*GzipExpand(*gzip, 64 << 20));
+    int64_t sum = 0;
+    for (const Json& type : answer["types"]) sum += type["sum"].get<int64_t>();
+    return sum;
+  };
+  int asked = 0;
+  for (const auto& [trace, value] : expected)
+    if (++asked <= 8) EXPECT_EQ(passing("trace_id%3D" + trace), value);
+  EXPECT_EQ(passing("trace_id%3Dffffffffffffffffffffffffffffffff"), 0);
+  EXPECT_EQ(passing("no.such.label%3D1"), 0);
+
+  // One block for each trace, which a block's key then zooms to as any frame's does.
+  const absl::StatusOr<PageQuestion> question =
+      ParsePageQuestion("from_ms=0&width=0&by=trace&to_ms=" + std::to_string(kRandomStartMs * 4));
+  ASSERT_TRUE(question.ok()) << question.status();
+  const absl::StatusOr<std::string> gzip = views_.Answer(*history_, *question, {}, {});
+  ASSERT_TRUE(gzip.ok()) << gzip.status();
+  const Json answer = Json::parse(*GzipExpand(*gzip, 64 << 20));
+  const auto of_type = TotalsByTrace(*batch, answer["types"][0]["type"]);
+  std::map<std::string, int64_t> blocks;
+  for (size_t i = 0; i < answer["tree"]["item"].size(); ++i) {
+    if (answer["tree"]["parent"][i] != 0) continue;
+    const size_t function = answer["tree"]["item"][i];
+    EXPECT_EQ(answer["functions"]["type"][function], "group");
+    blocks[answer["functions"]["name"][function]] = answer["tree"]["total"][i];
+  }
+  EXPECT_EQ(blocks, of_type);
+  EXPECT_THAT(answer["labels"].get<std::vector<std::string>>(),
+              testing::IsSupersetOf({"span_id", "trace_id"}));
+}
+
+// What is made in memory has a bound, and what was made for a refused question goes.
+TEST_F(Views, AQuestionThatNeedsTooMuchIsRefused) {
+  Open(FreshDirectory());
+  for (int i = 0; i < kRandomBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  const Json whole = Ask("&by=trace");
+  PageViews small(1 << 10);
+  const auto ask = [&](const std::string& words) {
+    const absl::StatusOr<PageQuestion> question =
+        ParsePageQuestion("from_ms=0&to_ms=" + std::to_string(kRandomStartMs * 4) + words);
+    return small.Answer(*history_, *question, {}, {}).status();
+  };
+  EXPECT_TRUE(absl::IsResourceExhausted(ask("&by=trace"))) << ask("&by=trace");
+  EXPECT_EQ(small.progress().all, 0u);
+  ExpectEqual(Ask("&by=trace"), whole);
 }
 
 TEST_F(Views, AStoppedQuestionIsCancelledAndTheNextIsWhole) {

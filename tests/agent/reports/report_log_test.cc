@@ -55,5 +55,13 @@ TEST(ReportLog, ALongLastStackIsShortInTheSummary) {
   EXPECT_LT(manifest.Summary().size(), 1200u);
 }
 
+TEST(ReportLog, ALastStackBeginsBelowTheHandlerThatGaveUp) {
+  ReportManifest manifest = Manifest();
+  manifest.last_stack = {"raise", "abort", "report_and_die", "__restore_rt", "Read", "main"};
+  EXPECT_THAT(manifest.Summary(), HasSubstr("last stack: [a signal's handler] < Read < main"));
+  manifest.last_stack = {"raise", "__restore_rt"};
+  EXPECT_THAT(manifest.Summary(), HasSubstr("last stack: raise < __restore_rt"));
+}
+
 }  // namespace
 }  // namespace stackray

@@ -57,6 +57,8 @@ TEST_F(PressureTest, FiresOnceWhenTheWindowIsAboveAndAgainAfterItWasBelow) {
   }
   ASSERT_TRUE(firing);
   EXPECT_EQ(fired_after, 1);  // (100 + 100 + 500) / 3000 ms.
+  EXPECT_EQ(firing->target.kind, TargetKind::kCgroup);
+  EXPECT_EQ(firing->target.cgroup_path, directory_.path());
   EXPECT_THAT(firing->reason, HasSubstr("memory-pressure"));
   EXPECT_THAT(firing->reason, HasSubstr("23 %"));
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(LookWith(total += 500'000));

@@ -69,7 +69,7 @@ TEST_F(ReportWorkTest, HoldsWhatItsManifestSaysAndNothingSecret) {
   const auto entries = Entries();
   for (const ReportManifest::Entry& entry : manifest->entries)
     EXPECT_THAT(entries, Contains(Key(entry.name)));
-  EXPECT_EQ(entries.size(), manifest->entries.size());
+  EXPECT_EQ(entries.size(), manifest->entries.size() + 1);  // It does not list itself.
   for (const auto& [name, bytes] : entries) {
     EXPECT_THAT(bytes, Not(HasSubstr("hunter2"))) << name;
     EXPECT_THAT(name, Not(HasSubstr("cmdline")));
@@ -96,6 +96,12 @@ TEST_F(ReportWorkTest, WhatFailsIsMissingAndTheRestIsThere) {
   const auto manifest = Run(absl::NotFoundError("it has ended"));
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_THAT(Entries().at("manifest.json"), HasSubstr("it has ended"));
+}
+
+TEST_F(ReportWorkTest, TheManifestIsTheOneInTheArchive) {
+  const auto manifest = Run(DumpTexts{});
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(nlohmann::ordered_json::parse(Entries().at("manifest.json")), manifest->ToJson());
 }
 
 TEST_F(ReportWorkTest, AProcessThatIsGoneLeavesTheHostsFacts) {

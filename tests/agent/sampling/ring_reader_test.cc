@@ -154,6 +154,20 @@ TEST_F(RingReaderTest, TheReaderHasPriorityOverWhatIsMeasured) {
   EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(getpid())), own_nice_);
 }
 
+// In a thread of its own, as the flag cannot be taken back without a right.
+TEST(ThreadPriority, WhatAPreferredLoopBeginsIsOrdinary) {
+  bool allowed = false;
+  int own = 0, of_thread = -1;
+  std::thread([&] {
+    allowed = PreferThisThreadAlone();
+    own = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+    std::thread([&] { of_thread = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); }).join();
+  }).join();
+  if (!allowed) GTEST_SKIP() << "this process may not raise a thread's priority";
+  EXPECT_EQ(own, kPreferredNice);
+  EXPECT_EQ(of_thread, 0);
+}
+
 TEST_F(RingReaderTest, TakingReadsWhatTheKernelDidNotAskFor) {
   RingReader reader(ring_, bench_.walk());
   reader.Start();

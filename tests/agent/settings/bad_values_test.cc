@@ -121,6 +121,7 @@ std::map<std::string_view, Words> BadValues() {
       {"bpf-memory-budget", NoValue({"1", "4194303", "2TiB"})},
       {"cpu-budget", NoValue({"0.09", "0.05%", "100001", "50%%", "%", "1/2"})},
       {"page", words},
+      {"page-source", words},
       {"page-access", NoValue({"closed", "Token", "OPEN", "tokens"})},
       {"listen", NoValue({"65536", "example.org:80", "127.0.0.1:", "::1:80", "[::1:80"})},
       {"metrics-listen", NoValue({"9464", "example.org:1", "1.2.3.4:65536", "[::1:80", "1.2.3.4"})},

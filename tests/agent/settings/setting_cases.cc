@@ -451,6 +451,7 @@ std::map<std::string_view, Case> Cases() {
         {"open", "1"},
         "closed",
         READ(fmt::format("{}", static_cast<int>(Agent(l).page_access)))}},
+      {"page-source", SwitchCase("", "false", READ(Agent(l).page_source))},
       {"listen",
        {"",
         "127.0.0.1 7171",

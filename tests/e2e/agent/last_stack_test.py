@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Reports of processes that a signal ends: the last stack of the thread, in every language."""
 
+import os
 import shutil
 import signal
 import subprocess
+import threading
 
 import agent_case
 import report_case
@@ -38,8 +40,31 @@ __attribute__((noinline)) void Give() { std::abort(); }
 __attribute__((noinline)) void Worker() { Give(); asm volatile(""); }
 int main() { std::thread(Worker).join(); }
 """
+WAITS = """
+#include <cstdio>
+#include <unistd.h>
+__attribute__((noinline)) void Wait() { for (;;) pause(); }
+int main(int, char** words) {
+  if (FILE* file = std::fopen(words[1], "w")) {
+    std::fprintf(file, "%d", getpid());
+    std::fclose(file);
+    std::rename(words[1], words[2]);
+  }
+  Wait();
+}
+"""
+JNI = """
+namespace shop {
+__attribute__((noinline)) long Read(volatile long* at) { return *at + 1; }
+}
+extern "C" long Java_Crash_call(void*, void*, long at) {
+  return shop::Read(reinterpret_cast<long*>(at)) + 2;
+}
+"""
 JAVA = """
+import java.nio.file.*;
 class Crash {
+  static native long call(long at);
   static sun.misc.Unsafe unsafe() throws Exception {
     var field = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
     field.setAccessible(true);
@@ -47,10 +72,22 @@ class Crash {
   }
   static long inner(sun.misc.Unsafe u, long at) { return u.getLong(at); }
   static long outer(sun.misc.Unsafe u, long at) { return inner(u, at) + 1; }
+  static long throughLibrary(long at) { return call(at) + 1; }
+  static void pause(String ready) throws Exception {
+    Path file = Path.of(ready + ".new");
+    Files.writeString(file, "" + ProcessHandle.current().pid());
+    Files.move(file, Path.of(ready));
+    for (;;) Thread.sleep(1000);
+  }
   public static void main(String[] words) throws Exception {
+    boolean hasLibrary = words[0].equals("library");
+    if (hasLibrary) System.load(words[1]);
+    long good = unsafe().allocateMemory(8);
     long end = System.nanoTime() + 5_000_000_000L, sum = 0;
-    while (System.nanoTime() < end) sum += words.length;
-    System.out.println(outer(unsafe(), 8 + sum));
+    while (System.nanoTime() < end) sum += hasLibrary ? throughLibrary(good) : words.length;
+    sum = 8 + sum % 8;
+    if (words[0].equals("wait")) pause(words[1]);
+    System.out.println(hasLibrary ? throughLibrary(sum) : outer(unsafe(), sum));
   }
 }
 """
@@ -101,17 +138,71 @@ class LastStack(report_case.ReportCase):
         names = [name for name in stack if name in ("inner", "middle", "outer", "<module>")]
         self.assertEqual(names, ["inner", "middle", "outer", "<module>"])
 
-    def test_java(self):
+    def java(self, *words, library=None, by_kill=False):
+        """The functions of the last stack of a JVM that crashes, and those that are Java's."""
         if shutil.which("javac") is None:
             self.skipTest("javac is missing")
         with open(self.path("Crash.java"), "w", encoding="utf-8") as file:
             file.write(JAVA)
         subprocess.run(["javac", "-nowarn", "Crash.java"], cwd=self.folder, check=True,
                        stderr=subprocess.DEVNULL)
-        stack, _, _ = self.last_stack("java", "java", "-XX:-CreateCoredumpOnCrash", "-cp",
-                                      self.folder, "Crash", ends_by=signal.SIGABRT)
-        names = [name.split("(")[0] for name in stack if "Crash." in name]
-        self.assertEqual([name.rsplit(".", 1)[1] for name in names], ["inner", "outer", "main"])
+        killer = None
+        if by_kill:
+            killer = threading.Thread(target=self.kill_when_ready, args=(signal.SIGSEGV,))
+            killer.start()
+        # Without its default of a core dump the JVM ends by exit(1), and no signal ends it.
+        stack, manifest, _ = self.last_stack(
+            "java", "prlimit", "--core=0", "java", "-XX:ErrorFile=/dev/null", "-cp", self.folder,
+            "Crash", *words, *([library] if library else []), ends_by=signal.SIGABRT)
+        if killer is not None:
+            killer.join()
+        self.assertIn("java ends by SIGABRT", manifest["asked"]["reason"])
+        # What the JVM's own handler does stands above what it was called for.
+        self.assertIn("abort", " ".join(stack[:4]))
+        self.assertIn("last stack: [a signal's handler] < ", manifest["summary"])
+        return stack, [name.split("(")[0].rsplit(".", 1)[1] for name in stack if "Crash." in name]
+
+    def kill_when_ready(self, number):
+        """Sends the signal to the JVM when it says that it works."""
+        ready = self.path("ready")
+        if self.until(lambda: os.path.exists(ready), 60):
+            with open(ready, encoding="ascii") as file:
+                os.kill(int(file.read()), number)
+
+    def test_java(self):
+        stack, names = self.java("unsafe")
+        self.assertEqual(names, ["inner", "outer", "main"])
+        self.assertIn("Unsafe_GetLong", " ".join(stack))
+
+    def test_a_library_of_java(self):
+        if shutil.which("g++") is None:
+            self.skipTest("g++ is missing")
+        source, library = self.path("jni.cc"), self.path("libcrash.so")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(JNI)
+        subprocess.run(["g++", "-O1", "-g", "-fno-optimize-sibling-calls", "-fPIC", "-shared", "-o",
+                        library, source], check=True)
+        stack, names = self.java("library", library=library)
+        self.assertEqual(names, ["call", "throughLibrary", "main"])
+        functions = [name.split("(")[0] for name in stack]
+        at = functions.index("shop::Read")
+        self.assertEqual(functions[at + 1], "Java_Crash_call")
+
+    def test_java_killed_from_outside(self):
+        stack, names = self.java("wait", self.path("ready"), by_kill=True)
+        # The kernel takes any thread of the process; it is the main one where that can have it.
+        self.assertIn("signal", " ".join(stack).lower())
+        self.assertLessEqual(set(names), {"pause", "main"})
+
+    def test_cpp_killed_from_outside(self):
+        program = self.compiled("shop", WAITS)
+        killer = threading.Thread(target=self.kill_when_ready, args=(signal.SIGSEGV,))
+        killer.start()
+        stack, _, _ = self.last_stack("shop", program, self.path("new"), self.path("ready"))
+        killer.join()
+        names = [name.split("(")[0] for name in stack]
+        at = names.index("Wait")
+        self.assertEqual(names[at:at + 2], ["Wait", "main"])
 
 
 def json_of(manifest):

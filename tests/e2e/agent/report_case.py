@@ -8,19 +8,28 @@ import time
 import agent_case
 import stackray_command
 
+# Reads more than its memory again and again: its pages come back from the disk each time.
+THRASH = """
+import mmap, sys
+with open(sys.argv[1], 'rb') as file:
+    pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    while True:
+        sum(pages[at] for at in range(0, len(pages), 4096))
+"""
+
 
 class ReportCase(agent_case.AgentCase):
     def setUp(self):
         super().setUp()
         self.trigger = self.path("now")
 
-    def begin(self, *lines, arguments=()):
+    def begin(self, *lines, profile="1s", arguments=()):
         config = self.path("stackray.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write("\n".join(("reports:", "  profile: 1s", "  free-space: 1MiB", *lines)) + "\n")
+            file.write("\n".join(("reports:", f"  profile: {profile}", "  free-space: 1MiB", *lines)) + "\n")
         agent = self.agent("--config", config, "--seal-interval", "1s",
                            *arguments)
-        self.wait_until_sampling(agent)
+        self.wait_until_sampling(agent, 60)
         agent.find_page()
         return agent
 
@@ -63,3 +72,35 @@ class ReportCase(agent_case.AgentCase):
         [name] = self.archives()
         files = self.unpack(os.path.join(self.state, "reports", name))
         return files, json.loads(files["manifest.json"])
+
+    def make_cgroup(self, root):
+        if not os.path.isdir(root):
+            self.skipTest(f"there is no {root}")
+        folder = os.path.join(root, f"stackray-reports-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            self.skipTest(f"{folder}: {error.strerror}")
+        self.addCleanup(self.until, lambda: self.removed(folder), 10)
+        return folder
+
+    @staticmethod
+    def removed(folder):
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def large_file(self):
+        """For THRASH. Not in memory: whoever reads it first pays for its pages."""
+        path = self.path("large")
+        with open(path, "wb") as file:
+            for _ in range(256):
+                file.write(os.urandom(1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return path

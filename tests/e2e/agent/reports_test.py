@@ -13,14 +13,6 @@ import stackray_command
 
 # More than a compiler has, which may run beside this test.
 HOG = "a = b'x' * (900 << 20)\nimport time\ntime.sleep(1000)\n"
-# Reads more than its memory again and again: its pages come back from the disk each time.
-THRASH = """
-import mmap, sys
-with open(sys.argv[1], 'rb') as file:
-    pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-    while True:
-        sum(pages[at] for at in range(0, len(pages), 4096))
-"""
 CRASH = "import ctypes\nctypes.string_at(0)\n"
 
 
@@ -91,27 +83,6 @@ class Reports(report_case.ReportCase):
         _, manifest = self.only()
         self.assertEqual(manifest["asked"], {"trigger": "timer", "reason": "every 2 s"})
 
-    def make_cgroup(self, root):
-        if not os.path.isdir(root):
-            self.skipTest(f"there is no {root}")
-        folder = os.path.join(root, f"stackray-reports-{os.getpid()}")
-        try:
-            os.mkdir(folder)
-        except OSError as error:
-            self.skipTest(f"{folder}: {error.strerror}")
-        self.addCleanup(self.until, lambda: self.removed(folder), 10)
-        return folder
-
-    @staticmethod
-    def removed(folder):
-        try:
-            os.rmdir(folder)
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        return True
-
     def test_pressure_of_a_cgroup_of_version_2(self):
         """Version 2 keeps the pressure; where memory is version 1's, that one has the limit."""
         unified = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
@@ -124,17 +95,15 @@ class Reports(report_case.ReportCase):
         limit = "memory.max" if limits == folder else "memory.limit_in_bytes"
         with open(os.path.join(limits, limit), "w", encoding="ascii") as file:
             file.write(str(48 << 20))
-        large = self.path("large")
-        with open(large, "wb") as file:
-            for _ in range(256):
-                file.write(os.urandom(1 << 20))
+        large = self.large_file()
         self.begin("  triggers:", "    - {kind: memory-pressure, name: hog, above: 5%, window: 2s, "
                    f"cgroup: {folder}}}")
         join = "".join(f"echo $$ > {place}/cgroup.procs && " for place in {folder, limits})
-        pid = self.spin("sh", "-c", f'{join} exec python3 -c "$0" {large}', THRASH)
+        pid = self.spin("sh", "-c", f'{join} exec python3 -c "$0" {large}', report_case.THRASH)
         _, manifest = self.only()
         self.assertIn(f"memory-pressure of {folder} was", manifest["asked"]["reason"])
         self.assertEqual(manifest["asked"]["trigger"], "hog")
+        self.assertEqual([process["pid"] for process in manifest["processes"]], [pid])
         print(manifest["summary"], pid, flush=True)
 
     def test_a_signal_that_ends_a_process(self):

@@ -47,12 +47,14 @@ class Collector:
         self.grpc_port, self.http_port = free_ports(2)
         self.output = directory / "collected.otlp"
         self.traces_output = directory / "collected_traces.otlp"
+        self.logs_output = directory / "collected_logs.otlp"
         self.log = directory / "collector.log"
         self.process = None
 
     def start(self):
         environment = dict(os.environ, GRPC_PORT=str(self.grpc_port), HTTP_PORT=str(self.http_port),
-                           OUTPUT_FILE=str(self.output), TRACES_FILE=str(self.traces_output))
+                           OUTPUT_FILE=str(self.output), TRACES_FILE=str(self.traces_output),
+                           LOGS_FILE=str(self.logs_output))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [self.binary, "--config", str(self.config),

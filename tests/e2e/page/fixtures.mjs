@@ -31,6 +31,8 @@ export function typedProfile(startMs = START_MS) {
   return data.document();
 }
 
+export const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+
 function smallData(startMs, head = {}) {
   const data = new PageData({ ...head,
     title: "record of test-host", host: "test-host", frequency_hz: 10, start_ms: startMs,
@@ -42,7 +44,7 @@ function smallData(startMs, head = {}) {
                            { cgroup: "/system.slice/web.service", user: "www-data" });
   const hostile = data.process(7, HOSTILE, `/opt/${HOSTILE}`);
   const python = data.process(9, "python3", "/usr/bin/python3");
-  const worker = data.thread(web, 101, "worker");
+  const worker = data.thread(web, 101, "worker", { trace_id: TRACE, route: "/checkout" });
   const writer = data.thread(web, 102, "writer");
   const bad = data.thread(hostile, 7, `<img src=x onerror="alert(2)">`);
   const main = data.thread(python, 9, "python3");

@@ -87,7 +87,7 @@ const VIEWS = [["On-CPU", "Flame graph"], ["Off-CPU", "Both"], ["On-CPU", "Table
 const OPENERS = ["[data-select=processes] .select-opener", "[data-select=threads] .select-opener",
   "[data-select=waits] .select-opener", "[data-select=containers] .select-opener",
   "[data-select=cgroups] .select-opener", "[data-select=users] .select-opener",
-  "[data-menu=layout] .menu-opener", "[data-menu=export] .menu-opener"];
+  "[data-menu=request] .menu-opener", "[data-menu=layout] .menu-opener", "[data-menu=export] .menu-opener"];
 
 for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {
   // Where things are does not depend on the colours: in the dark only what shows all kinds of text

@@ -126,6 +126,17 @@ test("a link to what is looked at shows that time in another browser, and Resume
     server.profileUrls.at(-1).search.startsWith(`?from_ms=${made}&to_ms=${START_MS}&`));
 });
 
+test("a link that is copied shows the same time and view later", async () => {
+  server.newestMs = START_MS;
+  await show("#view=table&query=main");
+  await page.locator("[data-fact=samples]").waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: url.slice(0, -1) });
+  await page.getByRole("button", { name: "Export" }).click();
+  await page.getByRole("button", { name: "Copy a link to this view" }).click();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(link, `${url}#view=table&query=main&at=${START_MS - 10_000}-${START_MS}`);
+});
+
 test("the live page saves a page with its data that works from disk", async () => {
   server.newestMs = START_MS;
   await show();
@@ -148,6 +159,34 @@ test("the live page saves a page with its data that works from disk", async () =
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("everything that one request did is asked for by its trace id", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  await page.getByRole("button", { name: "All requests" }).click();
+  const input = page.getByLabel("Trace id, span id or NAME=VALUE");
+  await input.fill("4bf92f35");
+  await input.press("Enter");
+  assert.match(await page.locator("[data-menu=request] [role=alert]").innerText(), /32 hexadecimal digits/);
+  await input.fill("4BF92F35-77B3-4DA6-A3CE-929D0E0E4736");
+  await input.press("Enter");
+  const asked = "requests=trace_id%3D4bf92f3577b34da6a3ce929d0e0e4736";
+  await until("the trace asked for", () => server.profileUrls.at(-1).search.includes(asked));
+  assert.match(page.url(), new RegExp(asked));
+  await page.locator("[data-menu=request] .menu-opener", { hasText: "trace 4bf92f35…" }).waitFor();
+  await page.getByRole("button", { name: "trace 4bf92f35… ✕" }).click();
+  await until("all asked for again", () => !server.profileUrls.at(-1).search.includes("requests"));
+  await page.getByRole("button", { name: "All requests" }).waitFor();
+  await page.keyboard.press("Escape");
+  const grouping = page.getByLabel("One block for each");
+  assert.deepEqual((await grouping.locator("option").allInnerTexts()).slice(-2), ["By route", "By trace"]);
+  await grouping.selectOption("label:route");
+  await until("one block a route", () => server.profileUrls.at(-1).searchParams.get("by") === "label:route");
+  assert.match(page.url(), /by=label%3Aroute/);
+  await grouping.selectOption("trace");
+  await until("one block a trace", () => server.profileUrls.at(-1).searchParams.get("by") === "trace");
 });
 
 test("a capture is chosen in the header, and a link shows it", async () => {
@@ -257,6 +296,20 @@ test("errors of the server are told with their number", async () => {
   assert.ok(await page.locator(".banner").isHidden());
 });
 
+test("a question that the agent refuses says why", async () => {
+  server.newestMs = START_MS;
+  await show();
+  await page.locator("[data-fact=samples]").waitFor();
+  server.refusal = "too many different stacks: choose a shorter time";
+  await page.getByLabel("One block for each").selectOption("trace");
+  await page.getByText("Not answered: too many different stacks: choose a shorter time. What you see is from before.")
+    .waitFor();
+  server.refusal = "";
+  await page.getByLabel("One block for each").selectOption("command");
+  await until("as it was", () => page.url() === url);
+  await until("told long enough", () => page.locator(".banner").isHidden());
+});
+
 test("filters, zoom and search are asked of the agent, and the latest choice alone is waited for",
      async () => {
   server.newestMs = START_MS;
@@ -275,6 +328,8 @@ test("filters, zoom and search are asked of the agent, and the latest choice alo
   await until("the search asked", () => words().get("query") === "main");
   assert.equal(server.closed, 0);
   await page.getByText("Adding samples up").waitFor();
+  server.answering = { done: 13, all: 30 };
+  await page.getByText(/Adding samples up… \d+ s, 43 %/).waitFor();
   server.delayMs = 0;
   await page.locator(".search-input").fill("mai");
   await until("the first search given up", () => server.closed === 1);

@@ -12,7 +12,8 @@ export class PageData {
     this.nodeIndex = new Map();
     this.processes = { pid: [], command: [], executable: [], container: [], cgroup: [],
                        user: [] };
-    this.threads = { process: [], tid: [], name: [] };
+    this.threads = { process: [], tid: [], name: [], labels: [] };
+    this.labels = { key: [0], text: [0], next: [0] };
     this.tables = []; // of samples, by type
   }
 
@@ -46,7 +47,15 @@ export class PageData {
     return this.processes.pid.push(pid) - 1;
   }
 
-  thread(process, tid, name) {
+  // `labels`: what its samples belong to, by name.
+  thread(process, tid, name, labels = {}) {
+    let first = 0;
+    for (const [key, text] of Object.entries(labels)) {
+      this.labels.key.push(this.string(key));
+      this.labels.text.push(this.string(text));
+      first = this.labels.next.push(first) - 1;
+    }
+    this.threads.labels.push(first);
     this.threads.tid.push(tid);
     this.threads.name.push(this.string(name));
     return this.threads.process.push(process) - 1;
@@ -73,9 +82,13 @@ export class PageData {
   }
 
   document() {
-    const { strings, frames, nodes, processes, threads, tables } = this;
+    const { strings, frames, nodes, processes, labels, tables } = this;
+    const { labels: ofThreads, ...threads } = this.threads;
+    const labelled = labels.key.length > 1;
+    if (labelled) threads.labels = ofThreads;
     const { other_types: others, ...head } = this.head;
-    return { format: "stackray-page/1", ...head, strings, frames, nodes, processes, threads, samples: tables[0],
+    return { format: "stackray-page/1", ...head, strings, frames, nodes, processes, threads,
+             samples: tables[0], ...(labelled && { labels }),
              ...(others && { other_types: others.map((type, i) => ({ ...type, samples: tables[i + 1] })) }) };
   }
 }

@@ -7,6 +7,7 @@ export class LiveServer {
   constructor(html) {
     this.html = html;
     this.newestMs = 0;      // 0: no samples yet
+    this.refusal = "";      // why questions are refused; "": they are not
     this.failWith = 0;      // an HTTP status for everything below /api
     this.make = smallProfile;
     this.costMs = 1;        // what the agent says an answer costs it
@@ -15,6 +16,7 @@ export class LiveServer {
     this.closed = 0;       // questions whose client did not wait for the answer
     this.statusCount = 0;
     this.captures = [];     // as /api/status lists them
+    this.answering = { done: 0, all: 0 };
     this.token = "";        // what opens the page; "": it is open
     this.sockets = new Set();
   }
@@ -48,10 +50,11 @@ export class LiveServer {
       this.statusCount++;
       return this.json(response, { version: "0.1.0", host: "live-host", frequency_hz: 10, lost_total: 0,
         oldest_ms: this.newestMs && this.newestMs - 600_000, newest_ms: this.newestMs,
-        samples_total: this.newestMs ? 100 : 0, captures: this.captures });
+        samples_total: this.newestMs ? 100 : 0, captures: this.captures, answering: this.answering });
     }
     if (url.pathname === "/api/view") {
       this.profileUrls.push(url);
+      if (this.refusal) return this.send(response, 413, "application/json", JSON.stringify({ error: this.refusal }));
       const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" },
                             url.searchParams);
       if (this.delayMs === 0) return this.json(response, answer);

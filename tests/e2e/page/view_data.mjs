@@ -104,7 +104,7 @@ export function viewOf(document, words) {
     processes: choices(rows.map((row) => ({ key: row.key, label: label(row), count: row.count }))),
     threads: choices(rows.map((row) => ({ key: `${row.key} ${threads.tid[row.thread]}`,
       label: strings[threads.name[row.thread]], count: row.count }))),
-    waits: none, containers: none, services: none, cgroups: none, users: none, lanes: [], query_error: "", groups,
+    labels: ["route", "trace_id"], waits: none, containers: none, services: none, cgroups: none, users: none, lanes: [], query_error: "", groups,
     functions: { name: text(frames.name), type: text(frames.type), file: text(frames.file) },
   };
 }

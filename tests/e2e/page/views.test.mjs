@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { click, hover, launch, painted, rangeText, settled, SharedPage } from "./browser.mjs";
-import { HOSTILE, typedProfile } from "./fixtures.mjs";
+import { HOSTILE, TRACE, typedProfile } from "./fixtures.mjs";
 import { embed } from "./page_data.mjs";
 
 const html = readFileSync(process.env.STACKRAY_PAGE, "utf8");
@@ -34,6 +34,26 @@ function pageTest(name, body, options) {
     assert.deepEqual(shared.seen.dialogs, []);
   });
 }
+
+pageTest("everything that one request did, and one block for each route", async (page) => {
+  await page.getByLabel("One block for each").selectOption("label:route");
+  await settled(page);
+  assert.match(await hover(page, 0.8, 1), /^route=\/checkout\n/);
+  assert.match(await hover(page, 0.2, 1), /^\[no route\]\n/);
+  await page.getByRole("button", { name: "All requests" }).click();
+  assert.match(await page.locator("[data-menu=request] .quiet").innerText(), /route, trace_id$/);
+  const input = page.getByLabel("Trace id, span id or NAME=VALUE");
+  await input.fill(TRACE);
+  await input.press("Enter");
+  assert.match(await rangeText(page), /^40 samples/);
+  await input.fill("route=/cart");
+  await input.press("Enter");
+  assert.match(await page.locator(".empty").innerText(), /No samples in this selection/);
+  await page.keyboard.press("Escape");
+  await page.goBack();
+  assert.match(await rangeText(page), /^40 samples/);
+  assert.match(page.url(), new RegExp(`requests=trace_id%3D${TRACE}$`));
+});
 
 const flame = (page) => page.locator(".body > .flame canvas");
 const legend = (page, type) => page.locator(".legend-item", { hasText: type });
@@ -138,7 +158,8 @@ pageTest("search finds files, tells of a wrong expression, and steps through the
 pageTest("blocks can be processes, threads, containers or all together", async (page) => {
   const picker = page.getByLabel("One block for each");
   assert.deepEqual(await picker.locator("option").allInnerTexts(),
-                   ["By command", "By process", "By thread", "By container", "By cgroup", "By user", "All together"]);
+                   ["By command", "By process", "By thread", "By container", "By cgroup", "By user", "All together",
+                    "By route", "By trace"]);
   for (const [value, expected] of [["thread", /^worker \(101\) of web \(100\)/], ["container", /^c0ffee/],
                                    ["cgroup", /^\/system\.slice\/web\.service/], ["user", /^www-data/], ["none", /^main/]]) {
     await picker.selectOption(value);

@@ -14,7 +14,9 @@
 namespace stackray::test {
 namespace {
 
+int reads = 0;
 int env_read(scratch*, void* to, u32 bytes, u64 from) {
+  ++reads;
   LiveProcessMemory memory(static_cast<uint32_t>(getpid()));
   return memory.Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
@@ -62,6 +64,8 @@ class HotSpotStep : public testing::TestWithParam<const char*> {
     s_->regs.r[UNWIND_SP] = reinterpret_cast<u64>(stack_.data());
     if (s_->regs.r[UNWIND_FP] == 0) s_->regs.r[UNWIND_FP] = kRbp;
     s_->word_count = 1;  // The native word, as the walk appends it.
+    s_->window_base = ~0ULL;
+    reads = 0;
     return step_hotspot(s_.get());
   }
   u64 Popped() const { return (s_->regs.r[UNWIND_SP] - reinterpret_cast<u64>(stack_.data())) / 8; }
@@ -96,7 +100,6 @@ TEST_P(HotSpotStep, ALeafIsLeftByItsNextInstruction) {
         Case{0x40, 5, 4}, Case{0x44, 1, 0}, Case{0x45, 0, 0}, Case{0x4c, 0, 0}, Case{0x52, 0, 0}}) {
     SCOPED_TRACE(c.at);
     s_->regs.r[UNWIND_FP] = kRbp;
-    s_->window_base = ~0ULL;
     std::fill(stack_.begin(), stack_.end(), 7);
     for (u64 i = 0; i < c.returns; ++i) stack_[i] = 100 + i;
     stack_[c.returns] = Compiled(0x20);
@@ -242,6 +245,39 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   rbp[-1] = reinterpret_cast<u64>(rbp);
   s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
+}
+
+// The segment map is asked once for a pc, as long as the same blob is there.
+TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
+  stack_[5] = Compiled(0x20);
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  // The segment map twice, the blob, the stack; and its kind's name before JDK 23.
+  EXPECT_GE(reads, 4);
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  EXPECT_EQ(reads, 2) << "the blob, and the stack";
+  s_->record.header.time_ns = 5;
+  for (const int expected : {2, 1}) {
+    ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+    EXPECT_EQ(reads, expected) << "within one sample the blob is read once";
+  }
+
+  s_->record.process.start_time_ns = 6;
+  s_->record.header.time_ns = 6;
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  EXPECT_EQ(reads, 4) << "of another process nothing is known";
+
+  s_->record.header.time_ns = 7;
+  u8& is_used = *reinterpret_cast<u8*>(heap_ + 1024 + p().used);
+  is_used = 0;
+  EXPECT_EQ(Step(Compiled(0x30), false), END_UNSUPPORTED_RULE) << "freed";
+  is_used = 1;
+  s_->record.header.time_ns = 8;
+  u32& compile_id = *reinterpret_cast<u32*>(heap_ + 1024 + p().blob + p().compile_id);
+  const u32 old_id = compile_id++;
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  EXPECT_EQ(reads, 4) << "another method: the map is asked again";
+  EXPECT_EQ(s_->body[1] >> 32, old_id + 1);
+  compile_id = old_id;
 }
 
 TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {

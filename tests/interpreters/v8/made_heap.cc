@@ -6,6 +6,7 @@ namespace stackray::v8::test {
 namespace {
 
 constexpr uint16_t kForeignFields = 160;  // Room for an object's fields.
+constexpr uint16_t kCodeTables = 64;      // Room behind instructions.
 
 }  // namespace
 
@@ -56,7 +57,7 @@ uint64_t MadeFunction::Code(const V8Layout& layout, uint8_t kind, uint64_t data,
   const uint64_t at = heap.next;
   heap.next = at + header + bytes;
   for (uint64_t i = at; i < heap.next; ++i) heap.memory.Put<uint8_t>(i, 0x90);
-  heap.next = (heap.next + 63) / 64 * 64;
+  heap.next = (heap.next + kCodeTables + 63) / 64 * 64;
   if (layout.has_stream) {
     code = heap.Object(layout.code_type, 128);
     heap.memory.Put(at, heap.MapOf(layout.stream_type));

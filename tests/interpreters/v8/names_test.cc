@@ -106,6 +106,49 @@ TEST_P(V8Names, OptimizedCodeHasWhatIsInlined) {
   }
 }
 
+// The table of safepoints that says: the call that returns to 10 has its exit at 208.
+std::vector<uint8_t> Safepoints(const SafepointForm& form) {
+  std::vector<uint8_t> table(form.header_bytes);
+  table[form.length_at] = 2;
+  if (form.is_wide) {
+    table.insert(table.end(), {30, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+    table.insert(table.end(), {10, 0, 0, 0, 5, 0, 0, 0, 208, 0, 0, 0});
+    return table;
+  }
+  // Places of two bytes, numbers of one, registers of one; exits are one more.
+  table[form.length_at + 4] = 0b1010'0011;
+  const std::vector<uint8_t> rest(1 + form.extra_bytes);
+  table.insert(table.end(), {30, 0, 0, 0, 0});
+  table.insert(table.end(), rest.begin(), rest.end());
+  table.insert(table.end(), {10, 0, 6, 209, 0});
+  table.insert(table.end(), rest.begin(), rest.end());
+  return table;
+}
+
+TEST_P(V8Names, AReplacedReturnAddressHasTheLineOfItsCall) {
+  for (const uint8_t kind : {layout_.kind_turbofan, layout_.kind_maglev}) {
+    const bool is_maglev = kind == layout_.kind_maglev;
+    const SafepointForm& form = is_maglev ? layout_.maglev_safepoints : layout_.safepoints;
+    if (form.header_bytes == 0) continue;
+    made_.heap.next += 512;
+    const uint64_t start = made_.Code(layout_, kind, made_.DeoptimizationData(layout_),
+                                      made_.heap.Bytes(InlinedPositions(layout_)), 256);
+    made_.heap.memory.PutBytes(start + 256, Safepoints(form));
+    const auto lines = Lines(Compiled(start + 208));
+    ASSERT_TRUE(lines.ok()) << lines.status();
+    ASSERT_EQ(lines->size(), 2U);
+    ExpectLine((*lines)[0], "g", 1, 3);
+    ExpectLine((*lines)[1], "f", 2, 3);
+    // Another exit, the first one's address, and one where the code was interrupted: nothing says
+    // which call that was.
+    EXPECT_EQ(Lines(Compiled(start + 212))->size(), 1U);
+    EXPECT_EQ(Lines(Compiled(start + 200))->size(), 1U);
+    V8Frame leaf = Compiled(start + 208);
+    leaf.is_return = false;
+    EXPECT_EQ(Lines(leaf)->size(), 1U);
+  }
+}
+
 TEST_P(V8Names, CodeOfAnotherFunctionIsNoName) {
   const uint64_t start =
       made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
@@ -127,6 +170,10 @@ TEST_P(V8Names, RegularExpressionsAndStubsAreCalledSo) {
   frame.kind = V8Frame::Kind::kStub;
   frame.shared_function = 0;
   EXPECT_EQ(Lines(frame)->at(0).function, "RegExp");
+  V8Frame like_a_function = frame;
+  like_a_function.kind = V8Frame::Kind::kCompiled;
+  like_a_function.shared_function = made_.script - 1;
+  EXPECT_EQ(Lines(like_a_function)->at(0).function, "RegExp");
   frame.pc = 0x7000'0000;  // No object says what that is, as of wasm's stubs.
   EXPECT_EQ(Lines(frame)->at(0).function, "stub");
 }

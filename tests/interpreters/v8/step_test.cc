@@ -59,7 +59,10 @@ class V8Step : public testing::Test {
                   .bytecode_slot = 32,
                   .offset_slot = 40,
                   .wasm_marker = 34,
-                  .reserved = 0};
+                  .give_up_begin = 0x7000,
+                  .give_up_end = 0x8000,
+                  .old_frame = 16,
+                  .old_frame_words = 24};
     s_->range_count = 1;
     s_->max_words = SAMPLE_MAX_NATIVE_FRAMES;
     function_[kShared / 8] = Tagged(shared_);
@@ -189,6 +192,36 @@ TEST_F(V8Step, AnInterpretedFrameHasItsBytecode) {
   EXPECT_EQ(frame.check, kIdentity);
   EXPECT_EQ(frame.check_mask, ~u32{0});
   ExpectCaller(kReturn, kCallersFp, At(kRecord + 2));
+}
+
+// The old frame of six words, whose record is the fourth and the fifth, has been popped into
+// `words`: what is on the stack is not the frame's any more.
+TEST_F(V8Step, AFrameThatIsGivenUpIsWhereItWasPoppedTo) {
+  std::array<u64, 9> words = {6 * 8,      0,       0, 4, Tagged(function_), Tagged(context_),
+                              kCallersFp, kReturn, 7};
+  Object owner{};
+  owner[2] = reinterpret_cast<u64>(words.data());
+  for (u64& word : stack_) word = 0xdead;
+  stack_[20] = At(22);
+  stack_[22] = reinterpret_cast<u64>(owner.data());
+  const auto step = [&](u64 pc) {
+    s_->regs.r[UNWIND_FP] = At(20);  // at + 8 is At(23), the frame began at At(17)
+    return Step(pc, false, 20, RANGE_FILE);
+  };
+  ASSERT_EQ(step(0x7100), END_NONE);
+  const V8Frame frame = Named();
+  EXPECT_EQ(frame.kind, V8Frame::Kind::kCompiled);
+  EXPECT_EQ(frame.shared_function, Shared());
+  EXPECT_EQ(frame.pc, 0u);
+  ExpectCaller(kReturn, kCallersFp, At(22));
+  // Of another builtin; of a frame that is smaller than its record; of nothing at all.
+  EXPECT_NE(step(0x8000), END_NONE);
+  words[0] = 4 * 8;
+  EXPECT_EQ(step(0x7100), END_UNSUPPORTED_RULE);
+  words[0] = ~u64{0};
+  EXPECT_EQ(step(0x7100), END_UNSUPPORTED_RULE);
+  stack_[22] = 8;
+  EXPECT_EQ(step(0x7100), END_UNSUPPORTED_RULE);
 }
 
 TEST_F(V8Step, ABytecodeThatCannotBeIsNotKnown) {

@@ -94,7 +94,9 @@ def samples_of_batch(batch, pid):
                   for entry in dictionary["attributeTable"]]
     names = function_names(dictionary)
     for resource in batch["resourceProfiles"]:
-        own = {entry["key"]: value_of(entry["value"]) for entry in resource["resource"]["attributes"]}
+        # A Collector writes a resource's keys as indices.
+        own = {entry.get("key") or strings[int(entry["keyStrindex"])]: value_of(entry["value"])
+               for entry in resource["resource"]["attributes"]}
         if int(own.get("process.pid", 0)) != pid:
             continue
         for scope in resource["scopeProfiles"]:

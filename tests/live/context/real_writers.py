@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FREQUENCY_HZ = 997
 WARM_UP_S = 8
 LEAST_SHARE = 99.5
-FOUND_WITHIN_NS = 3_000_000_000
+FOUND_WITHIN_NS = 1_000_000_000
 QUIET = {"DD_TRACE_AGENT_URL": "http://127.0.0.1:9", "DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false",
          "DD_REMOTE_CONFIGURATION_ENABLED": "false", "DD_TRACE_STARTUP_LOGS": "false",
          "DD_TRACE_OTEL_CTX_ENABLED": "true"}
@@ -142,7 +142,7 @@ def run(name, install, route, within, options):
         if not os.path.exists(log):
             raise LeftOut(f"the program left no log (exit {writer.returncode})")
         samples = list(judge.samples_of(output, writer.pid))
-        # The process is looked at within seconds of its first sample.
+        # A process that has run for a while is looked at when it is first sampled.
         begin = min((sample.time for sample in samples), default=0) + FOUND_WITHIN_NS
         verdict = judge.judge(samples, judge.read_log(log), route, begin, within)
         is_good = verdict.wrong == 0 and verdict.share() >= LEAST_SHARE and verdict.right >= options.samples

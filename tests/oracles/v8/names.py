@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """names.py V8_STACK RUNTIME...: runs chain.cjs on each Node or Deno in each of V8's tiers, and
-compares each function, file, line and column that our naming gives with V8's own answer.
+compares each function, file, line and column that our naming gives with V8's own answer. TIERS
+chooses tiers, by commas; STOPS says how many stops of each (20).
 
 A stop is right if the JavaScript frames from the outermost one up to stop() are V8's, in order.
 The line of stop() itself is that of its loop. Prints one row a runtime and tier; ends with 1 if a
@@ -18,7 +19,10 @@ TIERS = {
     'maglev': ['--maglev', '--no-turbofan'],
     'turbofan': ['--no-maglev'],
     'default': [],
+    'given up': ['--no-maglev'],
+    'given up maglev': ['--maglev', '--no-turbofan'],
 }
+GIVEN_UP = 'given up'
 STOPS = int(os.environ.get('STOPS', '20'))
 
 
@@ -42,7 +46,8 @@ def command_of(runtime, tier, program):
 def run(v8_stack, runtime, tier, program):
     process = subprocess.Popen(command_of(runtime, tier, program), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={**os.environ, 'WAIT': '60000'})
+                               env={**os.environ, 'WAIT': '60000',
+                                    'GIVE_UP': '1' if tier.startswith(GIVEN_UP) else ''})
     try:
         line = process.stdout.readline()
         if not line:
@@ -97,7 +102,7 @@ def main():
     print('| runtime | tier | stops | right | frames a stop | kinds of frames |')
     print('|---|---|---|---|---|---|')
     for runtime in runtimes:
-        for tier in os.environ.get('TIERS', ' '.join(TIERS)).split():
+        for tier in os.environ.get('TIERS', ','.join(TIERS)).split(','):
             sites, stops, error = run(v8_stack, runtime, tier, program)
             if sites is None or not stops:
                 print(f'| {version_of(runtime)} | {tier} | 0 | | | {error.strip()[:200]} |')

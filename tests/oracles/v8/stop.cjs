@@ -14,7 +14,17 @@ function where() {
   return sites;
 }
 
+// What V8 says of coverage has to be exact: it gives all optimized code up, of functions that are
+// on the stack too.
+function giveUp() {
+  const session = new (require('inspector').Session)();
+  session.connect();
+  session.post('Profiler.enable');
+  session.post('Profiler.startPreciseCoverage', {callCount: true, detailed: true});
+}
+
 exports.stop = function stop(milliseconds) {
+  if (process.env.GIVE_UP) giveUp();
   fs.writeSync(1, JSON.stringify(where()) + '\n');
   const end = Date.now() + milliseconds;
   let x = 0;

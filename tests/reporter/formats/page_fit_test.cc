@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "reporter/formats/gzip.h"
 #include "reporter/formats/html.h"
+#include "tests/reporter/batch_events.h"
 #include "tests/reporter/formats/test_batches.h"
 
 namespace stackray {
@@ -64,6 +65,52 @@ std::map<std::string, int64_t> Stacks(const Json& page) {
     sums[ways[page["samples"]["node"][i].get<size_t>()]] +=
         page["samples"]["count"][i].get<int64_t>();
   return sums;
+}
+
+// Of all types, the values by the trace that their threads worked on.
+std::map<std::string, int64_t> ByTrace(const Json& page) {
+  const auto text = [&](const Json& number) {
+    return page["strings"][number.get<size_t>()].get<std::string>();
+  };
+  std::map<std::string, int64_t> sums;
+  const auto add = [&](const Json& samples) {
+    for (size_t i = 0; i < samples["node"].size(); ++i) {
+      const size_t thread = samples["thread"][i];
+      std::string trace;
+      if (page["threads"].contains("labels"))
+        for (size_t at = page["threads"]["labels"][thread]; at != 0;
+             at = page["labels"]["next"][at])
+          if (text(page["labels"]["key"][at]) == "trace_id")
+            trace = text(page["labels"]["text"][at]);
+      sums[trace] += samples["count"][i].get<int64_t>();
+    }
+  };
+  add(page["samples"]);
+  if (page.contains("other_types"))
+    for (const Json& type : page["other_types"]) add(type["samples"]);
+  return sums;
+}
+
+TEST(PageFit, WhatThreadsWorkedOnIsToldUntilThereIsNoRoom) {
+  const SealedBatchPtr sealed = BatchEvents(11, true).Replay(0, 3000).Seal(0, 1);
+  const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(sealed->bytes);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  std::map<std::string, int64_t> expected;
+  batch->Visit([](const WalkedResource&) {}, [](const WalkedProfile&) {},
+               [&](const WalkedSample& sample) {
+                 const absl::string_view trace(sample.trace_id.data(), sample.trace_id.size());
+                 if (sample.total > 0) expected[absl::BytesToHexString(trace)] += sample.total;
+               });
+  ASSERT_GT(expected.size(), 3u);
+  ProfileView view;
+  view.Add(*batch);
+  const auto whole = FitPage(kTemplate, view, {.title = "t"});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(ByTrace(DataOf(whole->html)), expected);
+  const auto least = FitPage(kTemplate, view, {.title = "t"}, 10);
+  ASSERT_TRUE(least.ok()) << least.status();
+  EXPECT_EQ(ByTrace(DataOf(least->html)).size(), 1u);
+  EXPECT_NE(least->dropped.find("not what threads worked on"), std::string::npos);
 }
 
 TEST(PageFit, WhatFitsIsWhole) {

@@ -233,7 +233,8 @@ TEST(SampleTypesInViews, ThePageHasASectionEach) {
     const std::string bytes = SomeTypes(timestamps);
     ProfileView view({.first_bucket_ms = 1000});
     Add(&view, bytes);
-    const std::string document = PageData(view, {.title = "t", .summary = SummaryOf(bytes)});
+    const std::string document =
+        PageData(view, {.title = "t", .summary = SummaryOf(bytes), .detail = {.labels = false}});
     const Json page = Json::parse(document);
     EXPECT_FALSE(page.contains("type")) << "on-CPU samples are what is meant";
     EXPECT_EQ(Sum(page["samples"]), 3);

@@ -43,5 +43,12 @@ TEST(LogRecord, SaysAllOfARecord) {
   EXPECT_EQ(log.attributes(1).value().int_value(), -3);
 }
 
+TEST(LogRecord, ALongBodyStaysWhole) {
+  const LogRecord record{.body = std::string(200'000, 'x') + "\xC3\xA9"};
+  otlp::LogsData data;
+  ASSERT_TRUE(data.ParseFromString(EncodeLogRecord("", "0.1", record)));
+  EXPECT_EQ(data.resource_logs(0).scope_logs(0).log_records(0).body().string_value(), record.body);
+}
+
 }  // namespace
 }  // namespace stackray

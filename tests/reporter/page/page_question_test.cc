@@ -47,5 +47,26 @@ TEST(PageKeys, AreThoseOfThePage) {
   EXPECT_EQ(ReadKey("A"), 0u);
 }
 
+TEST(PageQuestion, RequestsAreIdsOrLabels) {
+  const auto question = ParsePageQuestion(
+      "from_ms=1&to_ms=2&requests=trace_id%3D4BF92F3577B34DA6A3CE929D0E0E4736&requests=route%3D%"
+      "2Fa");
+  ASSERT_TRUE(question.ok()) << question.status();
+  EXPECT_EQ(question->requests.size(), 2u);
+  EXPECT_EQ(RequestCondition("trace_id=4BF92F3577B34DA6A3CE929D0E0E4736")->value,
+            "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(RequestCondition("route=/a")->key, "route");
+  for (const char* by : {"trace", "span", "label%3Ahttp.route"}) {
+    const auto grouped = ParsePageQuestion(std::string("from_ms=1&to_ms=2&by=") + by);
+    ASSERT_TRUE(grouped.ok()) << grouped.status();
+    EXPECT_EQ(grouped->grouping, PageGrouping::kNone);
+    EXPECT_FALSE(grouped->by_request.empty());
+  }
+  EXPECT_FALSE(ParsePageQuestion("from_ms=1&to_ms=2&by=label%3A").ok());
+  for (const char* wrong : {"trace_id%3D1", "span_id%3D", "route", "%3Dx", ""})
+    EXPECT_FALSE(ParsePageQuestion(std::string("from_ms=1&to_ms=2&requests=") + wrong).ok())
+        << wrong;
+}
+
 }  // namespace
 }  // namespace stackray

@@ -2,7 +2,7 @@
 // Input:  JSON from the agent; every index is checked here once. Errors: ProfileError.
 import { Choice, waitChoice } from "../model/choices";
 import { Lane } from "../model/lanes";
-import { Functions, GROUPINGS, kindOf } from "../model/names";
+import { Functions, Grouping, GROUPINGS, kindOf, requestGroupings } from "../model/names";
 import { Answer, Head, LineRow } from "../model/source";
 import { Tree, treeOf } from "../model/tree";
 import { asArray, asObject, column, Json, number, ProfileError, text } from "./columns";
@@ -131,10 +131,12 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
     ["processes", "threads", "waits", "containers", "services", "cgroups", "users"] as const
   ).map((key) => parseChoices(document, key));
   const offered = { container: containers!, service: services!, cgroup: cgroups!, user: users! };
-  const groupings = GROUPINGS.filter((grouping) =>
-    !(grouping in offered) || offered[grouping as keyof typeof offered].list.length > 0);
+  const labels = document["labels"] === undefined ? [] : texts(document, "document", "labels");
+  const groupings: Grouping[] = [...GROUPINGS.filter((grouping) =>
+    !(grouping in offered) || offered[grouping as keyof typeof offered].list.length > 0),
+    ...requestGroupings(labels)];
   return {
-    head, functions, groupings,
+    head, functions, groupings, labels,
     tree: { ...parseTree(document["tree"], "tree", functions, groups, head.host || "host"),
             leafFirst: inverted },
     top: Array.from(rows, (item, i) => ({ item, self: self[i]!, total: total[i]! })),

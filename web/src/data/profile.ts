@@ -24,7 +24,9 @@ export interface Profile {
   nodes: { parent: Int32Array; frame: Int32Array }; // node 0 is the root
   processes: { pid: Int32Array; command: Int32Array; executable: Int32Array; container: Int32Array;
                service: Int32Array; cgroup: Int32Array; user: Int32Array };
-  threads: { process: Int32Array; tid: Int32Array; name: Int32Array };
+  // labels: the first of what its samples belong to, an index into the labels below
+  threads: { process: Int32Array; tid: Int32Array; name: Int32Array; labels: Int32Array };
+  labels: { key: Int32Array; text: Int32Array; next: Int32Array }; // element 0 is none
   types: SampleType[]; // at least one
   samples: Samples;
   sums: number[];       // of samples.count, by type
@@ -53,6 +55,7 @@ function parseNodes(document: Json, frameCount: number): Profile["nodes"] {
 const PID_LIMIT = 2 ** 31;
 
 function parseTables(document: Json, strings: number) {
+  const labels = parseLabels(document, strings);
   const frameTable = asObject(document["frames"], "frames");
   const name = column(frameTable, "frames", "name", 0, strings);
   const frames = {
@@ -79,8 +82,23 @@ function parseTables(document: Json, strings: number) {
     process,
     tid: column(threadTable, "threads", "tid", 0, PID_LIMIT, process.length),
     name: column(threadTable, "threads", "name", 0, strings, process.length),
+    labels: optionalColumn(threadTable, "threads", "labels", labels.key.length, process.length),
   };
-  return { frames, processes, threads };
+  return { frames, processes, threads, labels };
+}
+
+function parseLabels(document: Json, strings: number): Profile["labels"] {
+  if (document["labels"] === undefined) {
+    return { key: new Int32Array(1), text: new Int32Array(1), next: new Int32Array(1) };
+  }
+  const table = asObject(document["labels"], "labels");
+  const key = column(table, "labels", "key", 0, strings);
+  if (key.length === 0) throw new ProfileError("“labels” is empty");
+  const next = column(table, "labels", "next", 0, key.length, key.length);
+  next.forEach((each, i) => {
+    if (each >= i && i > 0) throw new ProfileError(`“labels” entry ${i} is before its next one`);
+  });
+  return { key, text: column(table, "labels", "text", 0, strings, key.length), next };
 }
 
 function parseStrings(document: Json): string[] {

@@ -158,6 +158,14 @@ function keyOf({ name, startedMs, endedMs }: Capture): string {
 const TIMEOUT_MS = 10_000;
 const PROFILE_TIMEOUT_MS = 120_000; // a day of a busy host takes the agent a while
 
+// What the agent understood, and will not do.
+export const NOT_ANSWERED = "Not answered";
+
+async function reasonOf(answer: Response): Promise<string> {
+  const { error } = (await answer.json().catch(() => ({}))) as { error?: unknown };
+  return typeof error === "string" && error !== "" ? error : "it would take too much memory";
+}
+
 export async function fetchAnswer(url: string, signal?: AbortSignal): Promise<Fetched> {
   const abort = new AbortController();
   const limit = url.startsWith("/api/status") ? TIMEOUT_MS : PROFILE_TIMEOUT_MS;
@@ -168,6 +176,7 @@ export async function fetchAnswer(url: string, signal?: AbortSignal): Promise<Fe
     const answer = await fetch(url, { signal: abort.signal, cache: "no-store" });
     if (answer.status === 401)
       throw new Error("the token has changed: open the address that stackray agent --status prints");
+    if (answer.status === 413) throw new Error(`${NOT_ANSWERED}: ${await reasonOf(answer)}`);
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const cost = /(?:^|,)\s*make\s*;\s*dur=([0-9.]+)/.exec(answer.headers.get("Server-Timing") ?? "");
     return { text: await answer.text(), costMs: Number(cost?.[1] ?? 0) || 0 };

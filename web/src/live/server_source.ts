@@ -16,7 +16,7 @@ export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
 const TEXTS = ["capture", "type", "zoom", "callers", "query"] as const;
 const SWITCHES = ["inverted", "fold"] as const;
 const SETS = ["processes", "threads", "waits", "containers", "services", "cgroups", "users",
-              "hidden"] as const;
+              "requests", "hidden"] as const;
 
 export function viewUrl({ state, lanes, width, order, rows }: Question, span: Span): string {
   const words = new URLSearchParams({ from_ms: String(span.fromMs), to_ms: String(span.toMs) });
@@ -56,6 +56,13 @@ export class ServerSource implements ViewSource {
     const { text, costMs } = await this.fetch(viewUrl(question, this.span), signal);
     this.costMs = costMs;
     return parseAnswer(parse(text), question.state.inverted);
+  }
+
+  async progress(): Promise<number | null> {
+    const status = parse((await this.fetch("/api/status")).text) as { answering?: unknown } | null;
+    const { done, all } = (status?.answering ?? {}) as { done?: unknown; all?: unknown };
+    if (typeof done !== "number" || typeof all !== "number" || !(all > 0)) return null;
+    return Math.min(Math.max(done / all, 0), 1);
   }
 
   async original(): Promise<Original> {

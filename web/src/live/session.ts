@@ -3,11 +3,13 @@ import { App } from "../app";
 import { formatClock, formatDuration } from "../model/format";
 import { Segments } from "../view/controls";
 import { button, element, icon, ICONS } from "../view/dom";
-import { fetchAnswer, Poller, POLL_MS, Status } from "./poller";
+import { fetchAnswer, NOT_ANSWERED, Poller, POLL_MS, Status } from "./poller";
 import { ServerSource } from "./server_source";
 
 const RANGES = [["60000", "1 min"], ["300000", "5 min"], ["900000", "15 min"], ["3600000", "1 h"],
                 ["86400000", "24 h"]] as const;
+
+const TOLD_MS = 8000;
 
 export class LiveSession {
   private readonly poller: Poller;
@@ -17,6 +19,7 @@ export class LiveSession {
   private readonly ranges: Segments<string>;
   private paused = false;
   private failing = false;
+  private toldUntil = -Infinity; // what stands in the banner is to be read
   private hasSamples = false;
 
   constructor(private readonly app: App) {
@@ -35,7 +38,10 @@ export class LiveSession {
       onFailure: (reason, sinceMs) => this.failed(reason, sinceMs),
       onReachable: () => this.reachable(),
     });
-    app.onTrouble = (reason) => this.failed(reason, Date.now());
+    app.onTrouble = (reason) => {
+      if (reason.startsWith(NOT_ANSWERED)) app.cancel();
+      this.failed(reason, Date.now());
+    };
     this.pause = button("", "control pause", () => this.togglePause());
     this.ranges = new Segments<string>("Time range", RANGES, (range) => this.setRange(Number(range)));
     app.shell.header.tools.prepend(this.state, this.pause);
@@ -122,8 +128,10 @@ export class LiveSession {
     this.failing = true;
     const forMs = Math.round((Date.now() - sinceMs) / 1000) * 1000;
     const since = formatClock(sinceMs) + (forMs > 0 ? ` (${formatDuration(forMs)})` : "");
-    const text = `The agent cannot be reached since ${since}: ${reason}. ` +
-      `Trying again every ${POLL_MS / 1000} s.`;
+    const refused = reason.startsWith(NOT_ANSWERED);
+    if (refused) this.toldUntil = performance.now() + TOLD_MS;
+    const text = refused ? `${reason}.`
+      : `The agent cannot be reached since ${since}: ${reason}. Trying again every ${POLL_MS / 1000} s.`;
     const { banner } = this.app.shell;
     banner.textContent = this.hasSamples ? `${text} What you see is from before.` : text;
     banner.hidden = false;
@@ -136,7 +144,7 @@ export class LiveSession {
 
   private reachable(): void {
     this.failing = false;
-    this.app.shell.banner.hidden = true;
+    this.app.shell.banner.hidden = performance.now() >= this.toldUntil;
     this.describe();
   }
 

@@ -1,5 +1,6 @@
 // What the user chose to see, and the sample rows that pass.
 import { Profile } from "../data/profile";
+import { ThreadLabels } from "./thread_labels";
 
 export interface Filter {
   type: number; // index into the profile's types: rows of one type at a time
@@ -11,12 +12,14 @@ export interface Filter {
   services: ReadonlySet<string>;
   cgroups: ReadonlySet<string>;
   users: ReadonlySet<string>;
+  requests: ReadonlySet<string>; // all of them have to be met (requests.ts)
   buckets: { first: number; last: number } | null; // inclusive
 }
 
 export const NO_FILTER: Filter =
   { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), containers: new Set(),
-    services: new Set(), cgroups: new Set(), users: new Set(), buckets: null };
+    services: new Set(), cgroups: new Set(), users: new Set(), requests: new Set(),
+    buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;
@@ -31,11 +34,13 @@ export function threadKey(profile: Profile, thread: number): string {
 // For each thread: do its samples pass the process and the thread filter?
 export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
   const passing = new Uint8Array(profile.threads.tid.length);
+  const requests = new ThreadLabels(profile);
   for (let thread = 0; thread < passing.length; thread++) {
     const byProcess = filter.processes.size === 0 ||
       filter.processes.has(processKey(profile, profile.threads.process[thread]!));
     const byThread = filter.threads.size === 0 || filter.threads.has(threadKey(profile, thread));
-    passing[thread] = byProcess && byThread && passesGroups(profile, filter, thread) ? 1 : 0;
+    passing[thread] = byProcess && byThread && passesGroups(profile, filter, thread) &&
+      [...filter.requests].every((request) => requests.has(thread, request)) ? 1 : 0;
   }
   return passing;
 }

@@ -1,5 +1,6 @@
 // Functions: what the page adds up by. Frames that differ only in their line are one function.
 import { Profile } from "../data/profile";
+import { ThreadLabels } from "./thread_labels";
 
 export type Kind = "native" | "inlined" | "kernel" | "marker" | "runtime" | "group";
 
@@ -16,6 +17,7 @@ export function kindOf(type: string): Kind {
   if (type === "native") return "native";
   if (type === "kernel") return "kernel";
   if (type === "abort-marker" || type === "cut") return "marker";
+  if (type === "group") return "group"; // a frame outside of the others: what they belong to
   return "runtime";
 }
 
@@ -50,7 +52,25 @@ export function functionsOf(profile: Profile): Functions {
 
 export const GROUPINGS = ["command", "process", "thread", "container", "service",
                           "cgroup", "user", "none"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+export type FixedGrouping = (typeof GROUPINGS)[number];
+// By what threads worked on: "trace", "span" or "label:NAME".
+export type Grouping = FixedGrouping | "trace" | "span" | `label:${string}`;
+
+const LONGEST_GROUPING = 300;
+
+// undefined: it is none.
+export function readGrouping(text: string | null): Grouping | undefined {
+  const fixed = GROUPINGS.find((each) => each === text);
+  if (fixed !== undefined || text === null) return fixed;
+  if (text === "trace" || text === "span") return text;
+  return /^label:./.test(text) && text.length <= LONGEST_GROUPING ? (text as Grouping) : undefined;
+}
+
+// Those by what samples say of their threads' work. `labels`: its names, trace_id and span_id too.
+export function requestGroupings(labels: readonly string[]): Grouping[] {
+  return labels.map((name): Grouping =>
+    (name === "trace_id" ? "trace" : name === "span_id" ? "span" : `label:${name}`));
+}
 
 export interface Groups {
   ofThread: Int32Array; // thread -> group
@@ -62,8 +82,10 @@ export function groupsOf(profile: Profile, grouping: Grouping): Groups {
   const { threads } = profile;
   const result: Groups = { ofThread: new Int32Array(threads.tid.length), label: [] };
   const known = new Map<string, number>();
+  const labels = new ThreadLabels(profile);
   for (let thread = 0; thread < threads.tid.length; thread++) {
-    const label = groupLabel(profile, thread, grouping);
+    const label = isFixed(grouping) ? groupLabel(profile, thread, grouping)
+                                    : requestLabelOf(labels, thread, grouping);
     let group = known.get(label);
     if (group === undefined) {
       group = result.label.push(label) - 1;
@@ -74,7 +96,19 @@ export function groupsOf(profile: Profile, grouping: Grouping): Groups {
   return result;
 }
 
-function groupLabel(profile: Profile, thread: number, grouping: Grouping): string {
+function isFixed(grouping: Grouping): grouping is FixedGrouping {
+  return GROUPINGS.some((each) => each === grouping);
+}
+
+// As SampleGrouping names groups: "route=/item/3", "[no route]".
+function requestLabelOf(labels: ThreadLabels, thread: number, grouping: Grouping): string {
+  const name = grouping.replace(/^label:/, "");
+  const key = grouping === "trace" || grouping === "span" ? `${grouping}_id` : name;
+  const text = labels.text(thread, key);
+  return text === "" ? `[no ${name}]` : `${name}=${text}`;
+}
+
+function groupLabel(profile: Profile, thread: number, grouping: FixedGrouping): string {
   const { threads, processes, strings } = profile;
   const process = threads.process[thread]!;
   switch (grouping) {
@@ -96,8 +130,9 @@ function isShared(grouping: Grouping): grouping is "container" | "service" | "cg
 // The groupings that tell something of this profile's processes.
 export function groupingsOf(profile: Profile): Grouping[] {
   const { processes } = profile;
-  return GROUPINGS.filter((grouping) => !isShared(grouping) ||
-                                        processes[grouping].some((text) => text > 0));
+  return [...GROUPINGS.filter((grouping) => !isShared(grouping) ||
+                                            processes[grouping].some((text) => text > 0)),
+          ...requestGroupings(new ThreadLabels(profile).names)];
 }
 
 // Process 0 stands for the host itself: it carries what was lost.

@@ -14,6 +14,7 @@ import { Functions, functionsOf, Grouping, groupingsOf } from "./names";
 import { findFunction } from "./path";
 import { sandwich, Sandwich } from "./sandwich";
 import { filterOf, State } from "./state";
+import { ThreadLabels } from "./thread_labels";
 import { topFunctions, TopRow } from "./top";
 import { Tree } from "./tree";
 
@@ -59,6 +60,7 @@ export interface Answer extends ChoiceLists {
   head: Head;
   functions: Functions;
   groupings: Grouping[];
+  labels: string[];      // names of what samples say of their threads' work, trace_id too
   tree: Tree;            // as it is drawn
   top: TopRow[];
   topCount: number;      // how many rows there are
@@ -77,6 +79,8 @@ export interface ViewSource {
   readonly partial: boolean;
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
   original(): Promise<Original>;
+  // The part of the answer that is made, 0 to 1; null: not known.
+  progress?(): Promise<number | null>;
 }
 
 export class DocumentSource implements ViewSource {
@@ -99,7 +103,7 @@ export class DocumentSource implements ViewSource {
     const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted,
       state.fold, question.lanes,
       ...[state.hidden, state.processes, state.threads, state.waits, state.containers,
-        state.services, state.cgroups, state.users]
+        state.services, state.cgroups, state.users, state.requests]
         .map((set) => [...set])]);
     if (this.known?.key !== key) this.known = { key, ...this.make(question) };
     const { answer, stacks } = this.known;
@@ -120,6 +124,7 @@ export class DocumentSource implements ViewSource {
     const none = new Set<string>();
     return { stacks, answer: {
       head: profile, functions, groupings: groupingsOf(profile), timeline,
+      labels: new ThreadLabels(profile).names,
       top, topCount: top.length,
       tree: state.inverted ? inverted(stacks) : stacks,
       shares: typeShares(profile, functions, filter),

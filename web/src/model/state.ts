@@ -2,7 +2,7 @@
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
 import { Filter } from "./filter";
-import { Grouping, GROUPINGS } from "./names";
+import { Grouping, readGrouping } from "./names";
 import type { Head } from "./source";
 
 export const VIEWS = ["flame", "both", "table", "time"] as const;
@@ -26,6 +26,7 @@ export interface State {
   services: ReadonlySet<string>;
   cgroups: ReadonlySet<string>;
   users: ReadonlySet<string>;
+  requests: ReadonlySet<string>; // of a live page: what samples have to belong to (requests.ts)
   range: Span | null;
   zoom: string;     // key of a path, model/path.ts
   callers: string;  // key of a function whose callers and callees are open
@@ -39,7 +40,8 @@ export const DEFAULT_WINDOW_MS = 60_000;
 export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
-  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(), range: null,
+  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
+  requests: new Set(), range: null,
   zoom: "", capture: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
 };
@@ -47,7 +49,7 @@ export const START: State = {
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
 const SWITCHES = ["inverted", "upward", "fold"] as const;
 const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
-              "cgroups", "users"] as const;
+              "cgroups", "users", "requests"] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;
@@ -84,7 +86,7 @@ export function readState(text: string): State {
   const words = new URLSearchParams(text);
   const state = { ...START };
   state.view = readMember(VIEWS, words.get("view"), "");
-  state.grouping = readMember(GROUPINGS, words.get("by"), START.grouping) || START.grouping;
+  state.grouping = readGrouping(words.get("by")) ?? START.grouping;
   if (/^\d{4,9}$/.test(words.get("window") ?? "")) state.windowMs = Number(words.get("window"));
   for (const key of TEXTS) state[key] = (words.get(key) ?? "").slice(0, MAX_TEXT);
   for (const key of SWITCHES) state[key] = words.get(key) === "1";
@@ -97,8 +99,8 @@ export function readState(text: string): State {
 // of it.
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits, containers, services, cgroups, users } = state;
-  return { type, processes, threads, waits, containers, services, cgroups, users,
+  const { processes, threads, waits, containers, services, cgroups, users, requests } = state;
+  return { type, processes, threads, waits, containers, services, cgroups, users, requests,
            buckets: bucketsOf(state.range, profile) };
 }
 

@@ -1,5 +1,5 @@
 // Saves what is shown in files.
-import { element } from "./dom";
+import { copyText, element } from "./dom";
 import { Menu, menuItem } from "./menu";
 
 export const FORMATS = ["folded", "pprof", "speedscope", "svg", "png", "html"] as const;
@@ -18,10 +18,24 @@ export class ExportMenu {
   readonly menu: Menu;
   private readonly failure = element("p", { class: "menu-note", attributes: { role: "alert" } });
 
-  constructor(private readonly make: (format: Format) => Promise<{ name: string; blob: Blob }>) {
+  private readonly link = menuItem("Copy a link to this view", "For a colleague who may open this page: " +
+    "the time, the filters and the zoom stand in it, and no token", () => void this.copyLink());
+
+  // `linkOf`: the address of what is shown; "": it has none that others can open.
+  constructor(private readonly make: (format: Format) => Promise<{ name: string; blob: Blob }>,
+              private readonly linkOf: () => string) {
     this.failure.hidden = true;
-    this.menu = new Menu("export", "Export", "Save what is shown",
+    this.link.hidden = linkOf() === "";
+    this.menu = new Menu("export", "Export", "Save what is shown, or link to it", this.link,
       ...FORMATS.map((format) => menuItem(...TEXTS[format], () => void this.save(format))), this.failure);
+  }
+
+  // Where a browser does not let pages copy, the link is shown to be copied.
+  private async copyLink(): Promise<void> {
+    const link = this.linkOf();
+    this.failure.hidden = await copyText(link);
+    if (this.failure.hidden) this.menu.close();
+    else this.failure.textContent = link;
   }
 
   private async save(format: Format): Promise<void> {

@@ -1,7 +1,7 @@
 // The page around the main area: header, toolbar, timeline.
 import { Filter } from "../model/filter";
 import { Measure } from "../model/measure";
-import { Grouping } from "../model/names";
+import { FixedGrouping, Grouping } from "../model/names";
 import { Answer, ChoiceLists } from "../model/source";
 import { State, View } from "../model/state";
 import { Busy } from "./busy";
@@ -12,6 +12,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { Check, Menu } from "./menu";
 import { MultiSelect } from "./multiselect";
+import { RequestMenu } from "./request_menu";
 import { Theme } from "./theme";
 import { describeRange, Range, Timeline, TimelineData } from "./timeline";
 
@@ -21,14 +22,22 @@ export interface ShellEvents extends SearchEvents {
   onBrushing(busy: boolean): void;
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
+  linkOf(): string;
   onCancel(): void;
+  onProgress(): Promise<number | null>;
   onCapture(name: string): void;
 }
 
-const GROUPING_TEXTS: Record<Grouping, string> = {
+const GROUPING_TEXTS: Record<FixedGrouping | "trace" | "span", string> = {
   command: "By command", process: "By process", thread: "By thread", container: "By container",
   service: "By service", cgroup: "By cgroup", user: "By user", none: "All together",
+  trace: "By trace", span: "By span",
 };
+
+function groupingText(grouping: Grouping): string {
+  return grouping in GROUPING_TEXTS ? GROUPING_TEXTS[grouping as keyof typeof GROUPING_TEXTS]
+                                    : `By ${grouping.slice("label:".length)}`;
+}
 
 // Lists that are there only where the samples say such a thing.
 const SOMETIMES = ["containers", "services", "cgroups", "users", "waits"] as const;
@@ -48,6 +57,7 @@ export class Shell {
   private readonly checks: Record<"inverted" | "upward" | "fold", Check>;
   private readonly layout: Menu;
   private readonly exports: ExportMenu;
+  private readonly requests: RequestMenu;
   private readonly timeline: Timeline;
   private readonly timeName = element("span");
   private readonly rangeText = element("span", { class: "range-text" });
@@ -72,8 +82,8 @@ export class Shell {
       users: new MultiSelect({ one: "user", many: "users" }, (users) => events.onChange({ users })),
     };
     for (const key of SOMETIMES) this.selects[key].root.hidden = true;
-    this.busy = new Busy(() => events.onCancel());
-    this.grouping = new Picker<Grouping>("One block for each", (value) => GROUPING_TEXTS[value],
+    this.busy = new Busy(() => events.onCancel(), () => events.onProgress());
+    this.grouping = new Picker<Grouping>("One block for each", groupingText,
                                          (grouping) => events.onChange({ grouping }));
     this.views = new Segments<View>("View", [["flame", "Flame graph"], ["both", "Both"], ["table", "Table"],
       ["time", "Time"]], (view) => events.onChange({ view, callers: "" }));
@@ -86,14 +96,16 @@ export class Shell {
     };
     this.layout = new Menu("layout", "Layout", "How the graph is drawn",
       ...Object.values(this.checks).map((check) => check.root));
-    this.exports = new ExportMenu(events.onExport);
+    this.exports = new ExportMenu(events.onExport, events.linkOf);
+    this.requests = new RequestMenu((requests) => events.onChange({ requests }));
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
-      containers.root, services.root, cgroups.root, users.root, waits.root, this.grouping.root, this.views.root,
+      containers.root, services.root, cgroups.root, users.root, waits.root,
+      this.requests.menu.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
@@ -103,15 +115,16 @@ export class Shell {
 
   // A list of choices is open: redrawing it under the pointer would be rude.
   get choosing(): boolean {
-    return [...Object.values(this.selects), this.layout, this.exports.menu].some((list) => list.isOpen);
+    return [...Object.values(this.selects), this.layout, this.exports.menu, this.requests.menu].some((list) => list.isOpen);
   }
 
   closeLists(): void {
-    for (const list of [...Object.values(this.selects), this.layout, this.exports.menu]) list.close();
+    for (const list of [...Object.values(this.selects), this.layout, this.exports.menu, this.requests.menu]) list.close();
   }
 
   // What the state says, as the controls show it.
-  setState(state: State, view: View, groupings: readonly Grouping[]): void {
+  setState(state: State, view: View, { groupings, labels }: Answer): void {
+    this.requests.set(state.requests, labels);
     this.grouping.set(groupings, state.grouping);
     this.views.choose(view);
     for (const key of ["inverted", "upward", "fold"] as const) this.checks[key].set(state[key]);
