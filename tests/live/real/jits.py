@@ -229,7 +229,7 @@ def programs(options):
 
 
 def record(options, command, extra, folder):
-    """Of the program, which runs in that folder: (stacks: frames as a list, count; share of guesses)."""
+    """Of the program, which runs in that folder: its stacks, and the share with a guess."""
     with tempfile.NamedTemporaryFile(suffix=".folded") as output:
         program = subprocess.Popen(command, env=os.environ | extra, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    cwd=folder)
