@@ -243,7 +243,10 @@ std::map<std::string, int64_t> TotalsByTrace(const BatchWalk& batch, const std::
 // A question for a trace has all its samples, and no other one's.
 TEST_F(Views, ARequestsSamplesAreShownAlone) {
   Open(FreshDirectory());
-  const SealedBatchPtr sealed = BatchEvents(11, true).Replay(0, 400).Seal(0, 1);
+  // The second that the events are of.
+  constexpr int64_t kStartNs = 1'700'000'000'000'000'000;
+  const SealedBatchPtr sealed =
+      BatchEvents(11, true).Replay(0, 400).Seal(kStartNs, kStartNs + 1'000'000'000);
   ASSERT_TRUE(history_->Append(sealed).ok());
   std::map<std::string, int64_t> expected;
   const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(sealed->bytes);
