@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <optional>
 #include <utility>
 
 #include "symbolizer/elf_image.h"

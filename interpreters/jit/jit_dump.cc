@@ -97,6 +97,7 @@ void JitDumpReader::TakeEntries(std::span<const uint8_t> body) {
 void JitDumpReader::PutRows(uint64_t start, uint64_t size_bytes, cfi::JitRows& rows) {
   if (start >= cfi::JitRows::kUserEnd || size_bytes > cfi::JitRows::kUserEnd - start) return;
   rows.Erase(start, start + size_bytes);
+  if (entries_.empty()) return;
   const uint64_t at =
       start + (size_bytes + kEntriesAlignment - 1) / kEntriesAlignment * kEntriesAlignment;
   const cfi::AddressRange code{start, start + size_bytes};

@@ -90,15 +90,15 @@ std::vector<uint64_t> v8::EndsOfCalls(std::span<const uint8_t> code, uint64_t fi
 std::optional<v8::GivingUp> v8::ReadGivingUp(std::span<const uint8_t> code, uint64_t file_offset) {
   // mov OLD_FRAME(%rax),%rbx, and lea WORDS(%rbx),%rdx in front of the loop that pops them.
   constexpr std::array<uint8_t, 3> kOldFrame = {0x48, 0x8b, 0x58}, kWords = {0x48, 0x8d, 0x93};
-  const auto old_frame = std::ranges::search(code, kOldFrame);
-  const auto words = std::ranges::search(old_frame.end(), code.end(), kWords.begin(), kWords.end());
-  const auto at = static_cast<size_t>(words.end() - code.begin());
+  const auto old_frame = std::search(code.begin(), code.end(), kOldFrame.begin(), kOldFrame.end());
+  const auto words = std::search(old_frame, code.end(), kWords.begin(), kWords.end());
+  if (words == code.end()) return std::nullopt;
+  const auto at = static_cast<size_t>(words - code.begin()) + kWords.size();
   const auto distance = NumberAt<uint32_t>(code, at);
-  if (words.empty() || distance == 0 || distance > std::numeric_limits<uint16_t>::max())
-    return std::nullopt;
+  if (distance == 0 || distance > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   for (const uint64_t end : EndsOfCalls(code, file_offset))
     if (end > file_offset + at)
-      return GivingUp{.old_frame = *old_frame.end(),
+      return GivingUp{.old_frame = old_frame[kOldFrame.size()],
                       .old_frame_words = static_cast<uint16_t>(distance),
                       .end_of_call = end};
   return std::nullopt;

@@ -1,6 +1,7 @@
 #include "symbolizer/cfi/code_rows.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "symbolizer/byte_source.h"

@@ -223,6 +223,15 @@ class Look {
     return {};
   }
 
+  // `push %rbp; mov %rsp,%rbp` behind a call, in a frame that has saved rbp already: the call does
+  // not return (Rust's panics), and another function begins, aligned or not.
+  bool BeginsNextFunction(const Step& step, const X86FrameState& state) const {
+    const Step* const next = &step + 1;
+    return step.instruction.stack == StackEffect::kPushRbp && state.doubtful &&
+           state.rbp_saved != 0 && !step.is_target && next != steps_.data() + steps_.size() &&
+           next->instruction.stack == StackEffect::kSetRbp && next->instruction.value == 0;
+  }
+
   // Remembers that `target` is reached with `state`. The first state counts, or the first without
   // doubt.
   bool Reach(Step* target, const X86FrameState& state) {
@@ -243,7 +252,8 @@ class Look {
       traps = instruction.trap ? traps + 1 : 0;
       if (traps >= kTrapsBetweenFunctions) indirect.reset();
       const bool is_case = indirect && !LooksLikeStart(step);
-      if (step.is_start || (step.is_likely_start && !is_case)) {
+      if (step.is_start || (step.is_likely_start && !is_case) ||
+          (current && BeginsNextFunction(step, *current))) {
         current = Unreached(step);
         if (step.plt == PltEntry::kHeader) current->rsp = kPltHeaderRsp;
         current->outermost = hints_.entry != 0 && AddressOf(step) == hints_.entry;

@@ -1,7 +1,8 @@
 // Frames of code that has no call frame information, from its instructions: pushes, pops, moves of
 // rsp, followed along branches from where functions begin. Functions begin where calls lead, at
-// 16-byte boundaries behind a jump or return and padding, where tables end, and, when nothing else
-// leads there, behind a jump or return. What it finds is a guess and marked so: hand-written code
+// 16-byte boundaries behind a jump or return and padding, where tables end, where a frame that is
+// made already would be made anew behind a call, and, when nothing else leads there, behind a jump
+// or return. What it finds is a guess and marked so: hand-written code
 // can do anything.
 // Input:   code of a foreign file; any bytes at all are answered.
 // Cost:    at most five passes over the instructions; 17 bytes of memory for each byte of code

@@ -55,6 +55,10 @@ void ReadTables(std::span<const uint8_t> data, const v8::V8Layout& layout) {
   if (entries.size() > v8::kMostPositions) std::abort();
   const size_t half = data.size() / 2;
   (void)BytecodeOfBaseline(data.first(half), data.subspan(half), layout, data[1]);
+  for (const v8::SafepointForm& form : {layout.safepoints, layout.maglev_safepoints}) {
+    if (BytesOfSafepoints(data, form) > v8::kMostSafepointBytes) std::abort();
+    (void)PlannedReturn(data, form, data[1]);
+  }
   const v8::WasmNames names = v8::NamesOf(data, data[1]);
   Check(names.function);
   Check(names.module);

@@ -2,33 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "tests/agent/settings/settings_of_verb.h"
+
 namespace stackray {
 namespace {
-template <class Settings>
-const Settings* Verb(const CommandLine& line) {
-  return std::get_if<Settings>(&line.verb);
-}
-constexpr auto* Record = &Verb<RecordSettings>;
-constexpr auto* Capture = &Verb<CaptureSettings>;
-constexpr auto* Explain = &Verb<ExplainSettings>;
-constexpr auto* Dump = &Verb<DumpSettings>;
-constexpr auto* Report = &Verb<ReportVerbSettings>;
-const AgentSettings& Agent(const CommandLine& line) { return std::get<AgentSettings>(line.verb); }
-// Of capture's the first that is not -a.
-const TargetSettings& Target(const CommandLine& line) {
-  if (const CaptureSettings* capture = Capture(line)) {
-    for (const TargetSettings& target : capture->targets)
-      if (target.kind != TargetKind::kWholeHost) return target;
-    return capture->targets.at(0);
-  }
-  if (Report(line)) return Report(line)->target;
-  return Record(line) ? Record(line)->target : Agent(line).target;
-}
-const SamplingSettings& Sampling(const CommandLine& line) {
-  if (Dump(line)) return Dump(line)->sampling;
-  if (Explain(line)) return Explain(line)->sampling;
-  return Record(line) ? Record(line)->sampling : Agent(line).sampling;
-}
 std::string Attributes(const CommandLine& line) {
   std::string text;
   for (const auto& [key, value] : Sampling(line).resource_attributes)

@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "interpreters/jit/gdb_jit_rows.h"
 #include "symbolizer/unwind/host_walk.h"

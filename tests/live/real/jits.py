@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Programs of every JIT compiler that this machine has: which share of their JIT code's frames has
-names, and which of their stacks are whole, without and with the flag that makes the JIT say names?
+names, which of their stacks are whole, and which have a caller that is a guess, without and with
+the flag that makes the JIT say names and rows?
 
     jits.py STACKRAY [--only NAME] [--seconds N]
 
-Each program is recorded for N seconds (default 3) at 199 Hz. Prints one table row a program. A JIT
-that is missing is skipped by name. Exit: 77 when none is there, 1 when a function that the program
-burns its time in was not seen by its name although the JIT says it, else 0.
+Each program is recorded for N seconds (default 3) at 199 Hz, and explained for as long, which
+counts guesses. Prints one table row a program. A JIT that is missing is skipped by name. Exit: 77
+when none is there, 1 when a function that the program burns its time in was not seen by its name
+although the JIT says it, or when stacks are cut or guessed although it says rows, else 0.
 """
 
 import argparse
@@ -21,16 +23,35 @@ import time
 SKIPPED = 77
 FREQUENCY_HZ = 199
 LEAST_WHOLE = 97.0
+MOST_GUESSED = 2.0  # Where the JIT says rows; the first samples come before them.
+GUESSED = re.compile(r"^(\d+) stacks have a frame whose caller was found by frame pointers", re.MULTILINE)
+STACKS = re.compile(r"^stacks: (\d+) of (\d+) complete", re.MULTILINE)
 
 LUA = "local function burn(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\nwhile true do burn(1e6) end\n"
-PYTHON = "def burn(n):\n    s = 0\n    for i in range(n):\n        s += i % 7\n    return s\nwhile True:\n    burn(100000)\n"
+# CPython and Mono keep what they have to say in a buffer: functions that come later push it out.
+LATER = 400
+NOT_INLINED = "[MethodImpl(MethodImplOptions.NoInlining)]"
+PYTHON = """def burn(n):
+    s = 0
+    for i in range(n):
+        s += i % 7
+    return s
+burn(1)
+for i in range(LATER):
+    exec(f"def later_{i}(): return {i}\\nlater_{i}()")
+while True:
+    burn(100000)
+""".replace("LATER", str(LATER))
 JAVASCRIPT = "function burn(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s; }\nfor (;;) burn(1e6);\n"
-CSHARP = """public static class Program {
+CSHARP = """using System.Runtime.CompilerServices;
+public static class Program {
   static long Burn(int n) { long s = 0; for (int i = 0; i < n; i++) s += i % 7; return s; }
   static long Middle(int n) { return Burn(n) + 1; }
-  public static void Main() { long s = 0; for (;;) s += Middle(1000000); }
+  public static void Main() { long s = Middle(1); CALLS for (;;) s += Middle(1000000); }
+  METHODS
 }
-"""
+""".replace("CALLS", "".join(f"s += Later{i}(); " for i in range(LATER))).replace(
+    "METHODS", "\n  ".join(f"{NOT_INLINED} static int Later{i}() {{ return {i}; }}" for i in range(LATER)))
 ERLANG = """-module(burner).
 -export([main/0]).
 main() -> burn(1000000, 0), main().
@@ -126,7 +147,7 @@ def julia(root):
         inside = os.path.join(root, "var/tmp")
         written(inside, "burn.jl", JULIA)
         inner = "mount -t proc proc /proc; mount -t tmpfs tmpfs /dev; mknod /dev/null c 1 3; exec julia /var/tmp/burn.jl"
-        return ["unshare", "-m", "-p", "-f", "chroot", root, "sh", "-c", inner], {"ENABLE_JITPROFILING": "1"} if names else {}
+        return ["unshare", "-m", "-p", "-f", "chroot", root, "sh", "-c", inner], {"ENABLE_GDBLISTENER": "1"} if names else {}
     return command
 
 
@@ -186,28 +207,29 @@ def dotnet(folder, names):
 
 
 # Name, command, the burning function's name where the JIT says it, does it say it without a flag?
+# Does it say rows (with that flag)?
 def programs(options):
     return [
-        ("LuaJIT 2.1", luajit, "", False),
-        ("PyPy", pypy, "", False),
-        ("Node, perf map", node("--perf-basic-prof"), r"burn .*burn\.js", False),
-        ("Node, jitdump", node("--perf-prof"), r"burn .*burn\.js", False),
-        ("Mono, perf map", mono, r"Program:Burn|Program:Middle", False),
-        ("BEAM, perf map", erlang, r"burner:burn/2", False),
-        ("Julia", julia(options.julia_root), r"julia_burn", False),
-        ("wasmtime, perf map", wasmtime("perfmap"), r"burn", False),
-        ("wasmtime, gdb's list", wasmtime("debug"), r"burn", False),
-        ("QEMU", qemu, "", False),
-        ("LLVM's lli, gdb's list", lli, r"burn", True),
-        ("PostgreSQL 15, gdb's list", postgres, r"^evalexpr", False),
-        (".NET 3.1, perf map", dotnet, r"Burn", False),
-        ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False),
-        ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False),
+        ("LuaJIT 2.1", luajit, "", False, False),
+        ("PyPy", pypy, "", False, False),
+        ("Node, perf map", node("--perf-basic-prof"), r"^burn$|burn .*burn\.js", False, False),
+        ("Node, jitdump", node("--perf-prof"), r"^burn$|burn .*burn\.js", False, False),
+        ("Mono, perf map", mono, r"Program:Burn|Program:Middle", False, False),
+        ("BEAM, perf map", erlang, r"burner:burn/2", False, False),
+        ("Julia, gdb's list", julia(options.julia_root), r"julia_burn", False, True),
+        ("wasmtime, perf map", wasmtime("perfmap"), r"burn", False, False),
+        ("wasmtime, gdb's list", wasmtime("debug"), r"burn", False, True),
+        ("QEMU, gdb's list", qemu, "", True, True),
+        ("LLVM's lli, gdb's list", lli, r"burn", True, True),
+        ("PostgreSQL 15, gdb's list", postgres, r"^evalexpr", False, True),
+        (".NET 3.1, perf map", dotnet, r"Burn", False, False),
+        ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False, False),
+        ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False, True),
     ]
 
 
 def record(options, command, extra, folder):
-    """(Stacks of the program, which runs in that folder: frames as a list, count.)"""
+    """Of the program, which runs in that folder: its stacks, and the share with a guess."""
     with tempfile.NamedTemporaryFile(suffix=".folded") as output:
         program = subprocess.Popen(command, env=os.environ | extra, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    cwd=folder)
@@ -215,6 +237,8 @@ def record(options, command, extra, folder):
             time.sleep(1)  # The first seconds are its compiler's.
             subprocess.run([options.stackray, "record", "-F", str(FREQUENCY_HZ), "-d", str(options.seconds), "-p",
                             str(program.pid), "-o", output.name], check=True, capture_output=True)
+            said = subprocess.run([options.stackray, "explain", "-d", str(options.seconds), str(program.pid)],
+                                  check=True, capture_output=True, text=True).stdout
         finally:
             program.kill()
             program.wait()
@@ -223,12 +247,14 @@ def record(options, command, extra, folder):
             for line in lines:
                 stack, _, count = line.rstrip("\n").rpartition(" ")
                 stacks.append((stack.split(";")[1:], int(count)))
-            return stacks
+    guesses, all_stacks = GUESSED.search(said), STACKS.search(said)
+    return stacks, share(int(guesses[1]) if guesses else 0, int(all_stacks[2]) if all_stacks else 0)
 
 
-def judge(stacks, function):
-    """Samples, those with JIT code, of these: whole, all frames of it named; the function's."""
-    seen = {"samples": 0, "unknown": 0, "whole": 0, "function": 0}
+def judge(recorded, function):
+    """Samples; of these: with code nobody names, whole, the function's; the share with a guess."""
+    stacks, guessed = recorded
+    seen = {"samples": 0, "unknown": 0, "whole": 0, "function": 0, "guessed": guessed}
     for frames, count in stacks:
         seen["samples"] += count
         seen["unknown"] += count * any(frame == "[unknown jit]" for frame in frames)
@@ -241,20 +267,26 @@ def share(part, whole):
     return 100 * part / whole if whole else 0.0
 
 
-def run(options, name, command, function, always):
-    """False: a function that should have a name has none."""
+def shown(seen):
+    named, whole = 100 - share(seen["unknown"], seen["samples"]), share(seen["whole"], seen["samples"])
+    return f"{named:.1f} % / {whole:.1f} % / {seen['guessed']:.1f} %"
+
+
+def run(options, name, command, function, always, has_rows):
+    """False: a function that should have a name has none, or rows were not used."""
     results = []
     for names in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
             results.append(judge(record(options, *command(folder, names), folder), function))
     without, with_flag = results
-    print(f"| {name} | {with_flag['samples']} | " + " | ".join(
-        f"{100 - share(seen['unknown'], seen['samples']):.1f} % / {share(seen['whole'], seen['samples']):.1f} %" for seen in results) +
+    print(f"| {name} | {with_flag['samples']} | " + " | ".join(shown(seen) for seen in results) +
           f" | {share(with_flag['function'], with_flag['samples']):.1f} % |", flush=True)
+    best = with_flag if not always else without
+    if has_rows and best["guessed"] > MOST_GUESSED:
+        return False
     if not function:
         return True
-    best = with_flag if not always else without
     return share(best["function"], best["samples"]) >= 90 and share(best["whole"], best["samples"]) >= LEAST_WHOLE
 
 
@@ -265,13 +297,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--julia-root", default="")
     options = parser.parse_args()
-    print("| JIT | samples | named / whole stacks without the flag | with it | the burning function's |\n|---|---|---|---|---|")
+    print("| JIT | samples | named / whole / guessed without the flag | with it | the burning function's |\n|---|---|---|---|---|")
     ran, failed = 0, []
-    for name, command, function, always in programs(options):
+    for name, *how in programs(options):
         if options.only not in name:
             continue
         try:
-            if not run(options, name, command, function, always):
+            if not run(options, name, *how):
                 failed.append(name)
             ran += 1
         except Missing as missing:

@@ -46,7 +46,7 @@ def command_of(runtime, tier, program):
 def run(v8_stack, runtime, tier, program):
     process = subprocess.Popen(command_of(runtime, tier, program), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env={**os.environ, 'WAIT': '60000',
+                               env={**os.environ, 'WAIT': '900000',
                                     'GIVE_UP': '1' if tier.startswith(GIVEN_UP) else ''})
     try:
         line = process.stdout.readline()

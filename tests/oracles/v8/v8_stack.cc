@@ -158,7 +158,10 @@ void Walker::PrintStack(uint64_t pc, uint64_t fp, uint64_t sp) {
   fmt::print("stop\n");
   bool is_leaf = BuiltinAt(pc) != nullptr || IsMade(pc);
   if (!is_leaf) {  // In C++, which may use the frame pointer for something else.
-    uint64_t at = sp & ~uint64_t{7};
+    uint64_t at = fp;
+    for (int i = 0; i < kMostFrames && at != 0 && !IsChain(at, 3); ++i) at = Word(at);
+    // What was on the stack before may look like a chain too.
+    if (at == 0 || !IsChain(at, 3)) at = sp & ~uint64_t{7};
     for (int i = 0; i < 65536 && !IsChain(at, 3); ++i) at += 8;
     pc = Word(at + 8);
     fp = Word(at);

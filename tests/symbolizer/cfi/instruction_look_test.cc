@@ -193,6 +193,18 @@ TEST(InstructionLook, WhatFallsIntoAFunctionIsAPartOfIt) {
   EXPECT_EQ(Describe(code), "0:rsp+8 1:rsp+16 3:unknown 16:rsp+16 ");
 }
 
+TEST(InstructionLook, AFrameThatIsMadeAnewBehindACallIsAnotherFunctions) {
+  // push rbp; mov rbp, rsp; push rbx; call out of here; push rbp; mov rbp, rsp; leave; ret
+  EXPECT_EQ(Describe({0x55, 0x48, 0x89, 0xe5, 0x53, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x55, 0x48, 0x89,
+                      0xe5, 0xc9, 0xc3}),
+            "0:rsp+8 1:rsp+16,rbp-16 4:rbp+16,rbp-16 10:rsp+8 11:rsp+16,rbp-16 14:rbp+16,rbp-16 "
+            "15:rsp+8 ");
+  // rbp alone is saved for something else: the function goes on.
+  EXPECT_EQ(Describe({0x55, 0x48, 0x89, 0xe5, 0x53, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x55, 0x90, 0xc9,
+                      0xc3}),
+            "0:rsp+8 1:rsp+16,rbp-16 4:rbp+16,rbp-16 13:rsp+8 ");
+}
+
 TEST(InstructionLook, FollowsABranchPastAnEpilogue) {
   // push rax; jne +2; pop rax; ret; nop; pop rax; ret
   EXPECT_EQ(Describe({0x50, 0x75, 0x02, 0x58, 0xc3, 0x58, 0xc3}),
