@@ -40,7 +40,8 @@ int64_t Sum(const PageProfile& profile) {
   return sum;
 }
 
-// While there is room: the same document, by another way, as a recording's page has.
+// While there is room: the same document, by another way, as a recording's page has, but for what
+// threads worked on: the agent's page asks its history for that.
 TEST(PageProfile, IsTheDocumentOfARecordingsPage) {
   for (const bool timestamps : {false, true}) {
     PageProfile profile({.max_bytes = SIZE_MAX});
@@ -53,7 +54,9 @@ TEST(PageProfile, IsTheDocumentOfARecordingsPage) {
       Add(&view, bytes);
       Add(&summary, bytes);
     }
-    EXPECT_EQ(Document(profile), PageData(view, {.title = "t", .summary = summary.summary()}));
+    EXPECT_EQ(
+        Document(profile),
+        PageData(view, {.title = "t", .summary = summary.summary(), .detail = {.labels = false}}));
     EXPECT_EQ(profile.shrinks(), 0);
   }
 }

@@ -77,7 +77,7 @@ class OlderRanges : public testing::Test {
     return others;
   }
   void ExpectCallerIsFound(const WalkResult& result) const {
-    EXPECT_EQ(result.end, END_NULL_FP);
+    EXPECT_EQ(result.end, END_NULL_RECORD);
     ASSERT_EQ(result.words.size(), 2u);
     ASSERT_EQ(result.ranges.size(), 2u);
     EXPECT_EQ(result.ranges[1].start, caller_.address());
@@ -142,7 +142,7 @@ TEST_F(AskingSample, BpfsResultStaysWhereThereIsNone) {
     return std::nullopt;
   });
   const WalkResult result = FinishAsked(walk, END_NULL_FP);
-  EXPECT_EQ(result.end, END_NULL_FP);
+  EXPECT_EQ(result.end, END_NULL_RECORD);
   EXPECT_EQ(result.words.size(), 2u);
   EXPECT_FALSE(result.is_anew);
   EXPECT_EQ(asked, 1);
