@@ -9,10 +9,10 @@
 namespace stackray {
 namespace {
 
-// A zoomed node is looked for in trees with nodes so many times narrower, one after the other: the
-// last one is read whole where the node is not there.
+// A zoomed node that cannot be seen is looked for in trees with nodes so many times narrower, one
+// after the other, each as far as so many nodes: what is read where the node is not there.
 constexpr int64_t kZoomSteps[] = {16, 4096};
-constexpr size_t kMostZoomNodes = 1 << 17;
+constexpr size_t kMostZoomNodes = 1 << 15;
 
 // Items from below the root to the node that a key means; empty: the tree has none.
 std::vector<int32_t> FindWay(const PageStore& store, const PageSelection& selection,
