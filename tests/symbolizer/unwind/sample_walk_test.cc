@@ -142,7 +142,7 @@ TEST_F(AskingSample, BpfsResultStaysWhereThereIsNone) {
     return std::nullopt;
   });
   const WalkResult result = FinishAsked(walk, END_NULL_FP);
-  EXPECT_EQ(result.end, END_NULL_RECORD);
+  EXPECT_EQ(result.end, END_NULL_FP);
   EXPECT_EQ(result.words.size(), 2u);
   EXPECT_FALSE(result.is_anew);
   EXPECT_EQ(asked, 1);
