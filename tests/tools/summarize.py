@@ -40,10 +40,11 @@ def skip_reason(output):
 
 
 def failure_reason(output):
-    """GoogleTest's place of the first failure, else what was said first, warnings aside."""
-    place = re.search(r"^(.*): Failure$", output, re.MULTILINE)
+    """GoogleTest's place of the first failure, or Node's name of the first test that failed; else
+    what was said first, warnings aside."""
+    place = re.search(r"^(.*): Failure$|^not ok \d+ - (.*)$", output, re.MULTILINE)
     if place:
-        return place.group(1)
+        return place.group(1) or place.group(2)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if ": warning: " not in line] or lines
     return lines[0][:160] if lines else "failed without a word, or took too long"

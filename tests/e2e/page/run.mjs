@@ -25,7 +25,12 @@ const results = await Promise.all(tests.map(async (path) => {
   run.stdout.on("data", (part) => { output += part; });
   const [status] = await once(run, "close");
   console.log(`# ${basename(path)}\n${output}`);
-  return status ?? 1;
+  return { name: basename(path), status: status ?? 1, output };
 }));
 await browser.close();
-process.exit(Math.max(...results));
+// Once more, at the end, why: what prints this may have cut what is above.
+for (const { name, output } of results.filter(({ status }) => status !== 0)) {
+  console.log(`# ${name} failed`);
+  for (const [why] of output.matchAll(/^not ok [^]*?^  \.\.\.$/gm)) console.log(why);
+}
+process.exit(Math.max(...results.map(({ status }) => status)));
