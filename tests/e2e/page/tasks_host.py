@@ -62,9 +62,10 @@ void Count() {
     usleep(20'000);
   }
 }
+// The main thread keeps its name, which is the process's.
 int main() {
-  std::thread count(Count);
-  Sell();
+  std::thread count(Count), sell(Sell);
+  sell.join();
 }
 """
 
