@@ -20,7 +20,9 @@ namespace {
 
 constexpr double kFrequencyHz = 499;
 constexpr int kTimeoutMs = 20'000;
-constexpr uint64_t kSamplesAStop = 3;
+// Those of the engine's other threads and of the warm-ups' end count, too.
+constexpr uint64_t kSamplesAStop = 30;
+constexpr int kSampledMs = 2000;  // At most, on a machine that has no CPU for it.
 constexpr int kUsualStops = 4;
 constexpr const char* kSpinMs = "300";
 constexpr std::string_view kInnermost = "spin";
@@ -95,13 +97,15 @@ void TakeStop(SampledRun& run, TalkingProgram& program, Tally& tally) {
   const std::vector<ScriptFrame> theirs =
       FromSpin(FramesOfCallSites(WaitForLine(program, from, "ready", kTimeoutMs)));
   if (theirs.empty()) return;
-  run.Run(kTimeoutMs, run.session().loop().counts().samples + kSamplesAStop);
+  run.Run(kSampledMs, run.session().loop().counts().samples + kSamplesAStop);
   int64_t seen = 0, agreed = 0;
   for (size_t i = first; i < run.stacks().size(); ++i) {
     const SeenStack& stack = run.stacks()[i];
     const std::vector<ScriptFrame> all = ScriptFrames(stack), ours = FromSpin(all);
     // Before the loop: the way there. A thread of the engine has no such frames at all.
     if (ours.empty() && (stack.marker.empty() || stack.Has("work") == false)) continue;
+    // A warm-up leaves the innermost function above where that asks the engine.
+    if (!ours.empty() && ours.front().line < theirs.front().line) continue;
     if (!Agree(ours, theirs) && Agree(ours, tally.before)) continue;  // Read late.
     seen += stack.count;
     if (Agree(ours, theirs))

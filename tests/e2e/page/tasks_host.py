@@ -129,7 +129,7 @@ def in_group(name):
 
 
 def main():
-    stackray = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "stackray")
+    stackray = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build/stackray"
     port = sys.argv[2] if len(sys.argv) > 2 else "7171"
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stackray-tasks-"))
     folder.chmod(0o755)
