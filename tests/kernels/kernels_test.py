@@ -157,7 +157,7 @@ def build_root(path, steps):
     for name in ("stackray", "verifier_report", "completeness_test", "stack_shapes_test",
                  "lost_stacks_test"):
         root.add_program(tool(name))
-    for program in sorted(glob.glob(live_program("*"))):
+    for program in sorted(filter(os.path.isfile, glob.glob(live_program("*")))):
         root.add_program(program)
     for path_of_object in our_objects():
         with open(path_of_object, "rb") as file:
