@@ -119,15 +119,17 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	i = bytes_popped(s->stack.code[0]);
 	if (i)
 		return i;
+	/* Nothing but the search: kernels before 5.15 refuse a loop whose end runs on into its begin. */
 	for (i = 0; i < HOTSPOT_BARRIER_BYTES; i++) {
-		if (code[i] != 0x48 || code[i + 2] != 0xc4)
-			continue;
-		if (code[i + 1] == 0x83)
-			return code[i + 4] == 0x5d ? 0 : code[i + 3];
-		if (code[i + 1] == 0x81)
-			return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
+		asm volatile("" ::: "memory"); /* else the end reads what the begin compares */
+		if (code[i] == 0x48 && code[i + 2] == 0xc4 && (code[i + 1] | 2) == 0x83)
+			break;
 	}
-	return 0;
+	if (i >= HOTSPOT_BARRIER_BYTES)
+		return 0;
+	if (code[i + 1] == 0x83)
+		return code[i + 4] == 0x5d ? 0 : code[i + 3];
+	return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
 }
 
 /* How much of a compiled method's frame is there. */
