@@ -119,7 +119,7 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	i = bytes_popped(s->stack.code[0]);
 	if (i)
 		return i;
-	/* Nothing but the search: kernels before 5.15 refuse a loop whose end runs on into its begin. */
+	/* Nothing but the search: Linux 5.10 refuses a loop whose end runs on into its begin. */
 	for (i = 0; i < HOTSPOT_BARRIER_BYTES; i++) {
 		asm volatile("" ::: "memory"); /* else the end reads what the begin compares */
 		if (code[i] == 0x48 && code[i + 2] == 0xc4 && (code[i + 1] | 2) == 0x83)
