@@ -119,17 +119,18 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	i = bytes_popped(s->stack.code[0]);
 	if (i)
 		return i;
-	/* Nothing but the search: Linux 5.10 refuses a loop whose end runs on into its begin. */
 	for (i = 0; i < HOTSPOT_BARRIER_BYTES; i++) {
-		asm volatile("" ::: "memory"); /* else the end reads what the begin compares */
-		if (code[i] == 0x48 && code[i + 2] == 0xc4 && (code[i + 1] | 2) == 0x83)
-			break;
+		/* Else clang lets the end read what the begin compares, and Linux 5.10 refuses a loop
+		 * whose end runs on into its begin. */
+		asm volatile("" ::: "memory");
+		if (code[i] != 0x48 || code[i + 2] != 0xc4)
+			continue;
+		if (code[i + 1] == 0x83)
+			return code[i + 4] == 0x5d ? 0 : code[i + 3];
+		if (code[i + 1] == 0x81)
+			return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
 	}
-	if (i >= HOTSPOT_BARRIER_BYTES)
-		return 0;
-	if (code[i + 1] == 0x83)
-		return code[i + 4] == 0x5d ? 0 : code[i + 3];
-	return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
+	return 0;
 }
 
 /* How much of a compiled method's frame is there. */

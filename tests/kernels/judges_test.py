@@ -1,5 +1,5 @@
 """The kernel tests' own parts on texts: reading a console, telling a crash from a failed test, each
-judge's yes and no, the mirror, the archive."""
+judge's yes and no, the mirror, the archive, how loops end."""
 
 import contextlib
 import io
@@ -12,6 +12,7 @@ import unittest
 import debian_kernel
 import guest
 import judgement
+import loop_ends
 import verifier_table
 from guest_root import GuestRoot
 from guest import Step
@@ -252,6 +253,16 @@ class Packages(unittest.TestCase):
         for name in ("./boot/vmlinuz-6.1.0-50-cloud-amd64",
                      "./usr/lib/modules/6.1.0-50-cloud-amd64/vmlinuz"):
             self.assertEqual(debian_kernel.VMLINUZ.search(name).group(1), "6.1.0-50-cloud-amd64")
+
+
+class LoopEnds(unittest.TestCase):
+    def test_a_loop_that_goes_back_by_a_jump(self):
+        ways = {0: [(8, False)], 8: [(16, False)], 16: [(24, True), (8, True)], 24: []}
+        self.assertEqual(loop_ends.bad_ends(ways, 0), [])
+
+    def test_a_loop_that_is_entered_behind_its_end(self):
+        ways = {0: [(16, True)], 8: [(16, False)], 16: [(24, True), (8, True)], 24: []}
+        self.assertEqual(loop_ends.bad_ends(ways, 0), [(8, 16)])
 
 
 class Archives(unittest.TestCase):

@@ -67,7 +67,7 @@ def main(paths):
             looked += 1
             for at, to in bad_ends(ways_of(program, section, begin, size), begin):
                 is_bad = True
-                print(f"{path}: {name}: what stands at byte {at} runs on into its loop's begin at {to}")
+                print(f"{path}: {name}: byte {at} runs on into its loop's begin at {to}")
     print(f"{looked} functions")
     return 1 if is_bad or looked == 0 else 0
 
