@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "symbolizer/cfi/return_ahead.h"
+#include "symbolizer/cfi/switch_tables.h"
 #include "symbolizer/cfi/x86_frame_state.h"
 #include "symbolizer/cfi/x86_instruction.h"
 
@@ -111,6 +112,8 @@ class Look {
   std::vector<LookedRow> Rows() {
     Decode();
     nops_behind_calls_ = HasNopsBehindCalls();
+    if (nops_behind_calls_) tables_ = FindSwitchTables(code_);
+    if (!tables_.empty()) DecodeAroundTables();
     MarkStarts();
     bool changed = true;
     for (int pass = 0; pass < kMaxPasses && changed; ++pass) changed = Pass(/*guess_starts=*/false);
@@ -130,7 +133,8 @@ class Look {
       const bool zeros =
           code_[at] == 0 && (behind_zero || (at + 1 < code_.size() && code_[at + 1] == 0));
       behind_zero = zeros;
-      if (!zeros) instruction = DecodeX86(code_.subspan(at), address_ + at);
+      if (!zeros && (is_data_.empty() || !is_data_[at]))
+        instruction = DecodeX86(code_.subspan(at), address_ + at);
       if (instruction.length == 0) {  // No code: behind a section's end, or data.
         instruction.length = 1;
         instruction.padding = true;
@@ -138,6 +142,20 @@ class Look {
       }
       at += instruction.length;
     }
+  }
+
+  // A table is data, and each of its cases is where a branch leads.
+  void DecodeAroundTables() {
+    is_data_.resize(code_.size());
+    for (const SwitchTable& table : tables_)
+      std::fill_n(is_data_.begin() + static_cast<ptrdiff_t>(table.begin), table.end - table.begin,
+                  true);
+    steps_.clear();
+    starts_ = StepStarts(code_.size());
+    Decode();
+    for (const SwitchTable& table : tables_)
+      for (const uint32_t at : table.cases)
+        if (Step* step = StepAt(address_ + at); step != nullptr) step->is_target = true;
   }
 
   // nullptr: outside, or in the middle of an instruction.
@@ -165,7 +183,7 @@ class Look {
   }
 
   void MarkStarts() {
-    if (!steps_.empty()) steps_.front().is_start = true;
+    if (!steps_.empty() && !nops_behind_calls_) steps_.front().is_start = true;
     if (Step* entry = hints_.entry == 0 ? nullptr : StepAt(hints_.entry); entry != nullptr)
       entry->is_start = true;
     for (Step& step : steps_) {
@@ -273,6 +291,15 @@ class Look {
     return true;
   }
 
+  // False: no table of this jump was found.
+  bool ReachCases(const Step& jump, const X86FrameState& state, bool* changed) {
+    const auto table = std::ranges::lower_bound(tables_, jump.at, {}, &SwitchTable::jump);
+    if (table == tables_.end() || table->jump != jump.at) return false;
+    for (const uint32_t at : table->cases)
+      if (Reach(StepAt(address_ + at), state) && at <= jump.at) *changed = true;
+    return true;
+  }
+
   // Goes through the code in order. True: a branch led to an instruction before it.
   bool Pass(bool guess_starts) {
     bool changed = false;
@@ -295,7 +322,10 @@ class Look {
       } else if (!current && !instruction.padding) {
         if (indirect) current = indirect;  // A case of its switch.
         if (!current && guess_starts && nops_behind_calls_) current = body;
-        if (!current && guess_starts) current = Unreached(step);
+        if (!current && guess_starts) {
+          current = Unreached(step);
+          current->doubtful |= nops_behind_calls_;
+        }
       }
       if (!current) continue;
       // Code that nobody was seen to enter, and that has a frame record.
@@ -311,7 +341,8 @@ class Look {
       }
       if (instruction.flow == FlowEffect::kCall) current->doubtful = true;
       if (instruction.flow == FlowEffect::kCall || LooksLikeStart(step)) body = current;
-      if (instruction.flow == FlowEffect::kIndirectJump) indirect = current;
+      if (instruction.flow == FlowEffect::kIndirectJump && !ReachCases(step, *current, &changed))
+        indirect = current;
       if (EndsFlow(instruction.flow)) current.reset();
     }
     return changed;
@@ -405,6 +436,8 @@ class Look {
   std::vector<Step> steps_;
   StepStarts starts_;
   bool nops_behind_calls_ = false;
+  std::vector<SwitchTable> tables_;  // Only looked for where calls have nops.
+  std::vector<bool> is_data_;        // A bit a byte; empty: nothing is.
 };
 
 }  // namespace
