@@ -5,6 +5,12 @@ export interface TopRow {
   item: number;  // function
   self: number;
   total: number; // each sample once, however often the function recurs in its stack
+  place?: LinePlace; // of one of its lines, which has these values
+}
+
+export interface LinePlace {
+  file: string;
+  line: number; // 0: not known
 }
 
 export function topFunctions(tree: Tree): TopRow[] {
