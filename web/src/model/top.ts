@@ -6,6 +6,13 @@ export interface TopRow {
   self: number;
   total: number; // each sample once, however often the function recurs in its stack
   place?: LinePlace; // of one of its lines, which has these values
+  change?: Change;   // beside another time
+}
+
+// Shares of all samples, 0 to 1: of the row's total now, and before.
+export interface Change {
+  now: number;
+  was: number;
 }
 
 export interface LinePlace {

@@ -7,7 +7,7 @@ import { Functions } from "../model/names";
 import { swatchOf, typeLabel } from "./colors";
 import { button, copyText, element, icon, ICONS } from "./dom";
 
-type SortKey = TableOrder;
+type SortKey = TableOrder | "change";
 
 const ROW_HEIGHT = 30;
 
@@ -30,6 +30,7 @@ export class TopTable {
   private functions: Functions | null = null;
   private matching: Uint8Array | null = null;
   private sum = 0;
+  private compared = false; // rows have changes
   private lines = false; // the rows are source lines
   private count = 0; // rows that there are, of which `all` may be the first
   private widest = { self: 1, total: 1 }; // the count that fills a bar
@@ -43,6 +44,7 @@ export class TopTable {
       ["name", "Function", "Sort by name"],
       ["self", "Self", "Samples in the function itself"],
       ["total", "Total", "Samples in the function and in what it called"],
+      ["change", "Change", "By how much the total's share is larger or smaller than before"],
     ] as const) {
       const cell = button(label, "table-sort", () => this.sortBy(key), title);
       this.heads.set(key, cell);
@@ -63,6 +65,7 @@ export class TopTable {
   set(rows: TopRow[], lines: boolean, count: number, sum: number, functions: Functions, matching: Uint8Array | null,
       dark: boolean, measure: Measure): void {
     if (lines !== this.lines) this.scroller.scrollTop = 0;
+    this.compare(rows.some((row) => row.change !== undefined));
     Object.assign(this, { all: rows, lines, count, sum, functions, matching, dark, measure });
     const highest = (key: "self" | "total") => rows.reduce((high, row) => Math.max(high, row[key]), 1);
     this.widest = { self: highest("self"), total: highest("total") };
@@ -74,19 +77,29 @@ export class TopTable {
     this.arrange();
   }
 
+  // What changed most comes first; without a comparison it is as it was.
+  private compare(compared: boolean): void {
+    if (compared === this.compared) return;
+    this.compared = compared;
+    this.root.classList.toggle("compared", compared);
+    this.sort = { key: compared ? "change" : "self", descending: true };
+    this.scroller.scrollTop = 0;
+  }
+
   private sortBy(key: SortKey): void {
     const descending = this.sort.key === key ? !this.sort.descending : key !== "name";
     this.sort = { key, descending };
     this.scroller.scrollTop = 0;
     this.arrange();
     // The other end of the order is known only once all rows are.
-    if (this.all.length < this.count) this.events.onMore(key, descending === (key === "name"));
+    if (key !== "change" && this.all.length < this.count) this.events.onMore(key, descending === (key === "name"));
   }
 
   private askForMore(): void {
     const { scrollTop, clientHeight, scrollHeight } = this.scroller;
     const near = scrollTop + 2 * clientHeight >= scrollHeight;
-    if (near && this.all.length < this.count) this.events.onMore(this.sort.key, false);
+    const { key } = this.sort;
+    if (key !== "change" && near && this.all.length < this.count) this.events.onMore(key, false);
   }
 
   private arrange(): void {
@@ -98,6 +111,7 @@ export class TopTable {
     this.rows.sort((a, b) => {
       const byName = this.textOf(a).localeCompare(this.textOf(b));
       if (key === "name") return sign * byName;
+      if (key === "change") return sign * (differenceOf(a) - differenceOf(b)) || b.total - a.total || byName;
       return sign * (a[key] - b[key]) || b.total - a.total || byName;
     });
     for (const [name, head] of this.heads) {
@@ -138,7 +152,7 @@ export class TopTable {
     const node = element("div", { class: "table-row", attributes: { role: "row", "aria-rowindex": String(index + 2) } },
       element("div", { class: "cell-name", attributes: { role: "cell" } }, swatch, name, kind, file,
               this.actions(row.item, text)),
-      this.value("self", row.self), this.value("total", row.total));
+      this.value("self", row.self), this.value("total", row.total), changeCell(row));
     node.style.top = `${index * ROW_HEIGHT}px`;
     return node;
   }
@@ -185,4 +199,19 @@ export class TopTable {
       element("span", { class: "table-count", text: this.measure!.short(count) }),
       element("span", { class: "table-percent", text: formatPercent(count, this.sum) }));
   }
+}
+
+function differenceOf({ change }: TopRow): number {
+  return change === undefined ? 0 : Math.abs(change.now - change.was);
+}
+
+function changeCell({ change }: TopRow): HTMLElement {
+  if (change === undefined) return element("div", { class: "cell-change", attributes: { role: "cell" } });
+  const { now, was } = change;
+  const word = was === 0 ? "new " : now === 0 ? "gone " : "";
+  const sign = now > was ? "+" : now < was ? "−" : "";
+  return element("div", { class: "cell-change", attributes: { role: "cell" },
+    title: `${formatPercent(now, 1)} of the samples, ${formatPercent(was, 1)} before` },
+    element("span", { class: "change-word", text: word }),
+    element("span", { text: `${sign}${formatPercent(Math.abs(now - was), 1)}` }));
 }
