@@ -1,5 +1,5 @@
 // Holds what the user chose and redraws what depends on it: state -> question -> answer -> panes.
-import { Asker, Asking } from "./asking";
+import { Asker, Asking, Shower } from "./asking";
 import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
 import { ServerSource } from "./live/server_source";
@@ -10,7 +10,7 @@ import { functionKey } from "./model/names";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
-import { filterOf, Span, spanOf, State, View, writeState } from "./model/state";
+import { filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
@@ -47,8 +47,9 @@ export class App implements Asker {
   // Told when a question was not answered.
   onTrouble: (reason: string) => void = () => undefined;
 
-  constructor() {
-    this.address = new Address((state) => this.goBack(state));
+  // `saved`: the choices that a file was saved with, in the words of an address.
+  constructor(saved: string) {
+    this.address = new Address(saved, (state) => this.goBack(state));
     this.state = this.address.read();
     this.panes = new Panes({
       onZoom: (node) => this.setZoom(node),
@@ -95,6 +96,11 @@ export class App implements Asker {
     return this.state.range !== null ? "a time range is selected" : "";
   }
 
+  // The pointer is on its way to something in the graph or the table.
+  get aiming(): boolean {
+    return this.panes.aim.isOn;
+  }
+
   private get answer(): Answer | null {
     return this.asking.answer;
   }
@@ -135,9 +141,9 @@ export class App implements Asker {
     void this.asking.ask();
   }
 
-  // Asks the agent for a time; what is given back shows the answer.
-  load(source: ServerSource, span: Span): Promise<() => void> {
-    return this.asking.load(source, span);
+  // Asks the agent for a time; what is given back shows the answer, or drops it.
+  load(source: ServerSource, span: Span, wanted: boolean): Promise<Shower> {
+    return this.asking.load(source, span, wanted);
   }
 
   showEmpty(title: string, text: string): void {
@@ -325,13 +331,14 @@ export class App implements Asker {
       : answer;
     return exportFile(format, {
       profile: answer.head, tree: whole.tree, zoom: findPath(whole.tree, state.zoom), measure,
-      upward: state.upward, dark: this.shell.theme.dark, original: () => source.original() });
+      upward: state.upward, dark: this.shell.theme.dark, original: () => source.original(),
+      view: writeSaved(state, source.partial) });
   }
 
   // False: the key means something else here.
   private run(command: Command): boolean {
     if (command === "escape") return this.escape();
-    if (this.shell.help.isOpen) return false;
+    if (this.shell.help.isOpen || this.shell.choosing) return false;
     if (command === "help") this.shell.help.open();
     else if (command === "search") {
       this.shell.search.input.focus();
@@ -349,9 +356,13 @@ export class App implements Asker {
     const selected = this.panes.selected;
     if (selected === null) return false;
     const item = selected.tree.item[selected.node]!;
-    if (command === "copy") void copyText(selected.tree.label(selected.node));
+    if (command === "copy") void this.copyName(selected.tree.label(selected.node));
     else if (item >= 0) this.change({ callers: textKey(functionKey(selected.tree.functions, item)) });
     return true;
+  }
+
+  private async copyName(name: string): Promise<void> {
+    this.shell.notice.say((await copyText(name)) ? "Name copied" : "This browser does not let pages copy");
   }
 
   // One step back at each press: what is open, callers and callees, zoom, search, time range.

@@ -18,6 +18,8 @@ export interface Asker {
   onTrouble(reason: string): void;
 }
 
+export interface Shower { show(): void; drop(): void }
+
 export class Asking {
   source: ViewSource | null = null;
   answer: Answer | null = null;
@@ -39,24 +41,29 @@ export class Asking {
     return { state, lanes, width: pixels, ...this.table, ...more };
   }
 
-  // Of the agent, for a time; what is given back shows the answer.
-  async load(source: ServerSource, span: Span): Promise<() => void> {
+  // Of the agent, for a time; what is given back shows the answer or drops it. What the user
+  // chooses meanwhile is asked of the new time where that is `wanted`, or else of the one shown.
+  async load(source: ServerSource, span: Span, wanted: boolean): Promise<Shower> {
     const before = source.span;
-    source.span = span;
+    const soon = wanted || this.answer === null;
+    if (soon) source.span = span;
     this.source = source;
+    const back = () => { if (source.span === span) source.span = before; };
     const { state } = this.asker;
     const running = this.begin();
     try {
-      const answer = await source.ask(this.question(), running.signal);
-      return () => {
-        // What the user has chosen meanwhile is asked for at the new time.
+      const answer = await source.ask(this.question(), running.signal, span);
+      const show = () => {
+        source.span = span;
         if (this.asker.state === state || this.answer === null) this.take(answer, state);
         else void this.ask();
       };
+      return { show, drop: back };
     } catch (error) {
-      if (source.span === span) source.span = before;
+      if (this.running === running) back();
       if (!running.signal.aborted) throw error;
-      return () => undefined; // a later question took its place
+      const nothing = () => undefined; // cancelled, or a later question took its place
+      return { show: nothing, drop: nothing };
     } finally {
       this.end(running);
     }

@@ -51,9 +51,9 @@ export class ServerSource implements ViewSource {
 
   constructor(private readonly fetch: Fetch) {}
 
-  async ask(question: Question, signal: AbortSignal): Promise<Answer> {
+  async ask(question: Question, signal: AbortSignal, span = this.span): Promise<Answer> {
     this.capture = question.state.capture;
-    const { text, costMs } = await this.fetch(viewUrl(question, this.span), signal);
+    const { text, costMs } = await this.fetch(viewUrl(question, span), signal);
     this.costMs = costMs;
     return parseAnswer(parse(text), question.state.inverted);
   }

@@ -2,7 +2,7 @@
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
 import { Filter } from "./filter";
-import { Grouping, readGrouping } from "./names";
+import { Grouping, GROUPINGS, readGrouping } from "./names";
 import type { Head } from "./source";
 
 export const VIEWS = ["flame", "both", "table", "time"] as const;
@@ -68,6 +68,15 @@ export function writeState(state: State): string {
     if (span !== null) words.set(key, `${span.fromMs}-${span.toMs}`);
   }
   return words.toString();
+}
+
+// What a file with the data in it opens with, in the words of an address. It has no live page's
+// time. `partial`: it is saved from an agent, whose document knows no requests and no labels.
+export function writeSaved(state: State, partial: boolean): string {
+  const { windowMs, at, capture, requests, grouping } = START;
+  const lacks = partial && !GROUPINGS.some((each) => each === state.grouping);
+  return writeState({ ...state, windowMs, at, capture, ...(partial && { requests }),
+                      ...(lacks && { grouping }) });
 }
 
 function readSpan(text: string | null): Span | null {

@@ -12,6 +12,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { Check, Menu } from "./menu";
 import { MultiSelect } from "./multiselect";
+import { Notice } from "./notice";
 import { RequestMenu } from "./request_menu";
 import { Theme } from "./theme";
 import { describeRange, Range, Timeline, TimelineData } from "./timeline";
@@ -49,6 +50,7 @@ export class Shell {
   readonly search: SearchBox;
   readonly help = new Help();
   readonly busy: Busy;
+  readonly notice = new Notice();
   readonly banner = element("div", { class: "banner", attributes: { role: "alert" } });
   readonly timeTools = element("div", { class: "time-tools" });
   private readonly selects: Record<keyof ChoiceLists, MultiSelect>;
@@ -65,7 +67,7 @@ export class Shell {
 
   constructor(main: HTMLElement, events: ShellEvents) {
     this.theme = new Theme(() => events.onTheme());
-    const help = button("?", "control icon-only", () => this.help.open(), "Keys and mouse (?)");
+    const help = button("?", "control icon-only", () => this.help.open(), "Help: usual questions, words, keys and mouse (?)");
     this.header = new Header((type) => events.onChange({ type }), (name) => events.onCapture(name),
                              help, this.theme.toggle);
     this.search = new SearchBox(events);
@@ -96,7 +98,7 @@ export class Shell {
     };
     this.layout = new Menu("layout", "Layout", "How the graph is drawn",
       ...Object.values(this.checks).map((check) => check.root));
-    this.exports = new ExportMenu(events.onExport, events.linkOf);
+    this.exports = new ExportMenu(events.onExport, events.linkOf, (text) => this.notice.say(text));
     this.requests = new RequestMenu((requests) => events.onChange({ requests }));
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
@@ -110,7 +112,7 @@ export class Shell {
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
       this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
     this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time,
-                        this.busy.root, main, this.banner, this.help.root);
+                        this.busy.root, main, this.banner, this.notice.root, this.help.root);
   }
 
   // A list of choices is open: redrawing it under the pointer would be rude.
