@@ -206,6 +206,33 @@ pageTest("the table's rows lead into the graph, have names for screen readers, a
   assert.ok(await flame(page).isVisible());
 });
 
+pageTest("the table shows source lines, and what changed since the time before", async (page) => {
+  await page.keyboard.press("t");
+  await page.getByRole("button", { name: "By line" }).click();
+  assert.match(page.url(), /lines=1/);
+  assert.match(await lines(page, ".table-name"), /(^|\|)web\.cc:12(\||$)/);
+  await page.locator(".search-input").fill("serve");
+  await page.waitForFunction(() => document.querySelectorAll(".table-name").length === 1);
+  assert.equal(await lines(page, ".table-name"), "web.cc:12");
+  await page.locator(".search-input").fill("");
+  await page.getByRole("button", { name: "By function" }).click();
+  const compare = page.locator(".compare");
+  assert.ok(await compare.isHidden()); // nothing is known of the time before all of it
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  await compare.click();
+  assert.match(await compare.innerText(), /^No samples of /); // it is all of the time
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await compare.innerText(), /^Compared with /);
+  assert.equal(await compare.getAttribute("aria-pressed"), "true");
+  assert.match(page.url(), /before=1/);
+  const changes = await page.locator(".table-body .cell-change").allInnerTexts();
+  assert.ok(changes.length > 0 && changes.every((text) => /^(new |gone )?[+−]?[<\d]/.test(text.replace(/\s+/g, " "))), changes.join("|"));
+  await compare.click();
+  assert.ok(await page.locator(".cell-change").first().isHidden());
+});
+
 pageTest("keys lead everywhere, and ? tells them", async (page) => {
   await page.keyboard.press("?");
   const help = page.getByRole("dialog", { name: "Help" });
