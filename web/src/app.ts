@@ -7,10 +7,12 @@ import { Filter } from "./model/filter";
 import { Lane, passesLane } from "./model/lanes";
 import { Measure, measureOf } from "./model/measure";
 import { functionKey } from "./model/names";
+import { spanBefore } from "./model/change";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
 import { filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
+import { TopRow } from "./model/top";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
@@ -22,7 +24,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
-const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
+const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes", "threads", "waits",
                "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
@@ -60,9 +62,11 @@ export class App implements Asker {
       onHide: (hidden) => this.change({ hidden }),
       onLane: (lane) => this.pickLane(lane),
       onMore: (order, all) => this.asking.wantRows(order, all),
+      onLines: (lines) => this.change({ lines }),
     });
     this.shell = new Shell(this.panes.root, {
       onChange: (change) => this.change(change),
+      onCompare: () => this.compareWithBefore(),
       onRange: (buckets, small) => this.change(
         { range: buckets === null ? null : spanOf(buckets, this.answer!.head) }, small),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
@@ -248,6 +252,9 @@ export class App implements Asker {
     const total = answer.tree.total[0]!;
     this.shell.setTimeline({ startMs, bucketMs, counts: answer.timeline, measure, cpus }, filter.buckets, total,
                            answer.passing - total);
+    const chosen = state.range ?? { fromMs: startMs, toMs: head.endMs };
+    this.shell.setCompared(state.before ? spanBefore(chosen) : null,
+                           startMs > 0 && (this.asking.partial || state.range !== null));
     if (total <= 0) {
       this.showNoSamples(head, answer);
       return;
@@ -260,13 +267,26 @@ export class App implements Asker {
                           search.error !== "");
     this.panes.show({
       tree: answer.tree, zoom: this.zoom, matching: search.matching, view: this.view, upward: state.upward,
-      dark: this.shell.theme.dark, top: answer.top, topCount: answer.topCount, measure,
+      dark: this.shell.theme.dark, ...this.tableRows(answer), measure,
       shares: answer.shares, passing: answer.passing, hidden: state.hidden,
       sandwich: state.callers === "" ? null : answer.sandwich,
       lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
         buckets: filter.buckets, measure,
         passes: (lane) => passesLane(filter, lane) },
     });
+  }
+
+  // What changed stands in the table, which is then shown.
+  private compareWithBefore(): void {
+    const before = !this.state.before;
+    const hasTable = this.view === "table" || this.view === "both";
+    this.change({ before, view: before && !hasTable ? "table" : this.state.view });
+  }
+
+  private tableRows(answer: Answer): { lines: boolean; top: TopRow[]; topCount: number } {
+    const { lines } = answer;
+    return this.state.lines && lines !== null ? { lines: true, top: lines.rows, topCount: lines.count }
+      : { lines: false, top: answer.top, topCount: answer.topCount };
   }
 
   private showNoSamples(head: Head, answer: Answer): void {

@@ -1,12 +1,14 @@
 // Asks a source what is to be shown, one question at a time: a later one takes the place of one
 // that is on its way.
 import { ServerSource } from "./live/server_source";
+import { compared, spanBefore } from "./model/change";
 import { Answer, Question, TableOrder, ViewSource } from "./model/source";
 import { Span, State } from "./model/state";
 import { Busy } from "./view/busy";
 
 const FIRST_ROWS = 200;
 const ALL_ROWS = 100_000;
+const COMPARED_ROWS = 20_000; // a row that is rare now may have been frequent
 const ZOOM_MS = 180; // a graph on its way to a frame gets there before it is drawn anew
 
 export interface Asker {
@@ -38,7 +40,8 @@ export class Asking {
   question(more: Partial<Question> = {}): Question {
     const { state, lanes, width } = this.asker;
     const pixels = Math.max(width, 320) * Math.min(window.devicePixelRatio || 1, 2);
-    return { state, lanes, width: pixels, ...this.table, ...more };
+    const rows = state.before ? Math.max(this.table.rows, COMPARED_ROWS) : this.table.rows;
+    return { state, lanes, width: pixels, order: this.table.order, rows, ...more };
   }
 
   // Of the agent, for a time; what is given back shows the answer or drops it. What the user
@@ -52,7 +55,7 @@ export class Asking {
     const { state } = this.asker;
     const running = this.begin();
     try {
-      const answer = await source.ask(this.question(), running.signal, span);
+      const answer = await this.answerOf(source, running.signal, span);
       const show = () => {
         source.span = span;
         if (this.asker.state === state || this.answer === null) this.take(answer, state);
@@ -75,7 +78,7 @@ export class Asking {
     const { state } = this.asker;
     const running = this.begin();
     try {
-      const answer = await source.ask(this.question(), running.signal);
+      const answer = await this.answerOf(source, running.signal);
       const moving = partial ? this.zoomedAt + ZOOM_MS - performance.now() : 0;
       if (moving > 0) await new Promise((done) => setTimeout(done, moving));
       if (!running.signal.aborted) this.take(answer, state);
@@ -85,6 +88,17 @@ export class Asking {
     } finally {
       this.end(running);
     }
+  }
+
+  // With the table beside the time before, where that is wanted.
+  private async answerOf(source: ViewSource, signal: AbortSignal, span?: Span): Promise<Answer> {
+    const question = this.question();
+    const answer = await source.ask(question, signal, span);
+    if (!question.state.before) return answer;
+    const { startMs, endMs } = answer.head;
+    const chosen = question.state.range ?? { fromMs: startMs, toMs: endMs };
+    const before = await source.askOf(question, spanBefore(chosen), signal);
+    return before === null ? answer : compared(answer, before);
   }
 
   // The user does not wait for the answer.

@@ -14,7 +14,7 @@ export interface Fetched {
 export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
 
 const TEXTS = ["capture", "type", "zoom", "callers", "query"] as const;
-const SWITCHES = ["inverted", "fold"] as const;
+const SWITCHES = ["inverted", "fold", "lines"] as const;
 const SETS = ["processes", "threads", "waits", "containers", "services", "cgroups", "users",
               "requests", "hidden"] as const;
 
@@ -56,6 +56,11 @@ export class ServerSource implements ViewSource {
     const { text, costMs } = await this.fetch(viewUrl(question, span), signal);
     this.costMs = costMs;
     return parseAnswer(parse(text), question.state.inverted);
+  }
+
+  askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer> {
+    const state = { ...question.state, range: null, zoom: "", callers: "" };
+    return this.ask({ ...question, state, lanes: false, width: 1 }, signal, span);
   }
 
   async progress(): Promise<number | null> {

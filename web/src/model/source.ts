@@ -5,15 +5,15 @@ import { Profile } from "../data/profile";
 import { SampleType, Summary } from "../data/sample_types";
 import { buildHostTree } from "./aggregate";
 import { Choice, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
-import { timelineCounts } from "./filter";
+import { Filter, timelineCounts } from "./filter";
 import { inverted } from "./invert";
 import { typeShares, TypeShare } from "./kinds";
 import { Lane, lanesOf } from "./lanes";
-import { linesOf } from "./lines";
+import { allLines, linesOf } from "./lines";
 import { Functions, functionsOf, Grouping, groupingsOf } from "./names";
 import { findFunction } from "./path";
 import { sandwich, Sandwich } from "./sandwich";
-import { filterOf, State } from "./state";
+import { filterOf, Span, State } from "./state";
 import { ThreadLabels } from "./thread_labels";
 import { topFunctions, TopRow } from "./top";
 import { Tree } from "./tree";
@@ -64,6 +64,7 @@ export interface Answer extends ChoiceLists {
   tree: Tree;            // as it is drawn
   top: TopRow[];
   topCount: number;      // how many rows there are
+  lines: { rows: TopRow[]; count: number } | null; // the same by source line, where that was asked
   shares: TypeShare[];
   passing: number;       // what passes the filter, also where all its frames are hidden
   timeline: Float64Array;
@@ -77,7 +78,9 @@ export interface ViewSource {
   // What is asked next depends on the zoom, the search and the table too: the answer has no more
   // than what is to be seen.
   readonly partial: boolean;
-  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+  ask(question: Question, signal: AbortSignal, span?: Span): Promise<Answer>;
+  // What a table of another time would have, for the same filters; null: nothing is known of it.
+  askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer | null>;
   original(): Promise<Original>;
   // The part of the answer that is made, 0 to 1; null: not known.
   progress?(): Promise<number | null>;
@@ -110,7 +113,19 @@ export class DocumentSource implements ViewSource {
     const item = findFunction(functions, state.callers);
     return Promise.resolve({ ...answer, sandwich: item === null ? null
       : { item, trees: sandwich(stacks, item), 
-          lines: linesOf(profile, functions, filter, state.hidden, item) } });
+          lines: linesOf(profile, functions, filter, state.hidden, item) },
+      lines: state.lines ? this.lines(filter, state) : null });
+  }
+
+  askOf(question: Question, range: Span): Promise<Answer | null> {
+    const state = { ...question.state, range, callers: "" };
+    if (filterOf(state, this.profile).buckets === null) return Promise.resolve(null);
+    return this.ask({ ...question, state });
+  }
+
+  private lines(filter: Filter, { hidden }: State): Answer["lines"] {
+    const rows = allLines(this.profile, this.functions, filter, hidden);
+    return { rows, count: rows.length };
   }
 
   private make({ state, lanes }: Question): { answer: Answer; stacks: Tree } {
@@ -125,7 +140,7 @@ export class DocumentSource implements ViewSource {
     return { stacks, answer: {
       head: profile, functions, groupings: groupingsOf(profile), timeline,
       labels: new ThreadLabels(profile).names,
-      top, topCount: top.length,
+      top, topCount: top.length, lines: null,
       tree: state.inverted ? inverted(stacks) : stacks,
       shares: typeShares(profile, functions, filter),
       passing: timeline.subarray(first, last + 1).reduce((sum, value) => sum + value, 0),

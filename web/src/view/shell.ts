@@ -1,9 +1,10 @@
 // The page around the main area: header, toolbar, timeline.
 import { Filter } from "../model/filter";
+import { formatClock } from "../model/format";
 import { Measure } from "../model/measure";
 import { FixedGrouping, Grouping } from "../model/names";
 import { Answer, ChoiceLists } from "../model/source";
-import { State, View } from "../model/state";
+import { Span, State, View } from "../model/state";
 import { Busy } from "./busy";
 import { Picker, SearchBox, SearchEvents, Segments } from "./controls";
 import { button, element } from "./dom";
@@ -20,6 +21,7 @@ import { describeRange, Range, Timeline, TimelineData } from "./timeline";
 export interface ShellEvents extends SearchEvents {
   onChange(change: Partial<State>): void;
   onRange(range: Range | null, small: boolean): void;
+  onCompare(): void;
   onBrushing(busy: boolean): void;
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
@@ -62,6 +64,7 @@ export class Shell {
   private readonly requests: RequestMenu;
   private readonly timeline: Timeline;
   private readonly timeName = element("span");
+  private readonly compare = element("button", { class: "link compare", attributes: { type: "button" } });
   private readonly rangeText = element("span", { class: "range-text" });
   private readonly clearRange: HTMLButtonElement;
 
@@ -103,6 +106,7 @@ export class Shell {
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
+    this.compare.addEventListener("click", () => events.onCompare());
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
@@ -110,7 +114,7 @@ export class Shell {
       this.requests.menu.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
-      this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
+      this.timeName, this.rangeText, this.compare, this.clearRange, this.timeTools), this.timeline.root);
     this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time,
                         this.busy.root, main, this.banner, this.notice.root, this.help.root);
   }
@@ -151,5 +155,17 @@ export class Shell {
     this.rangeText.textContent = range === null ? `${count} · drag to select a time range`
                                                 : `${describeRange(data, range)} · ${count}`;
     this.clearRange.hidden = range === null;
+  }
+
+  // `before`: the time that the table is compared with; null: it is not. `possible`: there may be
+  // samples of it.
+  setCompared(before: Span | null, possible: boolean): void {
+    this.compare.hidden = !possible && before === null;
+    this.compare.setAttribute("aria-pressed", String(before !== null));
+    this.compare.textContent = before === null ? "Compare with before"
+      : `Compared with ${formatClock(before.fromMs)} – ${formatClock(before.toMs)} ×`;
+    this.compare.title = before === null
+      ? "What is new, gone, more or less than in the time of equal length right before, in the table"
+      : "Compare no more";
   }
 }
