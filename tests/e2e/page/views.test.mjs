@@ -125,7 +125,9 @@ pageTest("a click in the legend hides a type, “only” hides all others", asyn
   await page.getByRole("button", { name: "Show all types" }).click();
   assert.match(await hover(page, 0.5, 5), /^ksys_write\n/);
   assert.match(await legend(page, "Python").getAttribute("title"), /^Click to leave these frames out/);
-  await page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" }).click();
+  const only = page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" });
+  assert.ok(await only.isVisible()); // without a hover
+  await only.click();
   assert.match(await rangeText(page), /^10 samples · 90 samples in hidden frames only/);
   assert.match(await hover(page, 0.5, 2), /^run\n/);
   await legend(page, "Python").click();
