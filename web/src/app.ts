@@ -254,6 +254,7 @@ export class App implements Asker {
                            answer.passing - total);
     const chosen = state.range ?? { fromMs: startMs, toMs: head.endMs };
     this.shell.setCompared(state.before ? spanBefore(chosen) : null,
+                           answer.top.some(({ change }) => change !== undefined),
                            startMs > 0 && (this.asking.partial || state.range !== null));
     if (total <= 0) {
       this.showNoSamples(head, answer);

@@ -125,7 +125,9 @@ pageTest("a click in the legend hides a type, “only” hides all others", asyn
   await page.getByRole("button", { name: "Show all types" }).click();
   assert.match(await hover(page, 0.5, 5), /^ksys_write\n/);
   assert.match(await legend(page, "Python").getAttribute("title"), /^Click to leave these frames out/);
-  await page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" }).click();
+  const only = page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" });
+  assert.ok(await only.isVisible()); // without a hover
+  await only.click();
   assert.match(await rangeText(page), /^10 samples · 90 samples in hidden frames only/);
   assert.match(await hover(page, 0.5, 2), /^run\n/);
   await legend(page, "Python").click();
@@ -204,6 +206,33 @@ pageTest("the table's rows lead into the graph, have names for screen readers, a
   await settled(page);
   assert.equal(await page.locator(".details-name").innerText(), "ksys_write");
   assert.ok(await flame(page).isVisible());
+});
+
+pageTest("the table shows source lines, and what changed since the time before", async (page) => {
+  await page.keyboard.press("t");
+  await page.getByRole("button", { name: "By line" }).click();
+  assert.match(page.url(), /lines=1/);
+  assert.match(await lines(page, ".table-name"), /(^|\|)web\.cc:12(\||$)/);
+  await page.locator(".search-input").fill("serve");
+  await page.waitForFunction(() => document.querySelectorAll(".table-name").length === 1);
+  assert.equal(await lines(page, ".table-name"), "web.cc:12");
+  await page.locator(".search-input").fill("");
+  await page.getByRole("button", { name: "By function" }).click();
+  const compare = page.locator(".compare");
+  assert.ok(await compare.isHidden()); // nothing is known of the time before all of it
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  await compare.click();
+  assert.match(await compare.innerText(), /^No samples of /); // it is all of the time
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await compare.innerText(), /^Compared with /);
+  assert.equal(await compare.getAttribute("aria-pressed"), "true");
+  assert.match(page.url(), /before=1/);
+  const changes = await page.locator(".table-body .cell-change").allInnerTexts();
+  assert.ok(changes.length > 0 && changes.every((text) => /^(new |gone )?[+−]?[<\d]/.test(text.replace(/\s+/g, " "))), changes.join("|"));
+  await compare.click();
+  assert.ok(await page.locator(".cell-change").first().isHidden());
 });
 
 pageTest("keys lead everywhere, and ? tells them", async (page) => {

@@ -3,8 +3,9 @@ import { markerMeaning } from "../model/markers";
 import { button, element } from "./dom";
 
 const QUESTIONS: readonly (readonly [string, string])[] = [
-  ["Hottest line?", "“Table”, then click the first function: its lines stand below its callers and callees"],
+  ["Hottest line?", "“Table”, then “By line”; search a file or a function to keep its lines alone"],
   ["Who calls X?", "Search X, press Enter to zoom to it, then “Callers and callees”"],
+  ["What changed?", "Drag over the time bars, then “Compare with before”: new, gone, more, less, in the table"],
   ["One language, process or group?", "“only” in the legend, or in a list such as “All processes” or “All cgroups”"],
   ["What waits?", "“Off-CPU” at the top; “All waits” tells blocked threads from those without a CPU"],
   ["Save or share?", "“Export”: a link for who may open this page, “This page with its data” for all others"],

@@ -157,13 +157,13 @@ export class Shell {
     this.clearRange.hidden = range === null;
   }
 
-  // `before`: the time that the table is compared with; null: it is not. `possible`: there may be
-  // samples of it.
-  setCompared(before: Span | null, possible: boolean): void {
+  // `before`: the time that the table is compared with; null: it is not. `known`: there are samples
+  // of it. `possible`: there may be.
+  setCompared(before: Span | null, known: boolean, possible: boolean): void {
     this.compare.hidden = !possible && before === null;
     this.compare.setAttribute("aria-pressed", String(before !== null));
     this.compare.textContent = before === null ? "Compare with before"
-      : `Compared with ${formatClock(before.fromMs)} – ${formatClock(before.toMs)} ×`;
+      : `${known ? "Compared with" : "No samples of"} ${formatClock(before.fromMs)} – ${formatClock(before.toMs)} ×`;
     this.compare.title = before === null
       ? "What is new, gone, more or less than in the time of equal length right before, in the table"
       : "Compare no more";
