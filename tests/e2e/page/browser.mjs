@@ -75,12 +75,11 @@ export class SharedPage {
     await page.emulateMedia({ colorScheme });
     await page.mouse.move(0, 0);
     if (this.used || hash !== "") {
-      await page.evaluate((address) => {
-        localStorage.clear();
-        history.pushState(null, "", address);
-      }, this.url + hash);
+      await page.evaluate(() => localStorage.clear());
+      // Ends the document before: a word that was typed there comes into its address a little later.
+      await page.goto("about:blank");
       for (const list of Object.values(seen)) list.length = 0;
-      await page.reload();
+      await page.goto(this.url + hash);
     }
     this.used = true;
     await page.locator("[data-fact=samples]").waitFor();

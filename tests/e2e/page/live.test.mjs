@@ -285,7 +285,7 @@ test("nothing new comes while the pointer moves over the graph, nor after Pause"
   await painted(page);
   const { x, y } = await page.locator(".body > .flame canvas").boundingBox();
   await page.mouse.move(x + 20, y + 50);
-  const moving = await page.evaluate((clientY) => { // in the page: it has the same clock as the page
+  const moving = await page.evaluate((clientY) => { // in the page, by its own clock
     const canvas = document.querySelector(".body > .flame canvas");
     let clientX = 0;
     return setInterval(() => canvas.dispatchEvent(
