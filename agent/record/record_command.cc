@@ -20,6 +20,7 @@
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
+#include "agent/sampling/thread_priority.h"
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
@@ -206,6 +207,7 @@ absl::Status Start(Made& made) {
 // All that can fail before the first sample.
 absl::Status Prepare(const RecordSettings& settings, Progress& progress, Made& made) {
   if (absl::Status status = MakeProgram(settings, made); !status.ok()) return status;
+  PreferThisThreadAlone();  // Behind the fork: CMD keeps the priority that it was started with.
   progress.Loading();
   absl::Status status = GiveUpPrivileges(settings);
   if (status.ok()) status = MakeSession(settings, made);

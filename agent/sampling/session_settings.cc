@@ -9,13 +9,20 @@
 namespace stackray {
 namespace {
 
+// How many samples a CPU makes in a second, waits too where these are asked for. Page faults come
+// as they come.
+uint64_t SamplesASecond(const SamplingSettings& sampling) {
+  return (HasType(sampling.types, SampleOrigin::kCpuClock) ? sampling.frequency_hz : 0) +
+         (HasType(sampling.types, SampleOrigin::kOffCpu) ? sampling.off_cpu_rate : 0);
+}
+
 // A power of two with room for about 4 s of samples of 2 KiB from every CPU, and a quarter of a
 // second in which each has a slice of the stack, within 4 … 32 MiB. The least is what some large
 // stacks need that are sent along at the first touches of a program (rustc's have 620 KB).
-uint32_t RingBytes(uint32_t frequency_hz, uint64_t raw_budget_bytes) {
+uint32_t RingBytes(uint64_t samples_a_second, uint64_t raw_budget_bytes) {
   constexpr uint64_t kSampleBytes = 2048, kSeconds = 4, kSliceBytes = 64 << 10;
   const auto cpus = static_cast<uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  const uint64_t a_second = cpus * frequency_hz;
+  const uint64_t a_second = cpus * samples_a_second;
   const uint64_t wanted =
       kSampleBytes * kSeconds * a_second + std::min(raw_budget_bytes, kSliceBytes * a_second / 4);
   uint32_t bytes = 4 << 20;
@@ -40,7 +47,8 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.off_cpu_rate = sampling.off_cpu_rate;
   settings.sampler.frequency_hz = sampling.frequency_hz;
   settings.sampler.raw_budget_bytes = sampling.raw_slices_bytes;
-  settings.sampler.sample_ring_bytes = RingBytes(sampling.frequency_hz, sampling.raw_slices_bytes);
+  settings.sampler.sample_ring_bytes =
+      RingBytes(SamplesASecond(sampling), sampling.raw_slices_bytes);
   if (target.kind == TargetKind::kPids || target.kind == TargetKind::kProgram)
     settings.sampler.target_pids = kMostTargetPids;
   settings.unwind_table_bytes = sampling.unwind_tables_bytes;

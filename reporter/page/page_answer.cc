@@ -1,6 +1,7 @@
 #include "reporter/page/page_answer.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ class PageAnswerMaker {
     }
     out.searches = !matching->empty();
     Table(*matching, &out);
+    if (question_.lines) Lines(known, &out);
     if (out.searches) {
       for (size_t i = 0; i < matching->size(); ++i)
         if (known.hidden[i]) (*matching)[i] = false;
@@ -65,6 +67,7 @@ class PageAnswerMaker {
     question.query = question.zoom = question.callers = "";
     question.order = none.order;
     question.rows = none.rows;
+    question.lines = none.lines;
     if (memory_->parts_ != nullptr && memory_->parts_->question == question &&
         memory_->parts_->indexes == store_.indexes() &&
         memory_->parts_->hidden.size() == tables_.functions.items().size())
@@ -123,6 +126,22 @@ class PageAnswerMaker {
                       out->table.end(), before);
     out->table.resize(wanted);
   }
+  // No line has more than its function, so those of the table's first rows come first here, too.
+  void Lines(const Parts& known, PageAnswerParts* out) const {
+    std::vector<PageLine>& lines = out->lines;
+    lines = LinesOf(store_, known.selection, known.hidden, out->table, stop_);
+    const bool by_self = question_.order == PageOrder::kSelf;
+    const auto rank = [&](const PageLine& line) {
+      return by_self ? std::tuple(line.self, line.total) : std::tuple(line.total, line.self);
+    };
+    std::ranges::stable_sort(lines, [&](const PageLine& a, const PageLine& b) {
+      if (rank(a) != rank(b)) return rank(a) > rank(b);
+      return std::tuple(Name(a.function), a.line) < std::tuple(Name(b.function), b.line);
+    });
+    out->line_count = lines.size();
+    if (lines.size() > question_.rows) lines.resize(question_.rows);
+  }
+
   std::string_view Name(uint32_t function) const {
     return tables_.strings[tables_.functions.items()[function].name];
   }

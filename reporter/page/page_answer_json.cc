@@ -107,7 +107,21 @@ class Writer {
     Column("function", parts_.table, [&](uint32_t f) { return Function(static_cast<int32_t>(f)); });
     Column("self", parts_.table, [&](uint32_t f) { return SafeInteger(sums[f].self); });
     Column("total", parts_.table, [&](uint32_t f) { return SafeInteger(sums[f].total); });
-    AppendAll(&out_, ",\"count\":", parts_.table_count, "}");
+    AppendAll(&out_, ",\"count\":", parts_.table_count);
+    if (question_.lines) TableLines();
+    out_ += '}';
+  }
+
+  void TableLines() {
+    const std::vector<PageLine>& lines = parts_.lines;
+    out_ += ",\"lines\":{";
+    Column("function", lines,
+           [&](const PageLine& l) { return Function(static_cast<int32_t>(l.function)); });
+    Column("source", lines, [&](const PageLine& l) { return tables_.strings[l.source]; });
+    Column("line", lines, [](const PageLine& l) { return l.line; });
+    Column("self", lines, [](const PageLine& l) { return SafeInteger(l.self); });
+    Column("total", lines, [](const PageLine& l) { return SafeInteger(l.total); });
+    AppendAll(&out_, ",\"count\":", parts_.line_count, "}");
   }
 
   // Of each type of frame, the values of its innermost frames; of markers, those of each stack that

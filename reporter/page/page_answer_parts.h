@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reporter/page/page_answer.h"
+#include "reporter/page/page_lines.h"
 #include "reporter/page/page_scan.h"
 #include "reporter/page/page_tree.h"
 
@@ -20,6 +21,8 @@ struct PageAnswerParts {
   int64_t matched = 0;
   std::vector<uint32_t> table;  // Functions, in their order, as many as are wanted.
   size_t table_count = 0;       // How many there are.
+  std::vector<PageLine> lines;  // Of the table's functions, in its order, as many as are wanted.
+  size_t line_count = 0;        // How many these functions have.
   bool searches = false;
   std::string query_error;
   std::optional<uint32_t> callers;  // The function of `sandwich`.

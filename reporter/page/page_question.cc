@@ -87,8 +87,8 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
   if (name == "width") return ReadNumber(value, kMostWidth, &q->width);
   if (name == "by") return ReadWord(kGroupings, value, &q->grouping) || ReadByRequest(value, q);
   if (name == "order") return ReadWord(kOrders, value, &q->order);
-  const std::array<std::pair<std::string_view, bool*>, 3> switches = {
-      {{"fold", &q->fold}, {"inverted", &q->inverted}, {"lanes", &q->lanes}}};
+  const std::array<std::pair<std::string_view, bool*>, 4> switches = {
+      {{"fold", &q->fold}, {"inverted", &q->inverted}, {"lanes", &q->lanes}, {"lines", &q->lines}}};
   for (const auto& [word, out] : switches)
     if (name == word) *out = value == "1";
   const std::array<std::pair<std::string_view, std::string*>, 5> texts = {

@@ -38,6 +38,7 @@ struct PageQuestion {
   PageGrouping grouping = PageGrouping::kCommand;
   bool fold = false, inverted = false;
   bool lanes = false;  // The time of each process and thread is wanted too.
+  bool lines = false;  // The table's rows are wanted by line, too.
   // Empty: all. Keys as the page's addresses have them ("100 web", "100 web 101").
   Texts processes, threads, waits, containers, services, cgroups, users;
   // What a sample has to say of what its thread worked on, all of it: "trace_id=…", "span_id=…", or

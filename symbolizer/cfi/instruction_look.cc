@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "symbolizer/cfi/return_ahead.h"
+#include "symbolizer/cfi/switch_tables.h"
 #include "symbolizer/cfi/x86_frame_state.h"
 #include "symbolizer/cfi/x86_instruction.h"
 
@@ -16,7 +17,10 @@ constexpr uint64_t kFunctionAlignment = 16;
 constexpr ptrdiff_t kMostLookedAt = 64;
 // A function is padded with nops inside, and single traps are behind calls that do not return.
 constexpr int kTrapsBetweenFunctions = 2;
-constexpr uint8_t kHlt = 0xf4;
+constexpr uint8_t kHlt = 0xf4, kNop = 0x90;
+// So many calls at least, and all but one of so many, have a nop behind them where a compiler puts
+// one there.
+constexpr size_t kLeastCalls = 16, kCallsForOneWithout = 8;
 constexpr uint8_t kRax = 0;
 // mov $15, %rax; syscall (rt_sigreturn), with and without REX.W.
 constexpr uint8_t kSigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -107,6 +111,9 @@ class Look {
 
   std::vector<LookedRow> Rows() {
     Decode();
+    nops_behind_calls_ = HasNopsBehindCalls();
+    if (nops_behind_calls_) tables_ = FindSwitchTables(code_);
+    if (!tables_.empty()) DecodeAroundTables();
     MarkStarts();
     bool changed = true;
     for (int pass = 0; pass < kMaxPasses && changed; ++pass) changed = Pass(/*guess_starts=*/false);
@@ -126,7 +133,8 @@ class Look {
       const bool zeros =
           code_[at] == 0 && (behind_zero || (at + 1 < code_.size() && code_[at + 1] == 0));
       behind_zero = zeros;
-      if (!zeros) instruction = DecodeX86(code_.subspan(at), address_ + at);
+      if (!zeros && (is_data_.empty() || !is_data_[at]))
+        instruction = DecodeX86(code_.subspan(at), address_ + at);
       if (instruction.length == 0) {  // No code: behind a section's end, or data.
         instruction.length = 1;
         instruction.padding = true;
@@ -134,6 +142,20 @@ class Look {
       }
       at += instruction.length;
     }
+  }
+
+  // A table is data, and each of its cases is where a branch leads.
+  void DecodeAroundTables() {
+    is_data_.resize(code_.size());
+    for (const SwitchTable& table : tables_)
+      std::fill_n(is_data_.begin() + static_cast<ptrdiff_t>(table.begin), table.end - table.begin,
+                  true);
+    steps_.clear();
+    starts_ = StepStarts(code_.size());
+    Decode();
+    for (const SwitchTable& table : tables_)
+      for (const uint32_t at : table.cases)
+        if (Step* step = StepAt(address_ + at); step != nullptr) step->is_target = true;
   }
 
   // nullptr: outside, or in the middle of an instruction.
@@ -146,8 +168,22 @@ class Look {
   bool IsAligned(const Step& step) const { return AddressOf(step) % kFunctionAlignment == 0; }
   std::span<const uint8_t> CodeFrom(const Step& step) const { return code_.subspan(step.at); }
 
+  // GraalVM's native-image puts a nop behind every call. That is no padding then, which is of int3,
+  // and what is entered otherwise than by branches (handlers of exceptions) has the frame of its
+  // function.
+  bool HasNopsBehindCalls() const {
+    size_t calls = 0, without = 0;
+    for (const Step& step : steps_) {
+      if (step.instruction.flow != FlowEffect::kCall) continue;
+      const size_t behind = step.at + step.instruction.length;
+      ++calls;
+      without += behind < code_.size() && code_[behind] != kNop ? 1 : 0;
+    }
+    return calls >= kLeastCalls && without <= calls / kCallsForOneWithout;
+  }
+
   void MarkStarts() {
-    if (!steps_.empty()) steps_.front().is_start = true;
+    if (!steps_.empty() && !nops_behind_calls_) steps_.front().is_start = true;
     if (Step* entry = hints_.entry == 0 ? nullptr : StepAt(hints_.entry); entry != nullptr)
       entry->is_start = true;
     for (Step& step : steps_) {
@@ -159,7 +195,8 @@ class Look {
       const FlowEffect flow = step.instruction.flow;
       Step* target = step.instruction.target == 0 ? nullptr : StepAt(step.instruction.target);
       if (target == nullptr) continue;
-      if (flow == FlowEffect::kCall) target->is_start = true;
+      if (flow == FlowEffect::kCall && (!nops_behind_calls_ || IsAligned(*target)))
+        target->is_start = true;
       const bool is_tail_call =
           flow == FlowEffect::kJump
               ? LooksLikeStart(*target)
@@ -180,17 +217,29 @@ class Look {
       while (table_end != hints_.table_ends.end() && *table_end < AddressOf(step)) ++table_end;
       behind_tables |= table_end != hints_.table_ends.end() && *table_end == AddressOf(step);
       if (step.instruction.padding) {
-        behind_padding = true;
+        behind_padding |= !nops_behind_calls_ || step.instruction.trap;
+        if (step.is_target) behind_end = behind_call = false;  // Gone through, not jumped over.
         continue;
       }
       const bool behind_last_call =
           behind_call && (behind_padding || behind_tables || LooksLikeStart(step));
-      if ((behind_end || behind_last_call) && !step.is_target && (behind_tables || IsAligned(step)))
+      if (nops_behind_calls_)
+        step.is_likely_start = BeginsBehind(step, behind_end || behind_call, behind_padding);
+      else if ((behind_end || behind_last_call) && !step.is_target &&
+               (behind_tables || IsAligned(step)))
         step.is_likely_start = true;
       behind_end = EndsFlow(step.instruction.flow);
       behind_call = step.instruction.flow == FlowEffect::kCall;
       behind_padding = behind_tables = false;
     }
+  }
+
+  // Where nops are behind calls. Traps stand between functions, unless one fills its 16 bytes; what
+  // seems to branch here may be a table of addresses.
+  bool BeginsBehind(const Step& step, bool last, bool traps) const {
+    if (!IsAligned(step)) return false;
+    return traps ? LooksLikeStart(step) || !step.is_target
+                 : last && LooksLikeStart(step) && !step.is_target;
   }
 
   // endbr64, or something saved: no case of a switch begins so.
@@ -242,10 +291,19 @@ class Look {
     return true;
   }
 
+  // False: no table of this jump was found.
+  bool ReachCases(const Step& jump, const X86FrameState& state, bool* changed) {
+    const auto table = std::ranges::lower_bound(tables_, jump.at, {}, &SwitchTable::jump);
+    if (table == tables_.end() || table->jump != jump.at) return false;
+    for (const uint32_t at : table->cases)
+      if (Reach(StepAt(address_ + at), state) && at <= jump.at) *changed = true;
+    return true;
+  }
+
   // Goes through the code in order. True: a branch led to an instruction before it.
   bool Pass(bool guess_starts) {
     bool changed = false;
-    std::optional<X86FrameState> current, indirect;
+    std::optional<X86FrameState> current, indirect, body;
     int traps = 0;
     for (Step& step : steps_) {
       const X86Instruction& instruction = step.instruction;
@@ -258,11 +316,16 @@ class Look {
         if (step.plt == PltEntry::kHeader) current->rsp = kPltHeaderRsp;
         current->outermost = hints_.entry != 0 && AddressOf(step) == hints_.entry;
         indirect.reset();
+        body.reset();
       } else if (step.reached && !(current && !current->doubtful && step.state.doubtful)) {
         current = step.state;
       } else if (!current && !instruction.padding) {
         if (indirect) current = indirect;  // A case of its switch.
-        if (!current && guess_starts) current = Unreached(step);
+        if (!current && guess_starts && nops_behind_calls_) current = body;
+        if (!current && guess_starts) {
+          current = Unreached(step);
+          current->doubtful |= nops_behind_calls_;
+        }
       }
       if (!current) continue;
       // Code that nobody was seen to enter, and that has a frame record.
@@ -277,7 +340,9 @@ class Look {
         if (Reach(target, *current) && target <= &step) changed = true;
       }
       if (instruction.flow == FlowEffect::kCall) current->doubtful = true;
-      if (instruction.flow == FlowEffect::kIndirectJump) indirect = current;
+      if (instruction.flow == FlowEffect::kCall || LooksLikeStart(step)) body = current;
+      if (instruction.flow == FlowEffect::kIndirectJump && !ReachCases(step, *current, &changed))
+        indirect = current;
       if (EndsFlow(instruction.flow)) current.reset();
     }
     return changed;
@@ -370,6 +435,9 @@ class Look {
   const LookHints& hints_;
   std::vector<Step> steps_;
   StepStarts starts_;
+  bool nops_behind_calls_ = false;
+  std::vector<SwitchTable> tables_;  // Only looked for where calls have nops.
+  std::vector<bool> is_data_;        // A bit a byte; empty: nothing is.
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ LEAST_SAMPLES = 100
 LEAST_PERCENT = 99.0
 DEEP_LEVELS = 1000
 # The verifier stops at a million a program. Far below, so that there is room for other kernels.
-MOST_INSTRUCTIONS = 400_000
+MOST_INSTRUCTIONS = 750_000
 MTIME_SPELLINGS = ("inode.i_mtime", "inode.__i_mtime", "inode.i_mtime_sec")
 
 

@@ -10,6 +10,7 @@ import { functionKey } from "./model/names";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
+import { TopRow } from "./model/top";
 import { filterOf, Span, spanOf, State, View, writeState } from "./model/state";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
@@ -22,7 +23,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
-const ASKED = ["type", "grouping", "inverted", "fold", "hidden", "processes", "threads", "waits",
+const ASKED = ["type", "grouping", "inverted", "fold", "lines", "hidden", "processes", "threads", "waits",
                "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
@@ -59,6 +60,7 @@ export class App implements Asker {
       onHide: (hidden) => this.change({ hidden }),
       onLane: (lane) => this.pickLane(lane),
       onMore: (order, all) => this.asking.wantRows(order, all),
+      onLines: (lines) => this.change({ lines }),
     });
     this.shell = new Shell(this.panes.root, {
       onChange: (change) => this.change(change),
@@ -254,13 +256,19 @@ export class App implements Asker {
                           search.error !== "");
     this.panes.show({
       tree: answer.tree, zoom: this.zoom, matching: search.matching, view: this.view, upward: state.upward,
-      dark: this.shell.theme.dark, top: answer.top, topCount: answer.topCount, measure,
+      dark: this.shell.theme.dark, ...this.tableRows(answer), measure,
       shares: answer.shares, passing: answer.passing, hidden: state.hidden,
       sandwich: state.callers === "" ? null : answer.sandwich,
       lanes: { lanes: answer.lanes, startMs, bucketMs, bucketCount: answer.timeline.length,
         buckets: filter.buckets, measure,
         passes: (lane) => passesLane(filter, lane) },
     });
+  }
+
+  private tableRows(answer: Answer): { lines: boolean; top: TopRow[]; topCount: number } {
+    const { lines } = answer;
+    return this.state.lines && lines !== null ? { lines: true, top: lines.rows, topCount: lines.count }
+      : { lines: false, top: answer.top, topCount: answer.topCount };
   }
 
   private showNoSamples(head: Head, answer: Answer): void {

@@ -17,7 +17,9 @@ function document(): any {
     groups: ["app"],
     tree: { item: [-1, -2, 0, 1], parent: [-1, 0, 1, 2], self: [0, 0, 4, 6],
             total: [12, 12, 11, 6] },
-    table: { function: [1, 0], self: [6, 5], total: [6, 12], count: 7 },
+    table: { function: [1, 0], self: [6, 5], total: [6, 12], count: 7,
+             lines: { function: [1, 0], source: ["app.py", ""], line: [7, 0], self: [6, 5],
+                      total: [6, 12], count: 9 } },
     shares: { type: ["cpython", "native"], count: [6, 6] }, passing: 12, timeline: [1, 2, 3, 6],
     processes: { key: ["1 app"], label: ["app (1)"], note: [""], count: [12], more: 3 },
     threads: none, waits: { ...none, key: ["blocked"], label: ["blocked"], note: [""],
@@ -47,6 +49,9 @@ test("an answer is what the views show", () => {
   assert.deepEqual([...answer.tree.end], [4, 4, 4, 4]);
   assert.equal(answer.tree.maxDepth, 3);
   assert.equal(answer.topCount, 7);
+  assert.deepEqual(answer.lines, { count: 9, rows: [
+    { item: 1, self: 6, total: 6, place: { file: "app.py", line: 7 } },
+    { item: 0, self: 5, total: 12, place: { file: "", line: 0 } }] });
   assert.deepEqual(answer.groupings, ["command", "process", "thread", "service", "user", "none",
                                       "label:http.route", "trace"]);
   assert.equal(answer.waits[0]!.label, "Blocked");
@@ -68,6 +73,8 @@ test("a damaged answer is told and never shown", () => {
     ["a column that is too short", (a) => { a.tree.self.pop(); }],
     ["a negative total", (a) => { a.tree.total[0] = -1; }],
     ["a row of no function", (a) => { a.table.function[0] = 9; }],
+    ["a line of no function", (a) => { a.table.lines.function[0] = 2; }],
+    ["lines that are too few", (a) => { a.table.lines.line.pop(); }],
     ["a lane outside the time", (a) => { a.lanes[0].bucket[0] = 4; }],
     ["a timeline of another length", (a) => { a.timeline.push(1); }],
     ["callers of nothing", (a) => { a.sandwich.function = 2; }],

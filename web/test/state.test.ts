@@ -9,6 +9,7 @@ const profile = profileOf([{ pid: 1, command: "a", stack: ["main"], bucket: 3, t
 test("a state comes back from the address as it was", () => {
   const state: State = {
     type: "off_cpu", view: "table", grouping: "container", inverted: true, upward: true, fold: true,
+    lines: true,
     query: "/a&b=c#d|ä/", hidden: new Set(["kernel", "native+inline"]), processes: new Set(["7 <script>", "8 a b"]),
     threads: new Set(["7 <script> 9"]), containers: new Set(["0123456789abcdef"]),
     services: new Set(["shop", ""]), waits: new Set(["blocked"]),

@@ -163,6 +163,21 @@ std::string KeyOfFunction(const Json& answer, size_t function) {
                         0));
 }
 
+// By the function's name and type, then by place: its own and all values.
+using LineSums = std::map<std::string, std::map<std::string, std::pair<int64_t, int64_t>>>;
+
+LineSums LinesByFunction(const Json& answer) {
+  LineSums out;
+  const Json& lines = answer["table"]["lines"];
+  for (size_t i = 0; i < lines["function"].size(); ++i) {
+    const std::string place =
+        lines["source"][i].get<std::string>() + ":" + std::to_string(lines["line"][i].get<int>());
+    out[Label(answer["functions"], lines["function"][i])][place] = {lines["self"][i],
+                                                                    lines["total"][i]};
+  }
+  return out;
+}
+
 // Questions that ask for no process are answered from classes; one that asks for every process has
 // the same samples, and is answered from threads.
 TEST(PageAnswer, ClassesAndThreadsGiveOneAnswer) {
@@ -182,13 +197,14 @@ TEST(PageAnswer, ClassesAndThreadsGiveOneAnswer) {
         "&inverted=1&hidden=kernel&by=none", "&query=f1&hidden=kernel",
         "&query=%2Ff%5B13%5D%7Csys%2F", "&query=f", "&by=user&width=60", "&by=cgroup&inverted=1"}) {
     SCOPED_TRACE(words);
-    Json by_class = Json::parse(AnswerTo(store, "&width=0&rows=100000" + words + callers)),
-         by_thread =
-             Json::parse(AnswerTo(store, "&width=0&rows=100000" + words + callers + processes));
+    const std::string all_of_it = "&width=0&lines=1&rows=100000" + words + callers;
+    Json by_class = Json::parse(AnswerTo(store, all_of_it)),
+         by_thread = Json::parse(AnswerTo(store, all_of_it + processes));
     for (const char* part : {"passing", "matched", "timeline", "shares", "types"})
       EXPECT_EQ(by_class[part], by_thread[part]) << part;
     EXPECT_EQ(by_class["table"]["self"], by_thread["table"]["self"]);
     EXPECT_EQ(by_class["table"]["total"], by_thread["table"]["total"]);
+    EXPECT_EQ(LinesByFunction(by_class), LinesByFunction(by_thread));
     EXPECT_EQ(FoldedOf(by_class, by_class["tree"]), FoldedOf(by_thread, by_thread["tree"]));
     ASSERT_EQ(by_class.contains("sandwich"), by_thread.contains("sandwich"));
     if (!by_class.contains("sandwich")) continue;  // The function is hidden.
@@ -230,7 +246,7 @@ TEST(PageAnswer, AnIndexOfSeveralGivesTheAnswersOfItsParts) {
         "&query=%2Ff%5B13%5D%7Csys%2F", "&by=user&width=60", "&by=cgroup&inverted=1",
         "&containers=0123456789abcdef-1&services=", "&users=www-data&by=container"}) {
     SCOPED_TRACE(words);
-    const std::string all = "&width=0&rows=100000" + words + callers;
+    const std::string all = "&width=0&lines=1&rows=100000" + words + callers;
     Json expected = Json::parse(AnswerTo(parts, all)), answer = Json::parse(AnswerTo(merged, all));
     for (const char* part :
          {"passing", "matched", "timeline", "shares", "types", "lanes", "processes", "threads",
@@ -238,6 +254,7 @@ TEST(PageAnswer, AnIndexOfSeveralGivesTheAnswersOfItsParts) {
       EXPECT_EQ(answer[part], expected[part]) << part;
     EXPECT_EQ(answer["table"]["self"], expected["table"]["self"]);
     EXPECT_EQ(answer["table"]["total"], expected["table"]["total"]);
+    EXPECT_EQ(LinesByFunction(answer), LinesByFunction(expected));
     EXPECT_EQ(FoldedOf(answer, answer["tree"]), FoldedOf(expected, expected["tree"]));
     ASSERT_EQ(answer.contains("sandwich"), expected.contains("sandwich"));
     if (!answer.contains("sandwich")) continue;
@@ -349,7 +366,8 @@ TEST(PageAnswer, InnermostFirstIsTheTableTurnedIntoATree) {
 
 TEST(PageAnswer, CallersCalleesAndLinesHaveTheTablesNumbers) {
   const PageStore store = StoreOf(Batches(), 3);
-  const Json all = Json::parse(AnswerTo(store, "&width=0&rows=100000"));
+  const Json all = Json::parse(AnswerTo(store, "&width=0&lines=1&rows=100000"));
+  const LineSums by_function = LinesByFunction(all);
   int python = 0;
   for (size_t i = 0; i < all["table"]["function"].size(); ++i) {
     const size_t function = all["table"]["function"][i];
@@ -364,6 +382,15 @@ TEST(PageAnswer, CallersCalleesAndLinesHaveTheTablesNumbers) {
     for (const char* half : {"callers", "callees"}) {
       EXPECT_EQ(sandwich[half]["total"][0], all["table"]["total"][i]);
       EXPECT_EQ(sandwich[half]["self"][0], all["table"]["self"][i]);
+    }
+    const Json& own = sandwich["lines"];
+    const auto& of_table = by_function.at(Label(f, function));
+    ASSERT_EQ(own["line"].size(), of_table.size());
+    for (size_t line = 0; line < own["line"].size(); ++line) {
+      const auto& sums = of_table.at(own["source"][line].get<std::string>() + ":" +
+                                     std::to_string(own["line"][line].get<int>()));
+      EXPECT_EQ(sums,
+                std::pair(own["self"][line].get<int64_t>(), own["total"][line].get<int64_t>()));
     }
     int64_t self = 0;
     for (const Json& line : sandwich["lines"]["self"]) self += line.get<int64_t>();

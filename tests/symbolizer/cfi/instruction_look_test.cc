@@ -229,6 +229,42 @@ TEST(InstructionLook, WhereTablesEndAnotherFunctionBegins) {
   EXPECT_EQ(Describe(branch, {.table_ends = end}), Describe(branch));
 }
 
+// As GraalVM's native-image makes code: behind each call a nop (`behind`), here up to a multiple of
+// 16 behind the first; at 112 a call that a branch to the nop before it reaches; at 120 a handler
+// that nothing leads to; traps; at 144 a function without a frame.
+std::vector<uint8_t> NativeImageCode(uint8_t behind) {
+  std::vector<uint8_t> code = {0x48, 0x83, 0xec, 0x18};  // sub rsp, 24
+  const auto add = [&code](std::initializer_list<uint8_t> bytes) {
+    code.insert(code.end(), bytes);
+  };
+  const auto call = [&] { add({0xe8, 0, 0, 0x10, 0, behind}); };  // Out of here.
+  call();
+  add({0x66, 0x0f, 0x1f, 0x44, 0, 0});  // A nop of six bytes.
+  for (int i = 0; i < 14; ++i) call();
+  add({0x85, 0xc0, 0x7e, 0x05});        // 100: test eax, eax; jle 109
+  add({0x48, 0x83, 0xc4, 0x18, 0xc3});  // 104: add rsp, 24; ret
+  add({0x0f, 0x1f, 0x00});              // 109: nop
+  call();                               // 112
+  add({0xeb, 0xf0});                    // 118: jmp 104
+  add({0x48, 0x89, 0xc7});              // 120: mov rdi, rax
+  call();                               // 123
+  add({0xeb, 0xe5});                    // 129: jmp 104
+  while (code.size() < 144) code.push_back(0xcc);
+  add({0x8b, 0x07, 0xc3});  // 144: mov eax, [rdi]; ret
+  return code;
+}
+
+TEST(InstructionLook, ANopBehindEveryCallIsNoPadding) {
+  EXPECT_EQ(Describe(NativeImageCode(0x90)),
+            "0:rsp+8 4:rsp+32 108:rsp+8 109:rsp+32 131:unknown 144:rsp+8 ");
+}
+
+TEST(InstructionLook, WithoutSuchNopsCodeThatNothingLeadsToMayBeAFunction) {
+  // cmc instead.
+  EXPECT_EQ(Describe(NativeImageCode(0xf5)),
+            "0:rsp+8 4:rsp+32 108:rsp+8 109:rsp+32 120:rsp+8 131:unknown 144:rsp+8 ");
+}
+
 TEST(InstructionLook, KnowsWhereAThreadBeginsAndASignalEnds) {
   // xor ebp, ebp; pop rdi; call r9
   EXPECT_EQ(Describe({0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1}), "0:outermost ");

@@ -114,6 +114,19 @@ function parseSandwich(document: Json, functions: Functions, groups: string[]): 
   };
 }
 
+function parseTableLines(table: Json, functions: Functions): Answer["lines"] {
+  if (table["lines"] === undefined) return null;
+  const lines = asObject(table["lines"], "lines");
+  const item = column(lines, "lines", "function", 0, functions.name.length);
+  const source = texts(lines, "lines", "source", item.length);
+  const line = column(lines, "lines", "line", 0, LIMIT, item.length);
+  const self = values(lines, "lines", "self", item.length);
+  const total = values(lines, "lines", "total", item.length);
+  const rows = Array.from(item, (each, i) => ({ item: each, self: self[i]!, total: total[i]!,
+                                                place: { file: source[i]!, line: line[i]! } }));
+  return { rows, count: number(lines, "count", rows.length) };
+}
+
 export function parseAnswer(json: unknown, inverted: boolean): Answer {
   const document = asObject(json, "document");
   if (document["format"] !== FORMAT) throw new ProfileError(`its format is not “${FORMAT}”`);
@@ -141,6 +154,7 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
             leafFirst: inverted },
     top: Array.from(rows, (item, i) => ({ item, self: self[i]!, total: total[i]! })),
     topCount: number(table, "count", rows.length),
+    lines: parseTableLines(table, functions),
     shares: shareTypes.map((type, i) => ({ type, count: shareCounts[i]! })),
     passing: number(document, "passing", 0),
     timeline: values(document, "document", "timeline", head.bucketCount),

@@ -14,7 +14,7 @@ export interface Fetched {
 export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
 
 const TEXTS = ["capture", "type", "zoom", "callers", "query"] as const;
-const SWITCHES = ["inverted", "fold"] as const;
+const SWITCHES = ["inverted", "fold", "lines"] as const;
 const SETS = ["processes", "threads", "waits", "containers", "services", "cgroups", "users",
               "requests", "hidden"] as const;
 

@@ -3,6 +3,7 @@ import { Profile } from "../data/profile";
 import { Filter, forEachRow } from "./filter";
 import { Functions } from "./names";
 import { LineRow } from "./source";
+import { TopRow } from "./top";
 
 // By file and line, as a frame has them; frames without any are one line of their own.
 function keyOf(profile: Profile, frame: number): string {
@@ -41,4 +42,38 @@ export function linesOf(profile: Profile, functions: Functions, filter: Filter,
     }
   });
   return [...lines.values()].sort((a, b) => b.total - a.total);
+}
+
+// Of all functions, in no order.
+export function allLines(profile: Profile, functions: Functions, filter: Filter,
+                         hidden: ReadonlySet<string>): TopRow[] {
+  const { nodes, strings, frames, samples } = profile;
+  const isHidden = functions.type.map((type) => hidden.has(type));
+  const rows = new Map<string, TopRow>();
+  const rowOf: (TopRow | undefined)[] = []; // by frame
+  const find = (frame: number): TopRow => {
+    const item = functions.ofFrame[frame]!;
+    const key = `${item} ${keyOf(profile, frame)}`;
+    let row = rows.get(key);
+    if (row === undefined) {
+      const place = { file: strings[frames.source[frame]!]!, line: frames.line[frame]! };
+      row = { item, self: 0, total: 0, place };
+      rows.set(key, row);
+    }
+    return row;
+  };
+  forEachRow(profile, filter, (sample) => {
+    const count = samples.count[sample]!;
+    const seen = new Set<TopRow>();
+    for (let node = samples.node[sample]!; node > 0; node = nodes.parent[node]!) {
+      const frame = nodes.frame[node]!;
+      if (isHidden[functions.ofFrame[frame]!]) continue;
+      const row = (rowOf[frame] ??= find(frame));
+      if (seen.size === 0) row.self += count; // the innermost shown frame
+      if (seen.has(row)) continue;
+      seen.add(row);
+      row.total += count;
+    }
+  });
+  return [...rows.values()];
 }

@@ -5,11 +5,11 @@ import { Profile } from "../data/profile";
 import { SampleType, Summary } from "../data/sample_types";
 import { buildHostTree } from "./aggregate";
 import { Choice, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
-import { timelineCounts } from "./filter";
+import { Filter, timelineCounts } from "./filter";
 import { inverted } from "./invert";
 import { typeShares, TypeShare } from "./kinds";
 import { Lane, lanesOf } from "./lanes";
-import { linesOf } from "./lines";
+import { allLines, linesOf } from "./lines";
 import { Functions, functionsOf, Grouping, groupingsOf } from "./names";
 import { findFunction } from "./path";
 import { sandwich, Sandwich } from "./sandwich";
@@ -64,6 +64,7 @@ export interface Answer extends ChoiceLists {
   tree: Tree;            // as it is drawn
   top: TopRow[];
   topCount: number;      // how many rows there are
+  lines: { rows: TopRow[]; count: number } | null; // the same by source line, where that was asked
   shares: TypeShare[];
   passing: number;       // what passes the filter, also where all its frames are hidden
   timeline: Float64Array;
@@ -110,7 +111,13 @@ export class DocumentSource implements ViewSource {
     const item = findFunction(functions, state.callers);
     return Promise.resolve({ ...answer, sandwich: item === null ? null
       : { item, trees: sandwich(stacks, item), 
-          lines: linesOf(profile, functions, filter, state.hidden, item) } });
+          lines: linesOf(profile, functions, filter, state.hidden, item) },
+      lines: state.lines ? this.lines(filter, state) : null });
+  }
+
+  private lines(filter: Filter, { hidden }: State): Answer["lines"] {
+    const rows = allLines(this.profile, this.functions, filter, hidden);
+    return { rows, count: rows.length };
   }
 
   private make({ state, lanes }: Question): { answer: Answer; stacks: Tree } {
@@ -125,7 +132,7 @@ export class DocumentSource implements ViewSource {
     return { stacks, answer: {
       head: profile, functions, groupings: groupingsOf(profile), timeline,
       labels: new ThreadLabels(profile).names,
-      top, topCount: top.length,
+      top, topCount: top.length, lines: null,
       tree: state.inverted ? inverted(stacks) : stacks,
       shares: typeShares(profile, functions, filter),
       passing: timeline.subarray(first, last + 1).reduce((sum, value) => sum + value, 0),

@@ -17,6 +17,7 @@ export interface State {
   inverted: boolean;
   upward: boolean;  // the root at the bottom
   fold: boolean;
+  lines: boolean;   // the table has source lines in the place of functions
   query: string;
   hidden: ReadonlySet<string>; // types of frames
   processes: ReadonlySet<string>;
@@ -38,7 +39,7 @@ export interface State {
 export const DEFAULT_WINDOW_MS = 60_000;
 
 export const START: State = {
-  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, query: "",
+  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, lines: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
   containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
   requests: new Set(), range: null,
@@ -47,7 +48,7 @@ export const START: State = {
 };
 
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
-const SWITCHES = ["inverted", "upward", "fold"] as const;
+const SWITCHES = ["inverted", "upward", "fold", "lines"] as const;
 const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
               "cgroups", "users", "requests"] as const;
 const SPANS = ["range", "at"] as const;

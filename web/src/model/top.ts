@@ -5,6 +5,19 @@ export interface TopRow {
   item: number;  // function
   self: number;
   total: number; // each sample once, however often the function recurs in its stack
+  place?: LinePlace; // of one of its lines, which has these values
+  change?: Change;   // beside another time
+}
+
+// Shares of all samples, 0 to 1: of the row's total now, and before.
+export interface Change {
+  now: number;
+  was: number;
+}
+
+export interface LinePlace {
+  file: string;
+  line: number; // 0: not known
 }
 
 export function topFunctions(tree: Tree): TopRow[] {

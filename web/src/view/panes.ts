@@ -25,12 +25,14 @@ export interface PaneEvents {
   onHide(types: ReadonlySet<string>): void;
   onLane(lane: Lane): void;
   onMore(order: TableOrder, all: boolean): void;
+  onLines(lines: boolean): void;
 }
 
 export interface Shown {
   tree: Tree;
   top: TopRow[];
   zoom: number;
+  lines: boolean;   // `top` are source lines
   topCount: number; // rows that there are, of which `top` may be the first
   sandwich: Answer["sandwich"];
   matching: Uint8Array | null;
@@ -66,7 +68,7 @@ export class Panes {
     this.callers = this.flameView(true, "Callers", () => this.shown?.sandwich?.trees.callers);
     this.callees = this.flameView(false, "Callees", () => this.shown?.sandwich?.trees.callees);
     this.table = new TopTable({ onPick: events.onSandwich, onFind: events.onFind,
-                                onMore: events.onMore });
+                                onMore: events.onMore, onLines: events.onLines });
     this.lanes = new LanesView({ onPick: events.onLane, onHover: (lines, x, y) => {
       if (lines === null) this.tooltip.hide();
       else this.tooltip.showLines(lines, x, y);
@@ -141,7 +143,7 @@ export class Panes {
       this.flame.turn(shown.upward);
       if (view !== "table") this.flame.setTree(tree, zoom, matching, dark);
       if (view === "table" || view === "both") {
-        this.table.set(shown.top, shown.topCount, tree.total[0]!, tree.functions, matching, dark,
+        this.table.set(shown.top, shown.lines, shown.topCount, tree.total[0]!, tree.functions, matching, dark,
                        shown.measure);
       }
       if (view === "time") this.lanes.set(shown.lanes);
