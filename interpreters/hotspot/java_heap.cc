@@ -20,12 +20,12 @@ constexpr uint32_t kMostStringBytes = 1U << 31;  // An array's length is an int.
 constexpr uint64_t kArrayData = 4;
 // The second word of an object's header (oops/oop.hpp).
 constexpr uint64_t kClassAt = 8;
+// Of compact object headers (oops/markWord.hpp, JDK 24 to 28).
+constexpr uint32_t kMarkClassShift = 42;
 
 // JDK 8 to 20 (oops/fieldInfo.hpp): six 16-bit slots a field.
 constexpr uint32_t kFieldSlots = 6, kNameSlot = 1, kSignatureSlot = 2, kLowSlot = 4, kHighSlot = 5;
 constexpr uint32_t kTagBits = 2, kTagMask = 3, kTagOffset = 1;
-// JDK 21 and newer (FieldInfo::FieldFlags): those that have a number more in the stream.
-constexpr uint32_t kInitialized = 1, kInjected = 2, kGeneric = 4, kContended = 16, kKnownFlags = 31;
 
 // The generational ZGC's coloured pointers (gc/z/zAddress.hpp, JDK 21 to 28): twelve bits, then
 // four of which one is set. The address begins above that one.
@@ -81,12 +81,13 @@ uint32_t OffsetInStream(ProcessMemory& memory, const Layout& layout, uint64_t kl
     const auto name_index = numbers.Next(), signature_index = numbers.Next();
     const auto offset = numbers.Next(), access = numbers.Next(), flags = numbers.Next();
     if (!name_index || !signature_index || !offset || !access || !flags) return 0;
-    if ((*flags & kInjected) == 0 &&
+    if ((*flags & at.flag_of_added) == 0 &&
         IsField(memory, layout, pool, *name_index, *signature_index, name, signature))
       return Bounded(*offset);
-    if ((*flags & ~kKnownFlags) != 0) return 0;  // What follows it is not known.
-    for (const uint32_t flag : {kInitialized, kGeneric, kContended})
-      if ((*flags & flag) != 0 && !numbers.Next()) return 0;
+    if ((*flags & ~(at.flags_with_number | at.flags_without)) != 0)
+      return 0;  // What follows it is not known.
+    for (int more = std::popcount(*flags & at.flags_with_number); more > 0; --more)
+      if (!numbers.Next()) return 0;
   }
   return 0;
 }
@@ -166,8 +167,8 @@ uint64_t JavaHeap::ClassOf(ProcessMemory& memory, uint64_t object, ClassForm for
   uint64_t narrow = 0;
   if (form == ClassForm::kNarrow)
     narrow = ReadNumber<uint32_t>(memory, object + kClassAt);
-  else if (at.mark_class_shift != 0)
-    narrow = ReadNumber<uint64_t>(memory, object) >> at.mark_class_shift;
+  else
+    narrow = ReadNumber<uint64_t>(memory, object) >> kMarkClassShift;
   if (narrow == 0) return 0;
   return ReadNumber<uint64_t>(memory, at.class_base_at) +
          (narrow << (ReadNumber<uint32_t>(memory, at.class_shift_at) & 31));

@@ -17,7 +17,6 @@ constexpr uint64_t kMostOffset = 4096;  // Of a field in an object.
 constexpr u16 kMostBlobBegin = 16;
 constexpr uint32_t kFirstWithoutZero = 20;
 constexpr uint32_t kFirstWithCloseArrays = 23;  // JDK-8139457.
-constexpr int32_t kMostMarkShift = 63;
 
 // A field has one of several names, by version. `is_optional`: it may have none.
 template <typename Struct>
@@ -137,6 +136,23 @@ uint64_t AddressOf(const VmTables& tables, std::initializer_list<std::string_vie
   return 0;
 }
 
+// FieldInfo::FieldFlags; where the JVM does not say a flag's place, it is JDK 21's.
+void FillFieldFlags(const VmTables& tables, ThreadLayout* threads) {
+  constexpr int32_t kBits = 32, kNone = -1;
+  const auto flag = [&](std::string_view name, int32_t usual) {
+    const int32_t bit = tables.Constant(name).value_or(usual);
+    return bit < 0 || bit >= kBits ? 0U : 1U << bit;
+  };
+  threads->flags_with_number = flag("FieldInfo::FieldFlags::_ff_initialized", 0) |
+                               flag("FieldInfo::FieldFlags::_ff_generic", 2) |
+                               flag("FieldInfo::FieldFlags::_ff_contended", 4) |
+                               flag("FieldInfo::FieldFlags::_ff_flat", kNone) |
+                               flag("FieldInfo::FieldFlags::_ff_null_marker", kNone);
+  threads->flag_of_added = flag("FieldInfo::FieldFlags::_ff_injected", 1);
+  threads->flags_without = threads->flag_of_added | flag("FieldInfo::FieldFlags::_ff_stable", 3) |
+                           flag("FieldInfo::FieldFlags::_ff_null_free_value_type", kNone);
+}
+
 absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
   for (const auto& wanted : kOfThreads)
     if (absl::Status status = Fill(tables, wanted, kMostOffset, threads); !status.ok())
@@ -157,10 +173,9 @@ absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
                "Universe::_narrow_klass._shift"});
   threads->colours_at = AddressOf(tables, "ZGlobalsForVMStructs::_instance_p");
   threads->older_colours_at = AddressOf(tables, "XGlobalsForVMStructs::_instance_p");
+  FillFieldFlags(tables, threads);
   const VmField* const object = tables.Field("JavaThread::_threadObj");
   threads->is_handle = object != nullptr && object->type == "OopHandle";
-  const int32_t shift = tables.Constant("markWord::klass_shift").value_or(0);
-  threads->mark_class_shift = static_cast<uint8_t>(std::clamp(shift, 0, kMostMarkShift));
   return absl::OkStatus();
 }
 

@@ -37,7 +37,9 @@ struct ThreadLayout {
   uint16_t class_super = kNoField, class_pool = kNoField;
   uint16_t class_fields = kNoField, class_field_count = kNoField;  // JDK 8 to 20.
   uint16_t class_field_stream = kNoField;                          // JDK 21 and newer.
-  uint8_t mark_class_shift = 0;       // Of compact object headers; 0: there are none.
+  // Of a field's flags in the stream: those that a number more stands for, and the others.
+  uint32_t flags_with_number = 0, flags_without = 0;
+  uint32_t flag_of_added = 0;         // A field that the VM has added.
   bool has_wide_array_begin = false;  // Bytes begin at a word where class pointers are whole ones.
 };
 
