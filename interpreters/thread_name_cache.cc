@@ -35,12 +35,13 @@ void ThreadNameCache::Look(uint32_t pid, uint32_t tid, absl::Time now, Process* 
     name = process->names->NameOf(*memory, thread->inner_tid, thread->command);
     thread->is_unknown = !name.has_value();
   }
-  if (name) {
+  const bool is_named = name.has_value();
+  if (is_named) {
     thread->name = *std::move(name);
     thread->is_unknown = false;
   }
   // One that had a name keeps it while its object cannot be read.
-  thread->next_look = now + (name                 ? kNameLife
+  thread->next_look = now + (is_named             ? kNameLife
                              : thread->is_unknown ? kUnknownLife
                                                   : kLeastBetweenLists);
 }
