@@ -1,5 +1,5 @@
 // Holds what the user chose and redraws what depends on it: state -> question -> answer -> panes.
-import { Asker, Asking } from "./asking";
+import { Asker, Asking, Shower } from "./asking";
 import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
 import { ServerSource } from "./live/server_source";
@@ -7,11 +7,12 @@ import { Filter } from "./model/filter";
 import { Lane, passesLane } from "./model/lanes";
 import { Measure, measureOf } from "./model/measure";
 import { functionKey } from "./model/names";
+import { spanBefore } from "./model/change";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
+import { filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
 import { TopRow } from "./model/top";
-import { filterOf, Span, spanOf, State, View, writeState } from "./model/state";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
 import { copyText } from "./view/dom";
@@ -23,7 +24,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
-const ASKED = ["type", "grouping", "inverted", "fold", "lines", "hidden", "processes", "threads", "waits",
+const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes", "threads", "waits",
                "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
@@ -48,8 +49,9 @@ export class App implements Asker {
   // Told when a question was not answered.
   onTrouble: (reason: string) => void = () => undefined;
 
-  constructor() {
-    this.address = new Address((state) => this.goBack(state));
+  // `saved`: the choices that a file was saved with, in the words of an address.
+  constructor(saved: string) {
+    this.address = new Address(saved, (state) => this.goBack(state));
     this.state = this.address.read();
     this.panes = new Panes({
       onZoom: (node) => this.setZoom(node),
@@ -64,6 +66,7 @@ export class App implements Asker {
     });
     this.shell = new Shell(this.panes.root, {
       onChange: (change) => this.change(change),
+      onCompare: () => this.compareWithBefore(),
       onRange: (buckets, small) => this.change(
         { range: buckets === null ? null : spanOf(buckets, this.answer!.head) }, small),
       onBrushing: (busy) => { this.brushing = busy; this.onInspect(); },
@@ -95,6 +98,11 @@ export class App implements Asker {
     if (this.state.callers !== "") return "callers and callees are open";
     if (this.state.zoom !== "") return "zoomed in";
     return this.state.range !== null ? "a time range is selected" : "";
+  }
+
+  // The pointer is on its way to something in the graph or the table.
+  get aiming(): boolean {
+    return this.panes.aim.isOn;
   }
 
   private get answer(): Answer | null {
@@ -137,9 +145,9 @@ export class App implements Asker {
     void this.asking.ask();
   }
 
-  // Asks the agent for a time; what is given back shows the answer.
-  load(source: ServerSource, span: Span): Promise<() => void> {
-    return this.asking.load(source, span);
+  // Asks the agent for a time; what is given back shows the answer, or drops it.
+  load(source: ServerSource, span: Span, wanted: boolean): Promise<Shower> {
+    return this.asking.load(source, span, wanted);
   }
 
   showEmpty(title: string, text: string): void {
@@ -244,6 +252,10 @@ export class App implements Asker {
     const total = answer.tree.total[0]!;
     this.shell.setTimeline({ startMs, bucketMs, counts: answer.timeline, measure, cpus }, filter.buckets, total,
                            answer.passing - total);
+    const chosen = state.range ?? { fromMs: startMs, toMs: head.endMs };
+    this.shell.setCompared(state.before ? spanBefore(chosen) : null,
+                           answer.top.some(({ change }) => change !== undefined),
+                           startMs > 0 && (this.asking.partial || state.range !== null));
     if (total <= 0) {
       this.showNoSamples(head, answer);
       return;
@@ -263,6 +275,13 @@ export class App implements Asker {
         buckets: filter.buckets, measure,
         passes: (lane) => passesLane(filter, lane) },
     });
+  }
+
+  // What changed stands in the table, which is then shown.
+  private compareWithBefore(): void {
+    const before = !this.state.before;
+    const hasTable = this.view === "table" || this.view === "both";
+    this.change({ before, view: before && !hasTable ? "table" : this.state.view });
   }
 
   private tableRows(answer: Answer): { lines: boolean; top: TopRow[]; topCount: number } {
@@ -333,13 +352,14 @@ export class App implements Asker {
       : answer;
     return exportFile(format, {
       profile: answer.head, tree: whole.tree, zoom: findPath(whole.tree, state.zoom), measure,
-      upward: state.upward, dark: this.shell.theme.dark, original: () => source.original() });
+      upward: state.upward, dark: this.shell.theme.dark, original: () => source.original(),
+      view: writeSaved(state, source.partial) });
   }
 
   // False: the key means something else here.
   private run(command: Command): boolean {
     if (command === "escape") return this.escape();
-    if (this.shell.help.isOpen) return false;
+    if (this.shell.help.isOpen || this.shell.choosing) return false;
     if (command === "help") this.shell.help.open();
     else if (command === "search") {
       this.shell.search.input.focus();
@@ -357,9 +377,13 @@ export class App implements Asker {
     const selected = this.panes.selected;
     if (selected === null) return false;
     const item = selected.tree.item[selected.node]!;
-    if (command === "copy") void copyText(selected.tree.label(selected.node));
+    if (command === "copy") void this.copyName(selected.tree.label(selected.node));
     else if (item >= 0) this.change({ callers: textKey(functionKey(selected.tree.functions, item)) });
     return true;
+  }
+
+  private async copyName(name: string): Promise<void> {
+    this.shell.notice.say((await copyText(name)) ? "Name copied" : "This browser does not let pages copy");
   }
 
   // One step back at each press: what is open, callers and callees, zoom, search, time range.

@@ -1,12 +1,14 @@
 // Asks a source what is to be shown, one question at a time: a later one takes the place of one
 // that is on its way.
 import { ServerSource } from "./live/server_source";
+import { compared, spanBefore } from "./model/change";
 import { Answer, Question, TableOrder, ViewSource } from "./model/source";
 import { Span, State } from "./model/state";
 import { Busy } from "./view/busy";
 
 const FIRST_ROWS = 200;
 const ALL_ROWS = 100_000;
+const COMPARED_ROWS = 20_000; // a row that is rare now may have been frequent
 const ZOOM_MS = 180; // a graph on its way to a frame gets there before it is drawn anew
 
 export interface Asker {
@@ -17,6 +19,8 @@ export interface Asker {
   onAnswer(): void;
   onTrouble(reason: string): void;
 }
+
+export interface Shower { show(): void; drop(): void }
 
 export class Asking {
   source: ViewSource | null = null;
@@ -36,27 +40,33 @@ export class Asking {
   question(more: Partial<Question> = {}): Question {
     const { state, lanes, width } = this.asker;
     const pixels = Math.max(width, 320) * Math.min(window.devicePixelRatio || 1, 2);
-    return { state, lanes, width: pixels, ...this.table, ...more };
+    const rows = state.before ? Math.max(this.table.rows, COMPARED_ROWS) : this.table.rows;
+    return { state, lanes, width: pixels, order: this.table.order, rows, ...more };
   }
 
-  // Of the agent, for a time; what is given back shows the answer.
-  async load(source: ServerSource, span: Span): Promise<() => void> {
+  // Of the agent, for a time; what is given back shows the answer or drops it. What the user
+  // chooses meanwhile is asked of the new time where that is `wanted`, or else of the one shown.
+  async load(source: ServerSource, span: Span, wanted: boolean): Promise<Shower> {
     const before = source.span;
-    source.span = span;
+    const soon = wanted || this.answer === null;
+    if (soon) source.span = span;
     this.source = source;
+    const back = () => { if (source.span === span) source.span = before; };
     const { state } = this.asker;
     const running = this.begin();
     try {
-      const answer = await source.ask(this.question(), running.signal);
-      return () => {
-        // What the user has chosen meanwhile is asked for at the new time.
+      const answer = await this.answerOf(source, running.signal, span);
+      const show = () => {
+        source.span = span;
         if (this.asker.state === state || this.answer === null) this.take(answer, state);
         else void this.ask();
       };
+      return { show, drop: back };
     } catch (error) {
-      if (source.span === span) source.span = before;
+      if (this.running === running) back();
       if (!running.signal.aborted) throw error;
-      return () => undefined; // a later question took its place
+      const nothing = () => undefined; // cancelled, or a later question took its place
+      return { show: nothing, drop: nothing };
     } finally {
       this.end(running);
     }
@@ -68,7 +78,7 @@ export class Asking {
     const { state } = this.asker;
     const running = this.begin();
     try {
-      const answer = await source.ask(this.question(), running.signal);
+      const answer = await this.answerOf(source, running.signal);
       const moving = partial ? this.zoomedAt + ZOOM_MS - performance.now() : 0;
       if (moving > 0) await new Promise((done) => setTimeout(done, moving));
       if (!running.signal.aborted) this.take(answer, state);
@@ -78,6 +88,17 @@ export class Asking {
     } finally {
       this.end(running);
     }
+  }
+
+  // With the table beside the time before, where that is wanted.
+  private async answerOf(source: ViewSource, signal: AbortSignal, span?: Span): Promise<Answer> {
+    const question = this.question();
+    const answer = await source.ask(question, signal, span);
+    if (!question.state.before) return answer;
+    const { startMs, endMs } = answer.head;
+    const chosen = question.state.range ?? { fromMs: startMs, toMs: endMs };
+    const before = await source.askOf(question, spanBefore(chosen), signal);
+    return before === null ? answer : compared(answer, before);
   }
 
   // The user does not wait for the answer.

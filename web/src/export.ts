@@ -19,6 +19,7 @@ export interface Exported {
   upward: boolean;
   dark: boolean;
   measure: Measure;
+  view: string; // what is chosen, in the words of an address
 }
 
 // "build-host-2026-09-21-140320": a name that every file system takes.
@@ -46,6 +47,6 @@ export async function exportFile(format: Format, what: Exported): Promise<{ name
     case "pprof": return { name, blob: await gzipBlob(pprofBytes(tree, zoom, measure, profile)) };
     case "svg": return text(svgText({ ...what, title }), "image/svg+xml");
     case "png": return { name, blob: await pngBlob({ ...what, title }) };
-    case "html": return text(await pageFile(await what.original(), title), "text/html");
+    case "html": return text(await pageFile(await what.original(), title, what.view), "text/html");
   }
 }

@@ -5,10 +5,10 @@ import { decodeEmbedded } from "./data/decode";
 import { LiveSession } from "./live/session";
 import { withoutToken } from "./live/token";
 
-const app = new App();
+const data = document.getElementById("stackray-data");
+const app = new App(data?.dataset["view"] ?? "");
 document.body.append(app.shell.root);
 
-const data = document.getElementById("stackray-data");
 if (data === null) {
   history.replaceState(history.state, "", withoutToken(location.href));
   new LiveSession(app).start();

@@ -3,12 +3,14 @@ import { test } from "node:test";
 import { parseText } from "../src/data/decode";
 import { Poller, rangeToAsk, parseStatus } from "../src/live/poller";
 import { withoutToken } from "../src/live/token";
+import { Aim } from "../src/view/aim";
 import { documentOf } from "./helpers";
 
 // A server of the documented answers, and a poller on a clock of ours.
 class Setup {
   now = 50_000;
   held = false;
+  aimed = false;
   newestMs = 1_000_000;
   failure = "";
   costMs = 0;
@@ -17,11 +19,13 @@ class Setup {
   readonly poller = new Poller({
     now: () => this.now,
     hold: () => this.held,
+    aiming: () => this.aimed,
     fetchAnswer: async (url) => ({ text: await this.answer(url), costMs: this.costMs }),
     onStatus: (status) => this.log.push(`status ${status.newestMs}`),
     load: async (fromMs, toMs) => {
       const profile = parseText(await this.answer(`/api/profile?from_ms=${fromMs}&to_ms=${toMs}`));
-      return { costMs: this.costMs, show: () => this.log.push(`profile ${profile.sums[0]}`) };
+      return { costMs: this.costMs, show: () => this.log.push(`profile ${profile.sums[0]}`),
+               drop: () => this.log.push("dropped") };
     },
     onFailure: (reason, since) => this.log.push(`failure ${reason} ${since}`),
     onReachable: () => this.log.push("reachable"),
@@ -95,6 +99,58 @@ test("nothing is loaded while the page is held, and refresh loads at once afterw
   assert.ok(setup.log.includes("profile 4"));
 });
 
+test("while the user aims nothing new is loaded or shown, but another time that was asked for", async () => {
+  const setup = new Setup();
+  const profiles = () => setup.asked.filter((url) => url.includes("profile")).length;
+  const round = async () => {
+    setup.newestMs += 2000;
+    setup.now += 2000;
+    await setup.poller.poll();
+  };
+  setup.aimed = true;
+  await round();
+  assert.equal(setup.log.at(-2), "profile 4"); // the first one
+  await round();
+  assert.equal(profiles(), 1);
+  setup.poller.rangeMs = 300_000;
+  await setup.poller.refresh();
+  assert.equal(setup.log.filter((line) => line === "profile 4").length, 2);
+  setup.aimed = false;
+  const answer = setup.answer.bind(setup);
+  setup.answer = async (url) => {
+    const text = await answer(url);
+    setup.aimed = url.includes("profile"); // the pointer comes while the answer is on its way
+    return text;
+  };
+  await round();
+  assert.equal(profiles(), 3);
+  assert.equal(setup.log.at(-2), "dropped");
+  setup.answer = answer;
+  setup.aimed = false;
+  await round();
+  assert.equal(setup.log.at(-2), "profile 4");
+});
+
+test("the pointer aims until it has rested for 5 s, or leaves", () => {
+  const target = new EventTarget();
+  let now = 100_000;
+  const aim = new Aim(target, () => now);
+  const move = (clientX: number) =>
+    target.dispatchEvent(Object.assign(new Event("pointermove"), { clientX, clientY: 7 }));
+  assert.equal(aim.isOn, false);
+  move(1);
+  now += 4999;
+  assert.equal(aim.isOn, true);
+  now += 1;
+  assert.equal(aim.isOn, false);
+  move(1); // it stays where it is
+  assert.equal(aim.isOn, false);
+  move(2);
+  assert.equal(aim.isOn, true);
+  target.dispatchEvent(new Event("pointerleave"));
+  assert.equal(aim.isOn, false);
+});
+
 test("a profile that arrives after the user zoomed in is dropped", async () => {
   const setup = new Setup();
   const answer = setup.answer.bind(setup);
@@ -104,7 +160,7 @@ test("a profile that arrives after the user zoomed in is dropped", async () => {
     return text;
   };
   await setup.poller.poll();
-  assert.ok(!setup.log.some((line) => line.startsWith("profile")));
+  assert.deepEqual(setup.log, ["status 1000000", "dropped", "reachable"]);
 });
 
 test("a time from the address is loaded once, also while the page is held, and again when it changes", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { buildHostTree, Shape } from "../src/model/aggregate";
-import { processChoices, threadChoices, waitChoices } from "../src/model/choices";
+import { processChoices, threadChoices, unlistedText, waitChoices } from "../src/model/choices";
 import { Filter, NO_FILTER, timelineCounts } from "../src/model/filter";
 import { inverted } from "../src/model/invert";
 import { hideAllBut, typeShares } from "../src/model/kinds";
@@ -340,4 +340,17 @@ test("a stack of 5,000 frames beside 45,000 rows is no problem", () => {
   const deepTree = treeOf(rows);
   assert.equal(deepTree.maxDepth, 5001);
   assert.equal(deepTree.total[0], 45_001);
+});
+
+test("what a list lacks does not read as found", () => {
+  const list = { many: "cgroups", listed: 200, left: 1234, searched: false, passing: 200, shown: 200 };
+  assert.deepEqual(unlistedText(list), ["1,234 more cgroups with fewer samples"]);
+  assert.deepEqual(unlistedText({ ...list, left: 0 }), []);
+  const rest = "Searched the 200 cgroups with the most samples; 1,234 others are not in this list";
+  const searched = { ...list, searched: true };
+  assert.deepEqual(unlistedText({ ...searched, passing: 3, shown: 3 }), [rest]);
+  assert.deepEqual(unlistedText({ ...searched, passing: 0, shown: 0 }), ["Nothing found", rest]);
+  assert.deepEqual(unlistedText({ ...searched, left: 0, passing: 3, shown: 3 }), []);
+  assert.deepEqual(unlistedText({ ...searched, left: 0, passing: 450, shown: 400 }),
+                   ["50 more match: type more to narrow the list"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filterOf, readState, spanOf, START, State, writeState } from "../src/model/state";
+import { filterOf, readState, spanOf, START, State, writeSaved, writeState } from "../src/model/state";
 import { profileOf } from "./helpers";
 
 // ten buckets of a second from 1,000,000 ms
@@ -9,7 +9,7 @@ const profile = profileOf([{ pid: 1, command: "a", stack: ["main"], bucket: 3, t
 test("a state comes back from the address as it was", () => {
   const state: State = {
     type: "off_cpu", view: "table", grouping: "container", inverted: true, upward: true, fold: true,
-    lines: true,
+    lines: true, before: true,
     query: "/a&b=c#d|ä/", hidden: new Set(["kernel", "native+inline"]), processes: new Set(["7 <script>", "8 a b"]),
     threads: new Set(["7 <script> 9"]), containers: new Set(["0123456789abcdef"]),
     services: new Set(["shop", ""]), waits: new Set(["blocked"]),
@@ -19,6 +19,15 @@ test("a state comes back from the address as it was", () => {
   assert.deepEqual(readState(writeState(state)), state);
   assert.equal(writeState(START), "");
   assert.deepEqual(readState(""), START);
+});
+
+test("a saved file has the choices that its document can answer, and no live page's time", () => {
+  const state: State = { ...START, grouping: "label:route", requests: new Set(["route=/a"]), fold: true,
+    query: `"><b>`, capture: "slow", windowMs: 300_000, at: { fromMs: 5, toMs: 9 } };
+  assert.equal(writeSaved(state, true), "query=%22%3E%3Cb%3E&fold=1");
+  assert.deepEqual(readState(writeSaved(state, false)), { ...START, grouping: "label:route",
+    requests: new Set(["route=/a"]), fold: true, query: `"><b>` });
+  assert.equal(writeSaved(START, true), "");
 });
 
 test("an address that says nothing sensible is as none", () => {

@@ -146,9 +146,48 @@ test("what is shown is saved as folded stacks, for speedscope, and as pictures",
   assert.deepEqual(shared.seen.errors, []);
 });
 
+const OPENING = /id="stackray-data" data-view="([^"]*)"/;
+
+test("a saved page opens with the view that was saved, unless its address says another", async () => {
+  const query = encodeURIComponent(`"><script>alert(3)</script>&amp;'`);
+  await shared.fresh({ hash: `#by=process&hidden=kernel&query=${query}` });
+  await click(page, 0.3, 1, ".body > .flame canvas");
+  const seen = await shown();
+  const told = page.locator(".notice", { hasText: "Saved as test-host-2026-09-21-141320.html" }).waitFor();
+  const saved = await save("This page with its data");
+  await told;
+  assert.equal(saved.text.match(OPENING)[1].includes("<"), false);
+  const at = pathToFileURL(saved.path).href;
+  const other = await open(browser, at);
+  const ready = () => other.page.locator("[data-fact=samples]").waitFor();
+  await ready();
+  assert.deepEqual(await shown(other.page), seen);
+  await other.page.locator(".search-input").fill("");
+  for (const name of ["Reset zoom", "Show all types"])
+    await other.page.getByRole("button", { name, exact: true }).click();
+  await other.page.getByLabel("One block for each").selectOption("command");
+  assert.equal(other.page.url(), `${at}#view=`);
+  await other.page.reload();
+  await ready();
+  assert.match(await rangeText(other.page), /^100 samples · drag/);
+  await other.page.goto("about:blank");
+  await other.page.goto(`${at}#by=thread`);
+  await ready();
+  const { by, query: typed } = await shown(other.page);
+  assert.deepEqual([by, typed], ["thread", ""]);
+  await other.page.goto("about:blank");
+  writeFileSync(saved.path, saved.text.replace(OPENING, `id="stackray-data" data-view="view=x&amp;zoom=&lt;b>&amp;by=&amp;range=9-1"`));
+  await other.page.goto(at);
+  await ready();
+  assert.match(await rangeText(other.page), /^100 samples · drag/);
+  assert.deepEqual([other.seen.errors, other.seen.dialogs], [[], []]);
+  await other.close();
+});
+
 test("a saved page works like the one it was saved from", async () => {
   await shared.fresh();
   const saved = await save("This page with its data");
+  assert.equal(OPENING.test(saved.text), false);
   assert.equal(saved.text.split("stackray-data").length, readFileSync(join(folder, "typed.html"), "utf8").split("stackray-data").length);
   await page.goto(pathToFileURL(saved.path).href);
   await page.locator("[data-fact=samples]").waitFor();

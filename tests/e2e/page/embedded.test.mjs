@@ -147,12 +147,38 @@ pageTest("processes can be found and chosen, threads too", async (page) => {
   await processes.locator(".select-query").fill("");
   await processes.locator(".select-label", { hasText: "web" }).click();
   assert.match(await rangeText(page), /^90 samples/);
-  await processes.getByText("Show all").click();
+  assert.equal(await processes.locator(".select-label").first().getAttribute("title"),
+               "web (100)\n/usr/bin/web in container c0ffee");
+  const only = processes.locator(".select-only").last();
+  assert.ok(await only.isVisible()); // without a hover
+  await only.click();
+  assert.match(await rangeText(page), /^10 samples/);
+  const all = processes.locator(".select-all");
+  assert.equal(await all.innerText(), "All processes");
+  await all.click();
+  await page.keyboard.type("python"); // no shortcut, and found in the list
+  assert.equal(await processes.locator(".select-query").inputValue(), "python");
+  assert.equal(await processes.locator(".select-name").innerText(), "python3 (9)");
+  assert.equal(page.url(), smallUrl);
   await page.keyboard.press("Escape");
   const threads = page.locator("[data-select=threads]");
   await threads.locator(".select-opener").click();
   await threads.locator(".select-label", { hasText: "writer (102)" }).click();
   assert.match(await rangeText(page), /^30 samples/);
+});
+
+pageTest("keys do nothing to the page behind an open list, menu or the help", async (page) => {
+  const view = () => page.locator(".body").getAttribute("data-view");
+  for (const open of ["Layout", "Export", "?"]) {
+    await page.getByRole("button", { name: open, exact: true }).click();
+    for (const key of ["t", "b", "i", "/"]) await page.keyboard.press(key);
+    assert.equal(await view(), "flame", open);
+    assert.equal(page.url(), smallUrl, open);
+    assert.equal(await page.evaluate(() => document.activeElement.className === "search-input"), false);
+    await page.keyboard.press("Escape");
+  }
+  await page.keyboard.press("t");
+  assert.equal(await view(), "table");
 });
 
 pageTest("dragging over the timeline selects a time range", async (page) => {

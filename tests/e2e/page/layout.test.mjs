@@ -39,7 +39,7 @@ function misplaced() {
   const wide = document.documentElement.clientWidth;
   const controls = [...document.querySelectorAll(
     ".header button, .toolbar .control, .segment, .search, .time button, .details button, .legend-item, .menu-item, " +
-    ".select-query, .table-sort, .help button")].filter((node) => node.checkVisibility({ visibilityProperty: true }));
+    ".legend-only, .select-only, .select-query, .table-sort, .help button")].filter((node) => node.checkVisibility({ visibilityProperty: true }));
   const boxes = controls.map((node) => [node, node.getBoundingClientRect()]);
   const found = boxes.filter(([, box]) => box.width < 8 || box.height < 8 || box.left < -0.5 || box.right > wide + 0.5)
     .map(([node, box]) => `${name(node)} is at ${box.left} to ${box.right} of ${wide}, ${box.height} high`);
@@ -117,6 +117,10 @@ for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {
         await page.getByRole("button", { name: view, exact: true }).click();
         await settled(page);
         await look(`${type} ${view}`);
+        const cut = await page.evaluate(() => [...document.querySelectorAll(".table-name")]
+          .filter((node) => node.scrollWidth > node.clientWidth).map((node) => node.textContent)
+          .filter((name) => name.length <= 10));
+        assert.deepEqual(cut, [], `${view} has room for short names`);
         const sizes = await page.evaluate(() => [...document.querySelectorAll(".body > *")]
           .map((part) => [part.offsetWidth, part.offsetHeight]).filter(([wide]) => wide > 0));
         assert.ok(sizes.length >= 1 && sizes.every(([wide, high]) => wide >= Math.min(width, 1000) * 0.4 && high >= 180),

@@ -13,6 +13,7 @@ export class LiveServer {
     this.costMs = 1;        // what the agent says an answer costs it
     this.profileUrls = []; // of what is shown; the one document that is saved is not among them
     this.delayMs = 0;      // before an answer to a question
+    this.waiting = new Set(); // what sends those answers
     this.closed = 0;       // questions whose client did not wait for the answer
     this.statusCount = 0;
     this.captures = [];     // as /api/status lists them
@@ -58,10 +59,17 @@ export class LiveServer {
       const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" },
                             url.searchParams);
       if (this.delayMs === 0) return this.json(response, answer);
-      const timer = setTimeout(() => this.json(response, answer), this.delayMs);
+      const send = () => {
+        this.waiting.delete(send);
+        clearTimeout(timer);
+        this.json(response, answer);
+      };
+      const timer = setTimeout(send, this.delayMs);
+      this.waiting.add(send);
       response.on("close", () => {
         if (response.writableEnded) return;
         clearTimeout(timer);
+        this.waiting.delete(send);
         this.closed++;
       });
       return undefined;
@@ -70,6 +78,11 @@ export class LiveServer {
       return this.json(response, { ...this.make(this.newestMs - 10_000), host: "live-host" });
     }
     return this.send(response, 404, "text/plain", "not found");
+  }
+
+  // Sends the answers that wait, at once.
+  release() {
+    for (const send of [...this.waiting]) send();
   }
 
   json(response, value) {

@@ -124,8 +124,10 @@ pageTest("a click in the legend hides a type, “only” hides all others", asyn
   assert.match(await legend(page, "Kernel").innerText(), /30\.0 %/); // the share stays
   await page.getByRole("button", { name: "Show all types" }).click();
   assert.match(await hover(page, 0.5, 5), /^ksys_write\n/);
-  await legend(page, "Python").hover();
-  await page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" }).click();
+  assert.match(await legend(page, "Python").getAttribute("title"), /^Click to leave these frames out/);
+  const only = page.locator(".legend-entry", { hasText: "Python" }).getByRole("button", { name: "only" });
+  assert.ok(await only.isVisible()); // without a hover
+  await only.click();
   assert.match(await rangeText(page), /^10 samples · 90 samples in hidden frames only/);
   assert.match(await hover(page, 0.5, 2), /^run\n/);
   await legend(page, "Python").click();
@@ -206,9 +208,36 @@ pageTest("the table's rows lead into the graph, have names for screen readers, a
   assert.ok(await flame(page).isVisible());
 });
 
+pageTest("the table shows source lines, and what changed since the time before", async (page) => {
+  await page.keyboard.press("t");
+  await page.getByRole("button", { name: "By line" }).click();
+  assert.match(page.url(), /lines=1/);
+  assert.match(await lines(page, ".table-name"), /(^|\|)web\.cc:12(\||$)/);
+  await page.locator(".search-input").fill("serve");
+  await page.waitForFunction(() => document.querySelectorAll(".table-name").length === 1);
+  assert.equal(await lines(page, ".table-name"), "web.cc:12");
+  await page.locator(".search-input").fill("");
+  await page.getByRole("button", { name: "By function" }).click();
+  const compare = page.locator(".compare");
+  assert.ok(await compare.isHidden()); // nothing is known of the time before all of it
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  await compare.click();
+  assert.match(await compare.innerText(), /^No samples of /); // it is all of the time
+  await page.locator(".timeline canvas").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await compare.innerText(), /^Compared with /);
+  assert.equal(await compare.getAttribute("aria-pressed"), "true");
+  assert.match(page.url(), /before=1/);
+  const changes = await page.locator(".table-body .cell-change").allInnerTexts();
+  assert.ok(changes.length > 0 && changes.every((text) => /^(new |gone )?[+−]?[<\d]/.test(text.replace(/\s+/g, " "))), changes.join("|"));
+  await compare.click();
+  assert.ok(await page.locator(".cell-change").first().isHidden());
+});
+
 pageTest("keys lead everywhere, and ? tells them", async (page) => {
   await page.keyboard.press("?");
-  const help = page.getByRole("dialog", { name: "Keys" });
+  const help = page.getByRole("dialog", { name: "Help" });
   assert.match(await help.innerText(), /Search functions and files/);
   await page.keyboard.press("t"); // the box has the keys
   assert.ok(await help.isVisible());
@@ -232,6 +261,50 @@ pageTest("keys lead everywhere, and ? tells them", async (page) => {
   await page.locator(".search-input").fill("");
   await page.locator(".search-input").press("t"); // a letter in a box is a letter
   assert.equal(await view(), "flame");
+});
+
+pageTest("the help answers usual questions in words that the page has", async (page) => {
+  await click(page, 0.3, 3);
+  await page.keyboard.press("?");
+  const help = await page.locator(".help").innerText();
+  const [questions, words] = help.split("What words mean");
+  for (const word of ["[stale]", "[truncated: …]", "through unknown code", "lost"])
+    assert.ok(words.split("\n").includes(word), word);
+  const named = [...questions.matchAll(/“([^”]+)”/g)].map(([, name]) => name);
+  assert.ok(named.length >= 8, named.join());
+  const outside = await page.evaluate(() => {
+    const copy = document.querySelector(".page").cloneNode(true);
+    copy.querySelector(".help").remove();
+    return copy.textContent;
+  });
+  for (const name of named) assert.ok(outside.includes(name), name);
+});
+
+// Letters of an element's text that are in sight, where it is cut.
+function seen(page, selector) {
+  return page.locator(selector).evaluate((node) => {
+    const box = node.getBoundingClientRect();
+    const text = document.createTreeWalker(node, NodeFilter.SHOW_TEXT).nextNode();
+    return [...text.data].filter((_, i) => {
+      const range = new Range();
+      range.setStart(text, i);
+      range.setEnd(text, i + 1);
+      const letter = range.getBoundingClientRect();
+      return letter.left >= box.left - 0.5 && letter.right <= box.right + 0.5;
+    }).join("");
+  });
+}
+
+pageTest("of a path that is too long, the end is in sight", async (page) => {
+  const groups = page.locator("[data-select=cgroups]");
+  await groups.locator(".select-opener").click();
+  await groups.locator(".select-label", { hasText: "web" }).click();
+  const caption = groups.locator(".select-caption");
+  assert.equal(await caption.getAttribute("title"), "/system.slice/web.service");
+  const inSight = await seen(page, "[data-select=cgroups] .select-caption");
+  assert.ok(inSight.endsWith("/web.service") && !inSight.startsWith("/system"), inSight);
+  assert.equal(await seen(page, "[data-select=cgroups] .select-row:first-child .select-name"),
+               "/system.slice/web.service");
 });
 
 pageTest("containers and users can be chosen, and a function's lines stand below its callers and callees",

@@ -25,6 +25,7 @@ FREQUENCY_HZ = 199
 LEAST_WHOLE = 97.0
 MOST_GUESSED = 2.0  # Where the JIT says rows; the first samples come before them.
 GUESSED = re.compile(r"^(\d+) stacks have a frame whose caller was found by frame pointers", re.MULTILINE)
+WAYS = re.compile(r"code made at run time \(JIT\) that nothing names\n((?:    -> .*\n?)+)")
 STACKS = re.compile(r"^stacks: (\d+) of (\d+) complete", re.MULTILINE)
 
 LUA = "local function burn(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\nwhile true do burn(1e6) end\n"
@@ -176,7 +177,14 @@ def lli(folder, _names):
     return [llvm, "--jit-kind=mcjit", code], {}
 
 
-def postgres(folder, names):
+def postgres(setting):
+    """The setting is the one that names: a list for gdb, or a jitdump below the server's home."""
+    def command(folder, names):
+        return postgres_command(folder, [f"{setting}=on"] if names else [])
+    return command
+
+
+def postgres_command(folder, asked):
     binaries = "/usr/lib/postgresql/15/bin"
     if not os.path.exists(binaries + "/../lib/llvmjit.so") or os.getuid() != 0:
         raise Missing("no PostgreSQL 15 with llvmjit, or not root")
@@ -184,9 +192,9 @@ def postgres(folder, names):
     shutil.chown(folder, 65534, 65534)
     subprocess.run([*user, binaries + "/initdb", "-D", data], check=True, capture_output=True)
     query = written(folder, "query.sql", POSTGRES)
-    settings = ["jit=on", "jit_above_cost=0", "max_parallel_workers_per_gather=0", *(["jit_debugging_support=on"] if names else [])]
+    settings = ["jit=on", "jit_above_cost=0", "max_parallel_workers_per_gather=0", *asked]
     server = [*user, binaries + "/postgres", "--single", "-D", data, *[word for one in settings for word in ("-c", one)], "postgres"]
-    return ["sh", "-c", f"exec {' '.join(server)} < {query}"], {}
+    return ["sh", "-c", f"exec {' '.join(server)} < {query}"], {"HOME": folder}
 
 
 def python_perf(version, flag):
@@ -221,7 +229,8 @@ def programs(options):
         ("wasmtime, gdb's list", wasmtime("debug"), r"burn", False, True),
         ("QEMU, gdb's list", qemu, "", True, True),
         ("LLVM's lli, gdb's list", lli, r"burn", True, True),
-        ("PostgreSQL 15, gdb's list", postgres, r"^evalexpr", False, True),
+        ("PostgreSQL 15, gdb's list", postgres("jit_debugging_support"), r"^evalexpr", False, True),
+        ("PostgreSQL 15, jitdump", postgres("jit_profiling_support"), r"^evalexpr", False, False),
         (".NET 3.1, perf map", dotnet, r"Burn", False, False),
         ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False, False),
         ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False, True),
@@ -229,7 +238,8 @@ def programs(options):
 
 
 def record(options, command, extra, folder):
-    """Of the program, which runs in that folder: its stacks, and the share with a guess."""
+    """Of the program, which runs in that folder: its stacks, the share with a guess, and the ways
+    to names that `explain` says."""
     with tempfile.NamedTemporaryFile(suffix=".folded") as output:
         program = subprocess.Popen(command, env=os.environ | extra, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    cwd=folder)
@@ -248,12 +258,14 @@ def record(options, command, extra, folder):
                 stack, _, count = line.rstrip("\n").rpartition(" ")
                 stacks.append((stack.split(";")[1:], int(count)))
     guesses, all_stacks = GUESSED.search(said), STACKS.search(said)
-    return stacks, share(int(guesses[1]) if guesses else 0, int(all_stacks[2]) if all_stacks else 0)
+    ways = WAYS.search(said)
+    guessed = share(int(guesses[1]) if guesses else 0, int(all_stacks[2]) if all_stacks else 0)
+    return stacks, guessed, ways[1].split("\n") if ways else []
 
 
 def judge(recorded, function):
     """Samples; of these: with code nobody names, whole, the function's; the share with a guess."""
-    stacks, guessed = recorded
+    stacks, guessed, _ = recorded
     seen = {"samples": 0, "unknown": 0, "whole": 0, "function": 0, "guessed": guessed}
     for frames, count in stacks:
         seen["samples"] += count
@@ -274,14 +286,19 @@ def shown(seen):
 
 def run(options, name, command, function, always, has_rows):
     """False: a function that should have a name has none, or rows were not used."""
-    results = []
+    results, ways = [], []
     for names in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
-            results.append(judge(record(options, *command(folder, names), folder), function))
+            recorded = record(options, *command(folder, names), folder)
+            results.append(judge(recorded, function))
+            ways.append([way.removeprefix("    -> ") for way in recorded[2] if way])
     without, with_flag = results
     print(f"| {name} | {with_flag['samples']} | " + " | ".join(shown(seen) for seen in results) +
           f" | {share(with_flag['function'], with_flag['samples']):.1f} % |", flush=True)
+    for how, said in zip(("without the flag", "with it"), ways):
+        if said:
+            print(f"  explain, {how}: {'; '.join(said)}", flush=True)
     best = with_flag if not always else without
     if has_rows and best["guessed"] > MOST_GUESSED:
         return False

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Between two functions of a script that call each other, nothing is shown; what a function written
 in C calls back from is. Beside the language's own answer: sys.setprofile() of Python, TracePoint of
-Ruby, debug_backtrace() of PHP say which function called which, and through which C function.
+Ruby, debug_backtrace() of PHP, Error().stack of Node say which function called which, and through
+which C function or builtin.
 
     script_calls.py STACKRAY [--only NAME] [--seconds N]
 
-Runs each CPython of pyenv and of the machine, ruby and php. Exit: 77 when none is there, 1 when one
-stack in 50 shows something else, else 0.
+Runs each CPython of pyenv, ruby, php, node, and what STACKRAY_SCRIPT_CALLS names: COMMAND as NAME,
+with semicolons between them. Exit: 77 when none is there, 1 when one stack in 50 shows something
+else, else 0.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import time
 SKIPPED = 77
 MOST_WRONG = 0.02  # Samples in the moment in which a function is entered or left.
 LEAST_PAIRS = 20
+NAMELESS = re.compile(r"\u00b7fn_[0-9a-f]+\]$")
 PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 # Each program writes {"CALLER CALLEE": C function or ""} to the file that it is given, and then
@@ -154,6 +157,54 @@ file_put_contents($argv[1], json_encode($calls));
 while (true) work($thing);
 """
 
+NODE = """
+const answer = process.argv[2];
+const calls = {};
+let watching = true;
+function note() {
+  Error.prepareStackTrace = (_, sites) => sites;
+  Error.stackTraceLimit = 50;
+  let callee = null, through = '';
+  for (const site of new Error().stack.slice(1)) {
+    const name = site.getFunctionName();
+    if (site.getFileName() !== __filename) { through = name; continue; }
+    if (!name) break;
+    if (callee !== null) calls[`${name} ${callee}`] = through;
+    callee = name;
+    through = '';
+  }
+}
+function leaf(n) {
+  if (watching) note();
+  let s = 0;
+  for (let i = 0; i < n; i++) s += i % 7;
+  return s;
+}
+function recurse(depth) { return depth === 0 ? leaf(30000) : recurse(depth - 1) + 1; }
+function compare(a, b) { leaf(30000); return a - b; }
+function exchange(x) { return String(leaf(30000)); }
+function reviver(key, value) { leaf(30000); return value; }
+class Thing { constructor() { this.sum = leaf(30000); } get missing() { return leaf(30000); } }
+function by_sort() { return [3, 1, 2].sort(compare); }
+function by_replace() { return 'abc'.replace(/[a-c]/g, exchange); }
+function by_parse() { return JSON.parse('[1, 2]', reviver); }
+function by_class() { return new Thing(); }
+function by_get(thing) { return thing.missing; }
+function work(thing) { recurse(8); by_sort(); by_replace(); by_parse(); by_class(); by_get(thing); }
+const thing = new Thing();
+work(thing);
+watching = false;
+require('fs').writeFileSync(answer, JSON.stringify(calls));
+while (true) work(thing);
+"""
+
+
+def others():
+    """(Name, command) of what STACKRAY_SCRIPT_CALLS names: COMMAND as NAME, with semicolons between
+    them. The command's program may be in another root folder that shares /tmp."""
+    asked = [entry.rpartition(" as ") for entry in os.environ.get("STACKRAY_SCRIPT_CALLS", "").split(";") if entry]
+    return [(name, command.split()) for command, _, name in asked]
+
 
 def interpreters(only):
     """(Name, command before the script, text, ending) of those that are there."""
@@ -164,9 +215,12 @@ def interpreters(only):
         for name in sorted(versions):
             if name.startswith(version + "."):
                 found.append((f"Python {name}", [f"{root}/{name}/bin/python"], PYTHON, ".py"))
-    for name, program, text, ending in (("Ruby", "ruby", RUBY, ".rb"), ("PHP", "php", PHP, ".php")):
+    for name, program, text, ending in (("Ruby", "ruby", RUBY, ".rb"), ("PHP", "php", PHP, ".php"),
+                                        ("Node", "node", NODE, ".js")):
         if shutil.which(program):
             found.append((name, [shutil.which(program)], text, ending))
+        found += [(other, command, text, ending) for other, command in others() if other.startswith(name)]
+    found += [(other, command, PYTHON, ".py") for other, command in others() if other.startswith("Python")]
     return [entry for entry in found if only in entry[0]]
 
 
@@ -201,6 +255,11 @@ def record(options, command, text, ending):
         return calls, [(stack.split(";")[1:], int(count)) for stack, _, count in folded]
 
 
+def shows(between, c_function):
+    """Does one frame have its name? A stripped file's functions have none."""
+    return any(c_function.lower() in name.lower() or NAMELESS.search(name) for name in between)
+
+
 def judge(calls, stacks):
     """Pairs that were seen; of these the wrong ones, by what was between."""
     functions = {name for pair in calls for name in pair.split(" ")}
@@ -216,7 +275,7 @@ def judge(calls, stacks):
             if c_function is not None:
                 pairs += count
                 through_c += count * bool(c_function)
-                if bool(c_function) != bool(between) or (c_function and not any(c_function in name for name in between)):
+                if bool(c_function) != bool(between) or (c_function and not shows(between, c_function)):
                     key = f"{caller} > {' '.join(between)} > {callee}"
                     wrong[key] = wrong.get(key, 0) + count
             caller, between = callee, []

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """names.py V8_STACK RUNTIME...: runs chain.cjs on each Node or Deno in each of V8's tiers, and
 compares each function, file, line and column that our naming gives with V8's own answer. TIERS
-chooses tiers, by commas; STOPS says how many stops of each (20).
+chooses tiers, by commas; STOPS says how many stops of each (20). WITHOUT_LINES=1 compares the
+functions and files alone, inlined ones among them.
 
 A stop is right if the JavaScript frames from the outermost one up to stop() are V8's, in order.
 The line of stop() itself is that of its loop. Prints one row a runtime and tier; ends with 1 if a
@@ -24,6 +25,7 @@ TIERS = {
 }
 GIVEN_UP = 'given up'
 STOPS = int(os.environ.get('STOPS', '20'))
+COMPARED = slice(0, 1 if os.environ.get('WITHOUT_LINES') else 3)  # Of file, line and column.
 
 
 def version_of(runtime):
@@ -89,8 +91,8 @@ def difference(sites, frames):
         if kind == 'wasm':  # V8 has the module's name before it, and a place in its bytes.
             if site[0].split('.')[-1] != name:
                 return f'{site} but {kind} {name}'
-        elif not is_same_name(site, name) or [site[1], str(site[2]), str(site[3])] != [
-                file, line, column]:
+        elif not is_same_name(site, name) or [
+                site[1], str(site[2]), str(site[3])][COMPARED] != [file, line, column][COMPARED]:
             return f'{site} but {kind} {name} {file}:{line}:{column}'
     return None
 

@@ -12,13 +12,15 @@ function escapeHtml(text: string): string {
 const TAG = ["scr", "ipt"].join("");
 
 // Scripts and style stand as they are: the policy in the head knows them by their hashes.
-export async function pageFile(original: Original, title: string): Promise<string> {
+// `view`: what it opens with, in the words of an address; "": the start.
+export async function pageFile(original: Original, title: string, view: string): Promise<string> {
   const packed = "packed" in original ? original.packed.trim() : await gzipBase64(original.json);
   const policy = document.querySelector<HTMLMetaElement>("meta[http-equiv]")!.content;
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]")!.getAttribute("href")!;
   const style = document.querySelector("style")!.textContent!;
   const script = document.querySelector("script:not([type])")!.textContent!;
   const attribute = (text: string) => escapeHtml(text).replaceAll('"', "&quot;");
+  const opening = view === "" ? "" : ` data-view="${attribute(view)}"`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -33,7 +35,7 @@ export async function pageFile(original: Original, title: string): Promise<strin
 </head>
 <body>
 <noscript>This page needs JavaScript to draw the profile. It makes no request to any other place.</noscript>
-<${TAG} type="application/octet-stream" id="stackray-data">${packed}</${TAG}>
+<${TAG} type="application/octet-stream" id="stackray-data"${opening}>${packed}</${TAG}>
 <${TAG}>${script}</${TAG}>
 </body>
 </html>

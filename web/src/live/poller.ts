@@ -25,14 +25,17 @@ export interface PollerEvents {
 export interface Loaded {
   costMs: number; // CPU time that the server says it took; 0: it does not say
   show(): void;
+  drop(): void; // what is on the screen stays
 }
 
 // Both reject with an Error whose message the user may see.
 export interface PollerOptions extends PollerEvents {
   fetchAnswer(url: string): Promise<Fetched>;
-  load(fromMs: number, toMs: number): Promise<Loaded>; // what is to be shown of a time
+  // What is to be shown of a time; `wanted` by the user, and not only newer than what is shown.
+  load(fromMs: number, toMs: number, wanted: boolean): Promise<Loaded>;
   now(): number;
   hold(): boolean; // true: keep what is on the screen
+  aiming(): boolean; // true: so too for a moment, unless the user asked for another time
 }
 
 export const POLL_MS = 2000;
@@ -120,6 +123,11 @@ export class Poller {
     return Math.max(POLL_MS, bar, Math.min(COST_PARTS * this.costMs, MAX_WAIT_MS));
   }
 
+  // What is to be loaded next is the user's choice.
+  private get wanted(): boolean {
+    return this.fixed !== null || this.shownNewestMs < 0;
+  }
+
   private wantsProfile(status: Status): boolean {
     if (this.capture !== "") {
       const one = status.captures.find(({ name }) => name === this.capture);
@@ -127,21 +135,26 @@ export class Poller {
       if (this.shownCapture === keyOf(one)) return false; // a finished one stays as it is
     } else if (status.newestMs === 0) return false;
     if (this.fixed !== null) return this.fixed !== this.shownFixed;
-    if (this.options.hold()) return false;
+    if (this.options.hold() || (!this.wanted && this.options.aiming())) return false;
     if (status.newestMs === this.shownNewestMs) return false;
     const passed = this.options.now() - this.lastProfileAt;
     return passed >= this.refreshMs - POLL_MS / 2; // rounds are no clockwork
   }
 
   private async loadProfile(status: Status): Promise<void> {
-    const { rangeMs, fixed, capture } = this;
+    const { rangeMs, fixed, capture, wanted } = this;
     const one = status.captures.find(({ name }) => name === capture);
     const { fromMs, toMs } = fixed ??
       (one === undefined ? rangeToAsk(status, rangeMs) : captureSpan(one, status.newestMs));
-    const { costMs, show } = await this.options.load(fromMs, toMs);
-    // The user may have zoomed in or chosen another range while the answer was on its way.
-    if (rangeMs !== this.rangeMs || fixed !== this.fixed || capture !== this.capture) return;
-    if (fixed === null && this.options.hold()) return;
+    const { costMs, show, drop } = await this.options.load(fromMs, toMs, wanted);
+    // The user may have paused, zoomed in or chosen another range while the answer was on its way.
+    const other = rangeMs !== this.rangeMs || fixed !== this.fixed || capture !== this.capture;
+    if (other || (fixed === null && this.options.hold())) return drop();
+    if (!wanted && this.options.aiming()) {
+      this.lastProfileAt = this.options.now(); // its cost counts
+      this.costMs = costMs;
+      return drop();
+    }
     this.shownFixed = fixed;
     this.shownCapture = one === undefined || one.running ? "" : keyOf(one);
     this.shownNewestMs = status.newestMs;

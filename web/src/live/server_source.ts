@@ -51,11 +51,16 @@ export class ServerSource implements ViewSource {
 
   constructor(private readonly fetch: Fetch) {}
 
-  async ask(question: Question, signal: AbortSignal): Promise<Answer> {
+  async ask(question: Question, signal: AbortSignal, span = this.span): Promise<Answer> {
     this.capture = question.state.capture;
-    const { text, costMs } = await this.fetch(viewUrl(question, this.span), signal);
+    const { text, costMs } = await this.fetch(viewUrl(question, span), signal);
     this.costMs = costMs;
     return parseAnswer(parse(text), question.state.inverted);
+  }
+
+  askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer> {
+    const state = { ...question.state, range: null, zoom: "", callers: "" };
+    return this.ask({ ...question, state, lanes: false, width: 1 }, signal, span);
   }
 
   async progress(): Promise<number | null> {

@@ -28,9 +28,10 @@ export class LiveSession {
       now: () => Date.now(),
       hold: () => app.hasProfile && this.reasonToHold() !== "",
       onStatus: (status) => this.gotStatus(status),
-      load: async (fromMs, toMs) => {
-        const show = await app.load(this.source, { fromMs, toMs });
-        return { costMs: this.source.costMs, show: () => {
+      aiming: () => app.hasProfile && app.aiming,
+      load: async (fromMs, toMs, wanted) => {
+        const { show, drop } = await app.load(this.source, { fromMs, toMs }, wanted);
+        return { costMs: this.source.costMs, drop, show: () => {
           this.hasSamples = true;
           show();
         } };
@@ -86,8 +87,11 @@ export class LiveSession {
   }
 
   private setRange(windowMs: number): void {
+    const paused = this.reasonToHold() !== "";
     this.app.state = { ...this.app.state, windowMs };
     this.resume();
+    const text = RANGES.find(([value]) => value === String(windowMs))?.[1];
+    if (paused) this.app.shell.notice.say(`Live again: the last ${text}`);
   }
 
   private togglePause(): void {

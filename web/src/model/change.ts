@@ -1,5 +1,5 @@
-// What is different from before: each row of the table beside the same function or line in the time
-// of equal length right before the chosen one. Shares are compared, so times of unequal load can be.
+// What is different from before: each row of the table beside the same function or line in the
+// time of equal length right before the chosen one. Shares are compared, so the load may differ.
 import { functionKey, Functions } from "./names";
 import { Answer } from "./source";
 import { Span } from "./state";

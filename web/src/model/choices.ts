@@ -1,6 +1,7 @@
 // What the process and the thread list offer, with samples in the chosen time.
 import { Profile } from "../data/profile";
 import { countsByThread, Filter, forEachRow, GroupColumn, processKey, threadKey } from "./filter";
+import { formatCount } from "./format";
 import { processLabel, threadLabel } from "./names";
 
 export interface Choice {
@@ -86,4 +87,30 @@ export function waitChoices(profile: Profile, filter: Filter): Choice[] {
     add(choices, { ...waitChoice(key), count: profile.samples.count[row]! });
   });
   return known ? [...choices.values()] : [];
+}
+
+export interface Listed {
+  many: string;      // the noun
+  listed: number;    // choices that the list has
+  left: number;      // of which there are more, with fewer samples
+  searched: boolean; // something is typed
+  passing: number;   // of the list's, those that match it
+  shown: number;     // of those, the ones on the screen
+}
+
+// What a list says below its choices. Those that it lacks were not searched.
+export function unlistedText({ many, listed, left, searched, passing, shown }: Listed): string[] {
+  const more = passing - shown;
+  if (!searched) {
+    if (more > 0) return [`${formatCount(more + left)} more: type to narrow the list`];
+    if (left > 0) return [`${formatCount(left)} more ${many} with fewer samples`];
+    return passing === 0 ? ["Nothing found"] : [];
+  }
+  const texts = more > 0 ? [`${formatCount(more)} more match: type more to narrow the list`] : [];
+  if (passing === 0) texts.push("Nothing found");
+  if (left > 0) {
+    texts.push(`Searched the ${formatCount(listed)} ${many} with the most samples; ` +
+               `${formatCount(left)} others are not in this list`);
+  }
+  return texts;
 }

@@ -13,7 +13,7 @@ import { allLines, linesOf } from "./lines";
 import { Functions, functionsOf, Grouping, groupingsOf } from "./names";
 import { findFunction } from "./path";
 import { sandwich, Sandwich } from "./sandwich";
-import { filterOf, State } from "./state";
+import { filterOf, Span, State } from "./state";
 import { ThreadLabels } from "./thread_labels";
 import { topFunctions, TopRow } from "./top";
 import { Tree } from "./tree";
@@ -78,7 +78,9 @@ export interface ViewSource {
   // What is asked next depends on the zoom, the search and the table too: the answer has no more
   // than what is to be seen.
   readonly partial: boolean;
-  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+  ask(question: Question, signal: AbortSignal, span?: Span): Promise<Answer>;
+  // What a table of another time would have, for the same filters; null: nothing is known of it.
+  askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer | null>;
   original(): Promise<Original>;
   // The part of the answer that is made, 0 to 1; null: not known.
   progress?(): Promise<number | null>;
@@ -113,6 +115,12 @@ export class DocumentSource implements ViewSource {
       : { item, trees: sandwich(stacks, item), 
           lines: linesOf(profile, functions, filter, state.hidden, item) },
       lines: state.lines ? this.lines(filter, state) : null });
+  }
+
+  askOf(question: Question, range: Span): Promise<Answer | null> {
+    const state = { ...question.state, range, callers: "" };
+    if (filterOf(state, this.profile).buckets === null) return Promise.resolve(null);
+    return this.ask({ ...question, state });
   }
 
   private lines(filter: Filter, { hidden }: State): Answer["lines"] {

@@ -2,7 +2,7 @@
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
 import { Filter } from "./filter";
-import { Grouping, readGrouping } from "./names";
+import { Grouping, GROUPINGS, readGrouping } from "./names";
 import type { Head } from "./source";
 
 export const VIEWS = ["flame", "both", "table", "time"] as const;
@@ -17,6 +17,7 @@ export interface State {
   inverted: boolean;
   upward: boolean;  // the root at the bottom
   fold: boolean;
+  before: boolean;  // the table is compared with the time before
   lines: boolean;   // the table has source lines in the place of functions
   query: string;
   hidden: ReadonlySet<string>; // types of frames
@@ -39,7 +40,7 @@ export interface State {
 export const DEFAULT_WINDOW_MS = 60_000;
 
 export const START: State = {
-  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, lines: false, query: "",
+  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, lines: false, before: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
   containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
   requests: new Set(), range: null,
@@ -48,7 +49,7 @@ export const START: State = {
 };
 
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
-const SWITCHES = ["inverted", "upward", "fold", "lines"] as const;
+const SWITCHES = ["inverted", "upward", "fold", "lines", "before"] as const;
 const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
               "cgroups", "users", "requests"] as const;
 const SPANS = ["range", "at"] as const;
@@ -69,6 +70,15 @@ export function writeState(state: State): string {
     if (span !== null) words.set(key, `${span.fromMs}-${span.toMs}`);
   }
   return words.toString();
+}
+
+// What a file with the data in it opens with, in the words of an address. It has no live page's
+// time. `partial`: it is saved from an agent, whose document knows no requests and no labels.
+export function writeSaved(state: State, partial: boolean): string {
+  const { windowMs, at, capture, requests, grouping } = START;
+  const lacks = partial && !GROUPINGS.some((each) => each === state.grouping);
+  return writeState({ ...state, windowMs, at, capture, ...(partial && { requests }),
+                      ...(lacks && { grouping }) });
 }
 
 function readSpan(text: string | null): Span | null {

@@ -2,12 +2,17 @@
 import { readState, State, writeState } from "../model/state";
 
 const WAIT_MS = 200;
+const NO_CHOICE = "view="; // reads as the start
 
 export class Address {
   private waiting = 0;
   private pending = ""; // replaces the current entry when the user stops for a moment
 
-  constructor(onBack: (state: State) => void) {
+  // `saved`: what a file was saved with; an address that says something goes before it.
+  constructor(private readonly saved: string, onBack: (state: State) => void) {
+    if (saved !== "" && location.hash === "") {
+      this.write(saved, (href) => history.replaceState(null, "", href));
+    }
     window.addEventListener("popstate", () => {
       this.forget();
       onBack(this.read());
@@ -15,21 +20,26 @@ export class Address {
   }
 
   read(): State {
-    return readState(location.hash.slice(1));
+    return readState(location.hash.slice(1) || this.saved);
   }
 
   // A step of its own: Back returns to what was before it.
   push(state: State): void {
     this.flush();
-    const text = writeState(state);
+    const text = this.textOf(state);
     this.write(text, (href) => history.pushState(null, "", href));
   }
 
   // One of many small changes, as a letter typed: browsers refuse hundreds of entries.
   replace(state: State): void {
-    this.pending = writeState(state);
+    this.pending = this.textOf(state);
     clearTimeout(this.waiting);
     this.waiting = window.setTimeout(() => this.flush(), WAIT_MS);
+  }
+
+  // In a file that was saved with choices, the address also says that there is none.
+  private textOf(state: State): string {
+    return writeState(state) || (this.saved === "" ? "" : NO_CHOICE);
   }
 
   private flush(): void {

@@ -11,7 +11,7 @@ const TEXTS: Record<Format, [string, string]> = {
   speedscope: ["speedscope (.speedscope.json)", "What is shown, for speedscope"],
   svg: ["Picture of the graph (.svg)", "The graph as it is zoomed, with names on hover"],
   png: ["Picture of the graph (.png)", "The graph as it is zoomed"],
-  html: ["This page with its data (.html)", "One file for a colleague: all of the profile, not only what is shown"],
+  html: ["This page with its data (.html)", "One file for a colleague: all of the profile, and it opens with the view that you see"],
 };
 
 export class ExportMenu {
@@ -22,8 +22,9 @@ export class ExportMenu {
     "the time, the filters and the zoom stand in it, and no token", () => void this.copyLink());
 
   // `linkOf`: the address of what is shown; "": it has none that others can open.
+  // `say`: what was done.
   constructor(private readonly make: (format: Format) => Promise<{ name: string; blob: Blob }>,
-              private readonly linkOf: () => string) {
+              private readonly linkOf: () => string, private readonly say: (text: string) => void) {
     this.failure.hidden = true;
     this.link.hidden = linkOf() === "";
     this.menu = new Menu("export", "Export", "Save what is shown, or link to it", this.link,
@@ -34,8 +35,12 @@ export class ExportMenu {
   private async copyLink(): Promise<void> {
     const link = this.linkOf();
     this.failure.hidden = await copyText(link);
-    if (this.failure.hidden) this.menu.close();
-    else this.failure.textContent = link;
+    if (!this.failure.hidden) {
+      this.failure.textContent = link;
+      return;
+    }
+    this.menu.close();
+    this.say("Link copied");
   }
 
   private async save(format: Format): Promise<void> {
@@ -47,6 +52,7 @@ export class ExportMenu {
       setTimeout(() => URL.revokeObjectURL(url), 60_000);
       this.failure.hidden = true;
       this.menu.close();
+      this.say(`Saved as ${name}`);
     } catch (error) {
       this.failure.textContent = `Not saved: ${error instanceof Error ? error.message : String(error)}`;
       this.failure.hidden = false;

@@ -1,5 +1,22 @@
-// What the keys and the mouse do, in a box over the page.
+// A box over the page: usual questions, what words mean, and what the keys and the mouse do.
+import { markerMeaning } from "../model/markers";
 import { button, element } from "./dom";
+
+const QUESTIONS: readonly (readonly [string, string])[] = [
+  ["Hottest line?", "“Table”, then “By line”; search a file or a function to keep its lines alone"],
+  ["Who calls X?", "Search X, press Enter to zoom to it, then “Callers and callees”"],
+  ["What changed?", "Drag over the time bars, then “Compare with before”: new, gone, more, less, in the table"],
+  ["One language, process or group?", "“only” in the legend, or in a list such as “All processes” or “All cgroups”"],
+  ["What waits?", "“Off-CPU” at the top; “All waits” tells blocked threads from those without a CPU"],
+  ["Save or share?", "“Export”: a link for who may open this page, “This page with its data” for all others"],
+];
+
+const WORDS: readonly (readonly [string, string])[] = [
+  ["[stale]", markerMeaning("[stale]")],
+  ["[truncated: …]", `${markerMeaning("[truncated: …]")} The words after the colon say why.`],
+  ["through unknown code", "Stacks that are whole, but one of their frames is machine code of no file ([unknown jit])."],
+  ["lost", "Samples that were taken and have no stack, because they did not arrive. They count as [lost: …]."],
+];
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["/", "Search functions and files; /…/ is a regular expression"],
@@ -29,13 +46,15 @@ export class Help {
   readonly root: HTMLDialogElement;
 
   constructor() {
-    const list = (rows: typeof KEYS) => element("dl", { class: "help-list" },
-      ...rows.flatMap(([key, text]) => [element("dt", {}, element("kbd", { text: key })),
-                                        element("dd", { text })]));
-    this.root = element("dialog", { class: "help", attributes: { "aria-label": "Keys" } },
-      element("div", { class: "help-head" }, element("h2", { text: "Keys and mouse" }),
+    const list = (title: string, rows: typeof KEYS, term: "kbd" | "span") => [
+      element("h3", { text: title }), element("dl", { class: "help-list" },
+        ...rows.flatMap(([key, text]) => [element("dt", {}, element(term, { text: key })),
+                                          element("dd", { text })]))];
+    this.root = element("dialog", { class: "help", attributes: { "aria-label": "Help" } },
+      element("div", { class: "help-head" }, element("h2", { text: "Help" }),
               button("Close", "control small", () => this.root.close())),
-      list(KEYS), list(MOUSE));
+      ...list("What to do", QUESTIONS, "span"), ...list("What words mean", WORDS, "span"),
+      ...list("Keys", KEYS, "kbd"), ...list("Mouse", MOUSE, "kbd"));
     this.root.addEventListener("click", (event) => {
       if (event.target === this.root) this.root.close(); // beside the box
     });

@@ -51,5 +51,5 @@ function titleOf(type: string, shown: boolean): string {
     : "Share of the samples whose innermost frame is of this type";
   const press = shown ? "Click to leave these frames out: their samples count for the caller"
                       : "Click to show these frames again";
-  return `${share}\n${press}`;
+  return `${press}\n${share}`;
 }

@@ -1,6 +1,6 @@
 // A button that opens a searchable list of choices with their samples. Nothing chosen means all.
 import { formatCount, formatPercent } from "../model/format";
-import { Choice } from "../model/choices";
+import { Choice, unlistedText } from "../model/choices";
 import { parseQuery } from "../model/search";
 import { button, element, icon, ICONS } from "./dom";
 
@@ -31,14 +31,19 @@ export class MultiSelect {
       spellcheck: "false" } });
     this.query.addEventListener("input", () => this.paint());
     const foot = element("div", { class: "select-foot" },
-      button("Show all", "link", () => this.change(new Set())),
+      button(`All ${noun.many}`, "link select-all", () => this.changeAll(new Set()),
+             `Take every tick away: samples of all ${noun.many} are shown`),
       button("Done", "link", () => this.toggle(false)));
     this.panel = element("div", { class: "select-panel" }, this.query, this.list, foot);
     this.panel.hidden = true;
     this.root = element("div", { class: "select" }, this.opener, this.panel);
     this.root.dataset["select"] = noun.many;
     this.root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || this.panel.hidden) return;
+      if (this.panel.hidden) return;
+      // A letter is meant for the box, wherever the last click went.
+      const letter = event.key.length === 1 && event.key !== " ";
+      if (letter && !event.ctrlKey && !event.metaKey && !event.altKey) this.query.focus();
+      if (event.key !== "Escape") return;
       event.stopPropagation();
       this.toggle(false);
       this.opener.focus();
@@ -95,7 +100,7 @@ export class MultiSelect {
     const known = this.choices.filter((choice) => this.chosen.has(choice.key));
     const text = this.chosen.size === 0 ? `All ${many}`
       : this.chosen.size === 1 ? known[0]?.label ?? `1 ${one} without samples` : `${this.chosen.size} ${many}`;
-    this.caption.textContent = text;
+    setKeepingEnd(this.caption, text);
     this.caption.title = this.chosen.size === 0 ? `${this.choices.length} ${many}` : text;
     this.opener.classList.toggle("active", this.chosen.size > 0);
   }
@@ -104,6 +109,13 @@ export class MultiSelect {
     this.chosen = chosen;
     this.describe();
     this.onChange(new Set(chosen));
+  }
+
+  // By a button that takes no further letters: the box has the focus again.
+  private changeAll(chosen: Set<string>): void {
+    this.focusedKey = null;
+    this.query.focus();
+    this.change(chosen);
   }
 
   close(): void {
@@ -116,11 +128,9 @@ export class MultiSelect {
       matches === null || matches(choice.label) || matches(choice.note));
     const scroll = this.list.scrollTop;
     this.list.replaceChildren(...passing.slice(0, MAX_SHOWN).map((choice) => this.row(choice)));
-    const more = passing.length - MAX_SHOWN;
-    if (passing.length === 0 || more > 0 || this.left > 0) {
-      const text = more > 0 ? `${formatCount(more + this.left)} more: type to narrow the list`
-        : this.left > 0 ? `${formatCount(this.left)} more ${this.noun.many} with fewer samples`
-        : "Nothing found";
+    for (const text of unlistedText({
+      many: this.noun.many, listed: this.choices.length, left: this.left, searched: matches !== null,
+      passing: passing.length, shown: Math.min(passing.length, MAX_SHOWN) })) {
       this.list.append(element("div", { class: "select-more", text }));
     }
     this.list.scrollTop = scroll;
@@ -137,12 +147,20 @@ export class MultiSelect {
       else chosen.delete(choice.key);
       this.change(chosen);
     });
-    const label = element("label", { class: "select-label", title: choice.note || choice.label }, box,
-      element("span", { class: "select-name", text: choice.label }),
+    const name = element("span", { class: "select-name" });
+    setKeepingEnd(name, choice.label);
+    const title = [choice.label, choice.note].filter((text) => text !== "").join("\n");
+    const label = element("label", { class: "select-label", title }, box, name,
       element("span", { class: "select-count", text: this.write(choice.count) }),
       element("span", { class: "select-share", text: formatPercent(choice.count, this.sum) }));
-    const only = button("only", "link select-only", () => this.change(new Set([choice.key])),
+    const only = button("only", "link select-only", () => this.changeAll(new Set([choice.key])),
                         `Show only ${choice.label}`);
     return element("div", { class: "select-row" }, label, only);
   }
+}
+
+// Of a path that is too long, the end says more than the beginning.
+function setKeepingEnd(node: HTMLElement, text: string): void {
+  node.replaceChildren(element("bdi", { text, attributes: { dir: "ltr" } }));
+  node.classList.toggle("keeps-end", text.startsWith("/"));
 }

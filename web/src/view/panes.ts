@@ -7,6 +7,7 @@ import { Answer, TableOrder } from "../model/source";
 import { View } from "../model/state";
 import { TopRow } from "../model/top";
 import { Tree } from "../model/tree";
+import { Aim } from "./aim";
 import { Details } from "./details";
 import { element } from "./dom";
 import { EmptyState } from "./empty";
@@ -59,6 +60,7 @@ export class Panes {
   private readonly tooltip = new Tooltip();
   private readonly details: Details;
   private readonly body: HTMLElement;
+  readonly aim: Aim;
   private shown: Shown | null = null;
 
   constructor(events: PaneEvents) {
@@ -81,6 +83,7 @@ export class Panes {
     this.root = element("main", { class: "card main" }, this.details.root, this.body, this.empty.root,
                         this.legend.root, this.tooltip.root);
     this.body.dataset["view"] = "none";
+    this.aim = new Aim(this.body);
   }
 
   private flameView(upward: boolean, name: string, tree: () => Tree | undefined,

@@ -1,9 +1,10 @@
 // The page around the main area: header, toolbar, timeline.
 import { Filter } from "../model/filter";
+import { formatClock } from "../model/format";
 import { Measure } from "../model/measure";
 import { FixedGrouping, Grouping } from "../model/names";
 import { Answer, ChoiceLists } from "../model/source";
-import { State, View } from "../model/state";
+import { Span, State, View } from "../model/state";
 import { Busy } from "./busy";
 import { Picker, SearchBox, SearchEvents, Segments } from "./controls";
 import { button, element } from "./dom";
@@ -12,6 +13,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { Check, Menu } from "./menu";
 import { MultiSelect } from "./multiselect";
+import { Notice } from "./notice";
 import { RequestMenu } from "./request_menu";
 import { Theme } from "./theme";
 import { describeRange, Range, Timeline, TimelineData } from "./timeline";
@@ -19,6 +21,7 @@ import { describeRange, Range, Timeline, TimelineData } from "./timeline";
 export interface ShellEvents extends SearchEvents {
   onChange(change: Partial<State>): void;
   onRange(range: Range | null, small: boolean): void;
+  onCompare(): void;
   onBrushing(busy: boolean): void;
   onTheme(): void;
   onExport(format: Format): Promise<{ name: string; blob: Blob }>;
@@ -49,6 +52,7 @@ export class Shell {
   readonly search: SearchBox;
   readonly help = new Help();
   readonly busy: Busy;
+  readonly notice = new Notice();
   readonly banner = element("div", { class: "banner", attributes: { role: "alert" } });
   readonly timeTools = element("div", { class: "time-tools" });
   private readonly selects: Record<keyof ChoiceLists, MultiSelect>;
@@ -60,12 +64,13 @@ export class Shell {
   private readonly requests: RequestMenu;
   private readonly timeline: Timeline;
   private readonly timeName = element("span");
+  private readonly compare = element("button", { class: "link compare", attributes: { type: "button" } });
   private readonly rangeText = element("span", { class: "range-text" });
   private readonly clearRange: HTMLButtonElement;
 
   constructor(main: HTMLElement, events: ShellEvents) {
     this.theme = new Theme(() => events.onTheme());
-    const help = button("?", "control icon-only", () => this.help.open(), "Keys and mouse (?)");
+    const help = button("?", "control icon-only", () => this.help.open(), "Help: usual questions, words, keys and mouse (?)");
     this.header = new Header((type) => events.onChange({ type }), (name) => events.onCapture(name),
                              help, this.theme.toggle);
     this.search = new SearchBox(events);
@@ -96,11 +101,12 @@ export class Shell {
     };
     this.layout = new Menu("layout", "Layout", "How the graph is drawn",
       ...Object.values(this.checks).map((check) => check.root));
-    this.exports = new ExportMenu(events.onExport, events.linkOf);
+    this.exports = new ExportMenu(events.onExport, events.linkOf, (text) => this.notice.say(text));
     this.requests = new RequestMenu((requests) => events.onChange({ requests }));
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
+    this.compare.addEventListener("click", () => events.onCompare());
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
@@ -108,9 +114,9 @@ export class Shell {
       this.requests.menu.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
-      this.timeName, this.rangeText, this.clearRange, this.timeTools), this.timeline.root);
+      this.timeName, this.rangeText, this.compare, this.clearRange, this.timeTools), this.timeline.root);
     this.root = element("div", { class: "page" }, this.header.root, this.header.note, toolbar, time,
-                        this.busy.root, main, this.banner, this.help.root);
+                        this.busy.root, main, this.banner, this.notice.root, this.help.root);
   }
 
   // A list of choices is open: redrawing it under the pointer would be rude.
@@ -149,5 +155,17 @@ export class Shell {
     this.rangeText.textContent = range === null ? `${count} · drag to select a time range`
                                                 : `${describeRange(data, range)} · ${count}`;
     this.clearRange.hidden = range === null;
+  }
+
+  // `before`: the time that the table is compared with; null: it is not. `known`: there are samples
+  // of it. `possible`: there may be.
+  setCompared(before: Span | null, known: boolean, possible: boolean): void {
+    this.compare.hidden = !possible && before === null;
+    this.compare.setAttribute("aria-pressed", String(before !== null));
+    this.compare.textContent = before === null ? "Compare with before"
+      : `${known ? "Compared with" : "No samples of"} ${formatClock(before.fromMs)} – ${formatClock(before.toMs)} ×`;
+    this.compare.title = before === null
+      ? "What is new, gone, more or less than in the time of equal length right before, in the table"
+      : "Compare no more";
   }
 }
