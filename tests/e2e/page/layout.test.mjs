@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { launch, painted, settled, SharedPage } from "./browser.mjs";
-import { typedProfile } from "./fixtures.mjs";
+import { START_MS, TRACE, typedProfile } from "./fixtures.mjs";
 import { embed } from "./page_data.mjs";
+import { LiveServer } from "./server.mjs";
 
 const html = readFileSync(process.env.STACKRAY_PAGE, "utf8");
 const folder = mkdtempSync(join(tmpdir(), "stackray-layout-"));
@@ -39,7 +40,7 @@ function misplaced() {
   const wide = document.documentElement.clientWidth;
   const controls = [...document.querySelectorAll(
     ".header button, .toolbar .control, .segment, .search, .time button, .details button, .legend-item, .menu-item, " +
-    ".legend-only, .select-only, .select-query, .table-sort, .help button")].filter((node) => node.checkVisibility({ visibilityProperty: true }));
+    ".legend-only, .select-only, .select-query, .request-input, .table-sort, .help button")].filter((node) => node.checkVisibility({ visibilityProperty: true }));
   const boxes = controls.map((node) => [node, node.getBoundingClientRect()]);
   const found = boxes.filter(([, box]) => box.width < 8 || box.height < 8 || box.left < -0.5 || box.right > wide + 0.5)
     .map(([node, box]) => `${name(node)} is at ${box.left} to ${box.right} of ${wide}, ${box.height} high`);
@@ -73,7 +74,8 @@ function faint() {
     return "rgb(255, 255, 255)";
   };
   return [...document.querySelectorAll(".control, .segment, .fact dt, .fact dd, .legend-item, .legend-share, .details-hint, " +
-    ".range-text, .table-name, .table-percent, .link, .menu-item, .select-name, .help dd, .help dt, .search-result")]
+    ".range-text, .table-name, .table-percent, .link, .menu-item, .select-name, .help dd, .help dt, .search-result, " +
+    ".lines-name > bdi, .lines-text, .lines-value, .menu-note")]
     .filter((node) => node.checkVisibility({ visibilityProperty: true }) && node.textContent.trim() !== "")
     .map((node) => {
       const [a, b] = [light(getComputedStyle(node).color), light(behind(node))].sort((x, y) => y - x);
@@ -94,24 +96,29 @@ async function lasting(fault) {
   return found;
 }
 
+// Nothing is wrong in the page as it is now.
+async function lookAt(state, width, colors) {
+  await settled(page);
+  assert.deepEqual(await lasting(misplaced), [], state);
+  assert.deepEqual(await lasting(faint), [], state);
+  await picture(`${width}-${state.replaceAll(" ", "-")}-${colors}`);
+}
+
 const VIEWS = [["On-CPU", "Flame graph"], ["Off-CPU", "Both"], ["On-CPU", "Table"], ["Off-CPU", "Time"]];
 const OPENERS = ["[data-select=processes] .select-opener", "[data-select=threads] .select-opener",
   "[data-select=waits] .select-opener", "[data-select=containers] .select-opener",
   "[data-select=cgroups] .select-opener", "[data-select=users] .select-opener",
   "[data-menu=request] .menu-opener", "[data-menu=layout] .menu-opener", "[data-menu=export] .menu-opener"];
 
-for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {
+const SIZES = [[1600, 900], [1000, 700], [400, 800]];
+
+for (const [width, height] of SIZES) {
   // Where things are does not depend on the colours: in the dark only what shows all kinds of text
   // is opened.
   for (const [colors, views, openers] of [["light", VIEWS, OPENERS], ["dark", VIEWS.slice(1, 2), OPENERS.slice(0, 1)]]) {
     test(`every control at ${width} pixels, ${colors}`, async () => {
       await shared.fresh({ viewport: { width, height }, colorScheme: colors });
-      const look = async (state) => {
-        await settled(page);
-        assert.deepEqual(await lasting(misplaced), [], state);
-        assert.deepEqual(await lasting(faint), [], state);
-        await picture(`${width}-${state.replaceAll(" ", "-")}-${colors}`);
-      };
+      const look = (state) => lookAt(state, width, colors);
       for (const [type, view] of views) {
         await page.getByRole("button", { name: type, exact: true }).click();
         await page.getByRole("button", { name: view, exact: true }).click();
@@ -147,3 +154,58 @@ for (const [width, height] of [[1600, 900], [1000, 700], [400, 800]]) {
     });
   }
 }
+
+// Lines of source and the text that their rows have room for, in the page.
+function textsInRows() {
+  return [...document.querySelectorAll(".lines-body .lines-row")].map((row) => {
+    const [cell, text, value] = [".lines-name", ".lines-text", ".lines-value"]
+      .map((part) => row.querySelector(part).getBoundingClientRect());
+    const words = document.createRange();
+    words.selectNodeContents(row.querySelector(".lines-text"));
+    const end = Math.min(text.right, cell.right);
+    return { wide: words.getBoundingClientRect().width, room: end - text.left, free: value.left - end,
+             high: row.getBoundingClientRect().height };
+  });
+}
+
+// In the dark alone, for time's sake; where things are does not depend on the colours.
+test("what a live page alone has: requests, labels, text of lines, at three widths in the dark", async () => {
+  const server = new LiveServer(html);
+  const url = await server.start();
+  server.newestMs = START_MS;
+  server.lines = [["/src/web.cc", 12, 0, 40, "for (auto& request : take(requests)) answer(request, connection_of(request), now);"],
+                  ["/src/web.cc", 30, 0, 30, "<b>write</b>(answer);"]];
+  try {
+    await page.emulateMedia({ colorScheme: "dark" });
+    for (const [width, height] of SIZES) {
+      const look = (state) => lookAt(state, width, "dark");
+      await page.setViewportSize({ width, height });
+      await page.goto("about:blank");
+      await page.goto(`${url}#view=table`);
+      await page.locator("[data-fact=samples]").waitFor();
+      await page.locator("[data-menu=request] .menu-opener").click();
+      const input = page.getByLabel("Trace id, span id or NAME=VALUE");
+      await input.fill("4bf9");
+      await input.press("Enter");
+      await look("request that is none");
+      await input.fill(TRACE);
+      await input.press("Enter");
+      await page.getByRole("button", { name: "trace 4bf92f35… ✕" }).waitFor();
+      await look("request chosen");
+      await page.keyboard.press("Escape");
+      await page.getByLabel("One block for each").selectOption("label:route");
+      await look("by a label");
+      await page.locator(".table-name", { hasText: "serve" }).first().click();
+      await page.locator(".lines-text", { hasText: "<b>write</b>(answer);" }).waitFor();
+      await look("text of lines");
+      const rows = await page.evaluate(textsInRows);
+      assert.equal(rows.length, 2);
+      for (const { wide, room, free, high } of rows)
+        assert.ok(room >= Math.min(wide, width * 0.4) && free >= 0 && high <= 50, `${width}: ${JSON.stringify(rows)}`);
+    }
+    assert.deepEqual(shared.seen.errors, []);
+  } finally {
+    await page.goto("about:blank");
+    await server.stop();
+  }
+});

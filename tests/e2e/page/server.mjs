@@ -10,6 +10,7 @@ export class LiveServer {
     this.refusal = "";      // why questions are refused; "": they are not
     this.failWith = 0;      // an HTTP status for everything below /api
     this.make = smallProfile;
+    this.lines = [];        // of the function serve: [file, line, self, total, text]
     this.costMs = 1;        // what the agent says an answer costs it
     this.profileUrls = []; // of what is shown; the one document that is saved is not among them
     this.delayMs = 0;      // before an answer to a question
@@ -57,7 +58,7 @@ export class LiveServer {
       this.profileUrls.push(url);
       if (this.refusal) return this.send(response, 413, "application/json", JSON.stringify({ error: this.refusal }));
       const answer = viewOf({ ...this.make(this.newestMs - 10_000), host: "live-host" },
-                            url.searchParams);
+                            url.searchParams, this.lines);
       if (this.delayMs === 0) return this.json(response, answer);
       const send = () => {
         this.waiting.delete(send);

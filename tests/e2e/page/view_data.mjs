@@ -66,7 +66,20 @@ function choices(list) {
            note: values.map(() => ""), count: values.map((v) => v.count), more: 0 };
 }
 
-export function viewOf(document, words) {
+// Whatever function is asked for, it is serve: main calls it, and the rest is left out.
+function sandwichOf({ strings, frames }, words, lines) {
+  if (!words.has("callers") || lines.length === 0) return {};
+  const [main, serve] = ["main", "serve"].map((name) => frames.name.findIndex((i) => strings[i] === name));
+  const total = lines.reduce((sum, line) => sum + line[3], 0);
+  const column = (at) => lines.map((line) => line[at]);
+  return { sandwich: {
+    function: serve,
+    callers: { item: [serve, main], parent: [-1, 0], self: [0, total], total: [total, total] },
+    callees: { item: [serve], parent: [-1], self: [total], total: [total] },
+    lines: { source: column(0), line: column(1), self: column(2), total: column(3), text: column(4) } } };
+}
+
+export function viewOf(document, words, lines = []) {
   const { strings, frames, nodes, processes, threads } = document;
   const rows = rowsOf(document, words);
   const groups = [];
@@ -105,6 +118,7 @@ export function viewOf(document, words) {
     threads: choices(rows.map((row) => ({ key: `${row.key} ${threads.tid[row.thread]}`,
       label: strings[threads.name[row.thread]], count: row.count }))),
     labels: ["route", "trace_id"], waits: none, containers: none, services: none, cgroups: none, users: none, lanes: [], query_error: "", groups,
+    ...sandwichOf(document, words, lines),
     functions: { name: text(frames.name), type: text(frames.type), file: text(frames.file) },
   };
 }
