@@ -12,6 +12,7 @@
 #include "interpreters/python/loader.h"
 #include "interpreters/ruby/loader.h"
 #include "interpreters/v8/loader.h"
+#include "kernel/pid_namespace.h"
 #include "kernel/raw_sample.h"
 
 namespace stackray {
@@ -30,7 +31,8 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
       cache_bytes_(cache_bytes),
       open_(open ? std::move(open)
                  : [](uint32_t pid) { return std::make_unique<LiveProcessMemory>(pid); }),
-      of_stack_(memory, open_) {
+      of_stack_(memory, open_),
+      thread_names_(open_, InnerThreadId) {
   loaders_.push_back(std::make_unique<PythonLoader>());
   loaders_.push_back(std::make_unique<PhpLoader>());
   loaders_.push_back(std::make_unique<RubyLoader>());
@@ -106,6 +108,13 @@ std::shared_ptr<const RuntimeData> Runtimes::DataOf(uint32_t runtime) const {
 void Runtimes::MeetProcess(const ProcessId& process, uint32_t runtime, uint64_t base) {
   const std::shared_ptr<const RuntimeData> data = DataOf(runtime);
   if (data != nullptr) of_stack_.Meet(process, runtime, data, base, absl::Now());
+}
+
+std::string_view Runtimes::ThreadNameOf(const ProcessId& process, uint32_t tid,
+                                        std::string_view command) {
+  const std::shared_ptr<const StackInstance> instance = of_stack_.Of(process);
+  return instance == nullptr ? command
+                             : thread_names_.NameOf(process, tid, command, instance, absl::Now());
 }
 
 uint64_t Runtimes::OwnerOf(const ProcessId& process) {
@@ -214,6 +223,7 @@ void Runtimes::Evict() {
 
 void Runtimes::Wipe() {
   of_stack_.Wipe();
+  thread_names_.Wipe();
   owners_.clear();
   by_key_.clear();
   entries_.clear();

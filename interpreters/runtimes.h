@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include "interpreters/captured_memory.h"
 #include "interpreters/runtime.h"
 #include "interpreters/stack_runtimes.h"
+#include "interpreters/thread_name_cache.h"
 #include "kernel/runtime_memory.h"
 #include "profile/frame.h"
 #include "profile/process.h"
@@ -80,6 +82,10 @@ class Runtimes {
   // `base`: where byte 0 of the runtime's text mapping would be in the process.
   FrameSymbols Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
                        uint64_t second, uint64_t base = 0);
+
+  // A thread's name as its runtime has it; `command`, the kernel's, where that has none. The text
+  // lives until the next call.
+  std::string_view ThreadNameOf(const ProcessId& process, uint32_t tid, std::string_view command);
 
   // What BPF sent of code that the next sample may be in.
   void Remember(const ProcessId& process, const CodeMemory& code);
@@ -136,6 +142,7 @@ class Runtimes {
   std::deque<CodeKey> captured_order_;  // Oldest first; also of what was taken since.
   size_t captured_bytes_ = 0;
   Counts counts_;
+  ThreadNameCache thread_names_;
 };
 
 }  // namespace stackray

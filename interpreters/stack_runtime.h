@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "bpf/shared/runtime.h"
@@ -15,6 +18,18 @@ namespace stackray {
 class RuntimeCode;
 struct RuntimePlace;
 
+// Names that a process's threads have beyond the kernel's 15 bytes. One thread at a time.
+class ThreadNames {
+ public:
+  virtual ~ThreadNames() = default;
+  // Of the thread with this number in the process's own pid namespace, which the kernel calls
+  // `command`. nullopt: none is known, or it cannot be read just now.
+  virtual std::optional<std::string> NameOf(ProcessMemory& memory, uint32_t tid,
+                                            std::string_view command) = 0;
+  // Looks for all threads there are: NameOf() knows no other ones.
+  virtual void List(ProcessMemory& memory) = 0;
+};
+
 // Read from the process's own memory, so a process that lies does so about itself alone. Immutable.
 class StackInstance {
  public:
@@ -24,6 +39,8 @@ class StackInstance {
   // As RuntimeData::ReadCode.
   virtual absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, const RuntimePlace& place) const = 0;
+  // nullptr: its threads have the kernel's names alone.
+  virtual std::unique_ptr<ThreadNames> NamesOfThreads() const { return nullptr; }
 };
 
 }  // namespace stackray

@@ -16,6 +16,9 @@ uint32_t PidNamespaceOfProc();
 uint32_t OwnPidInProc();
 uint32_t ChildPidInProc(uint32_t pid);
 
+// The number that a thread has in its own pid namespace. One that is gone: `tid`.
+uint32_t InnerThreadId(uint32_t tid);
+
 // Is there a process with that number in /proc?
 bool IsProcess(uint32_t pid);
 

@@ -90,7 +90,7 @@ void CaptureBatch::CollectFrames(const Observation& seen) {
 void CaptureBatch::AddSample(const Observation& seen) {
   const ProcessId id = ProcessIdOf(seen.process);
   DefineProcess(id, seen.leader_command);
-  CollectFrames(seen);
+  CollectFrames(seen);  // Which may find the runtime that names the thread.
   batch_.AddSample({.process = id,
                     .origin = seen.origin,
                     .frames = frames_,
@@ -98,7 +98,9 @@ void CaptureBatch::AddSample(const Observation& seen) {
                     .count = 1,
                     .value = seen.value,
                     .tid = seen.tid,
-                    .thread_name = seen.thread_command,
+                    .thread_name = batch_settings_.thread_attributes
+                                       ? resolver_.ThreadName(id, seen.tid, seen.thread_command)
+                                       : std::string_view(),
                     .cpu = static_cast<int32_t>(seen.cpu),
                     .wait = seen.wait,
                     .span = seen.span,

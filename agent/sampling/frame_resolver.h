@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -85,6 +86,10 @@ class FrameResolver {
                         std::span<const code_range> ranges,
                         std::vector<ExecutableFilePtr>* process_files, OpenBatch& batch,
                         std::vector<int32_t>* frames);
+  // The thread's name: what its runtime calls it, or `command`. The text lives until the next call.
+  std::string_view ThreadName(const ProcessId& process, uint32_t tid, std::string_view command) {
+    return runtimes_ == nullptr ? command : runtimes_->ThreadNameOf(process, tid, command);
+  }
   // What names a runtime's code that the next sample may be in.
   void TakeCode(const ProcessId& process, const CodeMemory& code);
   void AppendMarker(const FrameKey& marker, OpenBatch& batch, std::vector<int32_t>* frames);

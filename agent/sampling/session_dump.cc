@@ -179,7 +179,10 @@ absl::StatusOr<ProcessDump> SamplingSession::Dump(uint32_t pid, const DumpOption
   loop_->capture(kDumpCapture)->Seal();
   loop_->RemoveCapture(kDumpCapture);
   dump.command = std::move(pass.command);
-  for (auto& [tid, thread] : pass.threads) dump.threads.push_back(std::move(thread));
+  for (auto& [tid, thread] : pass.threads) {
+    thread.name = resolver_->ThreadName(ProcessIdOf(pass.process), tid, thread.name);
+    dump.threads.push_back(std::move(thread));
+  }
   return dump;
 }
 

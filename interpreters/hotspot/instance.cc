@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "bpf/shared/hotspot_marks.h"
 #include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/java_threads.h"
 #include "interpreters/hotspot/method.h"
 #include "interpreters/paged_memory.h"
 
@@ -151,6 +152,10 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
       return Stub(place.check == HOTSPOT_FROZEN_FRAMES >> 32 ? "frozen frames" : "call stub");
     default: return absl::DataLossError("a frame of no known kind");
   }
+}
+
+std::unique_ptr<ThreadNames> Instance::NamesOfThreads() const {
+  return std::make_unique<JavaThreads>(layout_);
 }
 
 }  // namespace stackray::hotspot

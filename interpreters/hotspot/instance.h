@@ -28,6 +28,7 @@ class Instance : public StackInstance {
   stack_process ForBpf() const override;
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, const RuntimePlace& place) const override;
+  std::unique_ptr<ThreadNames> NamesOfThreads() const override;
 
  private:
   const Layout layout_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t kMostOffset = 4096;  // Of a field in an object.
 constexpr u16 kMostBlobBegin = 16;
 constexpr uint32_t kFirstWithoutZero = 20;
+constexpr uint32_t kFirstWithCloseArrays = 23;  // JDK-8139457.
 
 // A field has one of several names, by version. `is_optional`: it may have none.
 template <typename Struct>
@@ -98,6 +100,23 @@ constexpr Wanted<Layout> kWanted[] = {
     {&Layout::relocation_bytes, {"CodeBlob::_relocation_size"}, true},
 };
 
+constexpr Wanted<ThreadLayout> kOfThreads[] = {
+    {&ThreadLayout::load_bad_mask, {"ZGlobalsForVMStructs::_ZPointerLoadBadMask"}, true},
+    {&ThreadLayout::bad_mask, {"ZGlobalsForVMStructs::_ZAddressBadMask"}, true},
+    {&ThreadLayout::older_bad_mask, {"XGlobalsForVMStructs::_XAddressBadMask"}, true},
+    {&ThreadLayout::list_length, {"ThreadsList::_length"}, true},
+    {&ThreadLayout::list_threads, {"ThreadsList::_threads"}, true},
+    {&ThreadLayout::next, {"JavaThread::_next"}, true},
+    {&ThreadLayout::os_thread, {"Thread::_osthread", "JavaThread::_osthread"}, true},
+    {&ThreadLayout::id, {"OSThread::_thread_id"}, true},
+    {&ThreadLayout::object, {"JavaThread::_threadObj"}, true},
+    {&ThreadLayout::class_super, {"Klass::_super"}, true},
+    {&ThreadLayout::class_pool, {"InstanceKlass::_constants"}, true},
+    {&ThreadLayout::class_fields, {"InstanceKlass::_fields"}, true},
+    {&ThreadLayout::class_field_count, {"InstanceKlass::_java_fields_count"}, true},
+    {&ThreadLayout::class_field_stream, {"InstanceKlass::_fieldinfo_stream"}, true},
+};
+
 absl::Status FillBytes(const VmTables& tables, std::string_view type, u16* bytes) {
   const std::optional<uint64_t> size = tables.TypeBytes(type);
   if (!size || *size == 0 || *size > kMostOffset)
@@ -109,6 +128,55 @@ absl::Status FillBytes(const VmTables& tables, std::string_view type, u16* bytes
 uint64_t AddressOf(const VmTables& tables, std::string_view name) {
   const VmField* const field = tables.Field(name);
   return field == nullptr ? 0 : field->address;
+}
+
+uint64_t AddressOf(const VmTables& tables, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    if (const uint64_t address = AddressOf(tables, name); address != 0) return address;
+  return 0;
+}
+
+// FieldInfo::FieldFlags; where the JVM does not say a flag's place, it is JDK 21's.
+void FillFieldFlags(const VmTables& tables, ThreadLayout* threads) {
+  constexpr int32_t kBits = 32, kNone = -1;
+  const auto flag = [&](std::string_view name, int32_t usual) {
+    const int32_t bit = tables.Constant(name).value_or(usual);
+    return bit < 0 || bit >= kBits ? 0U : 1U << bit;
+  };
+  threads->flags_with_number = flag("FieldInfo::FieldFlags::_ff_initialized", 0) |
+                               flag("FieldInfo::FieldFlags::_ff_generic", 2) |
+                               flag("FieldInfo::FieldFlags::_ff_contended", 4) |
+                               flag("FieldInfo::FieldFlags::_ff_flat", kNone) |
+                               flag("FieldInfo::FieldFlags::_ff_null_marker", kNone);
+  threads->flag_of_added = flag("FieldInfo::FieldFlags::_ff_injected", 1);
+  threads->flags_without = threads->flag_of_added | flag("FieldInfo::FieldFlags::_ff_stable", 3) |
+                           flag("FieldInfo::FieldFlags::_ff_null_free_value_type", kNone);
+}
+
+absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
+  for (const auto& wanted : kOfThreads)
+    if (absl::Status status = Fill(tables, wanted, kMostOffset, threads); !status.ok())
+      return status;
+  threads->list_at = AddressOf(tables, "ThreadsSMRSupport::_java_thread_list");
+  threads->first_at = AddressOf(tables, "Threads::_thread_list");
+  threads->oop_base_at =
+      AddressOf(tables, {"CompressedOops::_base", "CompressedOops::_narrow_oop._base",
+                         "Universe::_narrow_oop._base"});
+  threads->oop_shift_at =
+      AddressOf(tables, {"CompressedOops::_shift", "CompressedOops::_narrow_oop._shift",
+                         "Universe::_narrow_oop._shift"});
+  threads->class_base_at = AddressOf(
+      tables, {"CompressedKlassPointers::_base", "CompressedKlassPointers::_narrow_klass._base",
+               "Universe::_narrow_klass._base"});
+  threads->class_shift_at = AddressOf(
+      tables, {"CompressedKlassPointers::_shift", "CompressedKlassPointers::_narrow_klass._shift",
+               "Universe::_narrow_klass._shift"});
+  threads->colours_at = AddressOf(tables, "ZGlobalsForVMStructs::_instance_p");
+  threads->older_colours_at = AddressOf(tables, "XGlobalsForVMStructs::_instance_p");
+  FillFieldFlags(tables, threads);
+  const VmField* const object = tables.Field("JavaThread::_threadObj");
+  threads->is_handle = object != nullptr && object->type == "OopHandle";
+  return absl::OkStatus();
 }
 
 void SetKinds(const VmTables& tables, Layout* layout) {
@@ -146,6 +214,7 @@ absl::StatusOr<Layout> MakeLayout(const VmTables& tables) {
     if (status = FillBytes(tables, type, bytes); !status.ok()) return status;
   if (layout.bpf.blob > kMostBlobBegin)
     return absl::UnimplementedError("a code blob that begins too late");
+  if (status = FillThreads(tables, &layout.threads); !status.ok()) layout.threads = {};
   SetKinds(tables, &layout);
   layout.heaps_at = AddressOf(tables, "CodeCache::_heaps");
   layout.heap_at = AddressOf(tables, "CodeCache::_heap");
@@ -164,6 +233,7 @@ void SetVersion(uint32_t major_version, Layout* layout) {
   const bool is_jdk8 = layout->heaps_at == 0;
   layout->bpf.bytecode_slot = is_jdk8 ? 7 : 8;
   layout->unsigned5_excluded = !is_jdk8 && major_version >= kFirstWithoutZero ? 1 : 0;
+  layout->threads.has_wide_array_begin = is_jdk8 || major_version < kFirstWithCloseArrays;
 }
 
 }  // namespace stackray::hotspot

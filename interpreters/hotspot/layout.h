@@ -18,7 +18,34 @@ namespace stackray::hotspot {
 
 inline constexpr uint16_t kNoField = HOTSPOT_NO_FIELD;
 
+// Where the names of threads are: the VM's list of threads, their objects and Strings. All of it is
+// optional: without it threads keep the names that the kernel has.
+struct ThreadLayout {
+  // Variables, in the process; 0: not said. JDK 8 and 9 link the threads, newer ones list them.
+  uint64_t list_at = 0, first_at = 0;
+  uint64_t oop_base_at = 0, oop_shift_at = 0, class_base_at = 0, class_shift_at = 0;
+  uint64_t colours_at = 0;             // Of the pointer to ZGC's globals, which is 0 without ZGC.
+  uint64_t older_colours_at = 0;       // JDK 21 to 23: of the ZGC without generations.
+  uint16_t load_bad_mask = kNoField;   // In these: of the pointer to the mask. Generational ZGC's.
+  uint16_t bad_mask = kNoField;        // ZGC's without generations.
+  uint16_t older_bad_mask = kNoField;  // In the older ones' globals.
+
+  uint16_t list_length = kNoField, list_threads = kNoField, next = kNoField;
+  uint16_t os_thread = kNoField, id = kNoField, object = kNoField;
+  bool is_handle = false;  // The object's reference lies where the field points.
+
+  uint16_t class_super = kNoField, class_pool = kNoField;
+  uint16_t class_fields = kNoField, class_field_count = kNoField;  // JDK 8 to 20.
+  uint16_t class_field_stream = kNoField;                          // JDK 21 and newer.
+  // Of a field's flags in the stream: those that a number more stands for, and the others.
+  uint32_t flags_with_number = 0, flags_without = 0;
+  uint32_t flag_of_added = 0;         // A field that the VM has added.
+  bool has_wide_array_begin = false;  // Bytes begin at a word where class pointers are whole ones.
+};
+
 struct Layout {
+  ThreadLayout threads;
+
   // What BPF has to know; the heaps and addresses are a process's.
   hotspot_process bpf = {};
 

@@ -25,24 +25,6 @@ absl::Status Failure(const ProcessMemory& memory) {
                          : absl::DataLossError("no method any more");
 }
 
-std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
-                                      uint64_t address) {
-  const uint64_t at = address + layout.symbol_length + (layout.is_symbol_length_high ? 2 : 0);
-  const size_t length = ReadNumber<uint16_t>(memory, at);
-  if (address == 0 || length == 0) return std::nullopt;
-  std::vector<uint8_t> bytes(std::min(length, kMostSymbolBytes));
-  if (!memory.Read(address + layout.symbol_body, bytes)) return std::nullopt;
-  return TextOfSymbol(bytes);
-}
-
-std::optional<std::string> PoolText(ProcessMemory& memory, const Layout& layout, uint64_t pool,
-                                    uint16_t index) {
-  if (index == 0) return std::nullopt;
-  const auto entry =
-      ReadNumber<uint64_t>(memory, pool + layout.pool_bytes + kWordBytes * uint64_t{index});
-  return ReadSymbol(memory, layout, entry & ~uint64_t{1});  // Bit 0: not resolved.
-}
-
 std::string FileOf(ProcessMemory& memory, const Layout& layout, uint64_t pool, uint64_t holder) {
   const bool is_in_pool = layout.pool_source_file != kNoField;
   if (!is_in_pool && layout.class_source_file == kNoField) return "";
@@ -91,6 +73,24 @@ constexpr bool IsHighSurrogate(uint32_t unit) { return unit >= 0xd800 && unit < 
 constexpr bool IsLowSurrogate(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
 }  // namespace
+
+std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
+                                      uint64_t address) {
+  const uint64_t at = address + layout.symbol_length + (layout.is_symbol_length_high ? 2 : 0);
+  const size_t length = ReadNumber<uint16_t>(memory, at);
+  if (address == 0 || length == 0) return std::nullopt;
+  std::vector<uint8_t> bytes(std::min(length, kMostSymbolBytes));
+  if (!memory.Read(address + layout.symbol_body, bytes)) return std::nullopt;
+  return TextOfSymbol(bytes);
+}
+
+std::optional<std::string> PoolText(ProcessMemory& memory, const Layout& layout, uint64_t pool,
+                                    uint16_t index) {
+  if (index == 0) return std::nullopt;
+  const auto entry =
+      ReadNumber<uint64_t>(memory, pool + layout.pool_bytes + kWordBytes * uint64_t{index});
+  return ReadSymbol(memory, layout, entry & ~uint64_t{1});  // Bit 0: not resolved.
+}
 
 std::string TextOfSymbol(std::span<const uint8_t> bytes) {
   std::string text;

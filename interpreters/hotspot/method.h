@@ -43,6 +43,13 @@ struct Method {
 absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, uint64_t address,
                                   std::optional<uint32_t> check);
 
+// nullopt: there is none, or nothing that can be read.
+std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
+                                      uint64_t address);
+// The symbol that the constant pool has there.
+std::optional<std::string> PoolText(ProcessMemory& memory, const Layout& layout, uint64_t pool,
+                                    uint16_t index);
+
 // The compressed table that follows the bytecodes, up to where it makes sense.
 std::vector<LineEntry> ReadLines(std::span<const uint8_t> bytes, uint32_t excluded);
 

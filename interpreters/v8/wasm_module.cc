@@ -11,7 +11,7 @@ constexpr uint64_t kModuleWords = 160;     // Of a NativeModule that are looked 
 constexpr uint64_t kInstanceWords = 96;    // Of an instance.
 constexpr uint64_t kForeignWords = 6;      // Of what a Foreign's address leads to.
 constexpr uint16_t kLeastJsObject = 1000;  // Instance types of JavaScript's objects lie above.
-constexpr uint32_t kMostCodes = 1 << 16, kMostFunctions = 1 << 24;
+constexpr uint32_t kMostListWords = 1 << 14, kMostFunctions = 1 << 24;
 constexpr size_t kMostTreeDepth = 64, kMostCandidates = 2048;
 
 bool IsPointer(uint64_t word) { return word > 0xffff && word >> 47 == 0 && word % 8 == 0; }
@@ -20,6 +20,7 @@ struct Search {
   Heap& heap;
   uint64_t pc;
   size_t candidates = 0;
+  uint32_t list_words = kMostListWords;  // That may still be looked at.
 
   uint64_t At(uint64_t address) { return ReadNumber<uint64_t>(heap.pages(), address); }
   bool IsCodeOf(uint64_t module, uint64_t code) {
@@ -79,8 +80,8 @@ uint64_t Search::CodeOfTree(uint64_t module, uint64_t node) {
 }
 
 uint64_t Search::CodeOfList(uint64_t module, uint64_t begin) {
-  for (uint32_t i = 0; i < kMostCodes; ++i) {
-    const uint64_t code = At(begin + uint64_t{8} * i);
+  for (uint64_t i = 0; list_words > 0; ++i, --list_words) {
+    const uint64_t code = At(begin + 8 * i);
     if (code == 0) continue;  // Not compiled.
     if (!IsCodeOf(module, code)) return 0;
     if (Holds(code)) return code;
@@ -88,12 +89,15 @@ uint64_t Search::CodeOfList(uint64_t module, uint64_t begin) {
   return 0;
 }
 
+// The tree has all code but what was made last. Lists come after it: a word that leads to zeros
+// looks like one of functions that were not compiled, as far as those reach.
 uint64_t Search::CodeOf(uint64_t module) {
-  for (uint64_t i = 1; i < kModuleWords; ++i) {
-    const uint64_t word = At(module + 8 * i);
-    if (!IsPointer(word)) continue;
-    if (const uint64_t code = CodeOfTree(module, word); code != 0) return code;
-    if (const uint64_t code = CodeOfList(module, word); code != 0) return code;
+  for (const auto look : {&Search::CodeOfTree, &Search::CodeOfList}) {
+    for (uint64_t i = 1; i < kModuleWords; ++i) {
+      const uint64_t word = At(module + 8 * i);
+      if (!IsPointer(word)) continue;
+      if (const uint64_t code = (this->*look)(module, word); code != 0) return code;
+    }
   }
   return 0;
 }

@@ -14,6 +14,8 @@
 #include "bpf/scratch.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/instance.h"
+#include "interpreters/hotspot/java_heap.h"
+#include "interpreters/hotspot/java_threads.h"
 #include "interpreters/hotspot/layout.h"
 #include "interpreters/hotspot/method.h"
 #include "tests/fuzz/input_memory.h"
@@ -122,6 +124,32 @@ void Name(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const 
     (void)method->At(data[3]);
 }
 
+// Fields and threads of either shape. A UTF-16 unit is at most three bytes of UTF-8.
+void NameThreads(ProcessMemory& memory, hotspot::Layout layout, std::span<const uint8_t> data) {
+  hotspot::ThreadLayout& at = layout.threads;
+  uint16_t next = data[8];
+  for (uint16_t* field : {&at.load_bad_mask, &at.list_length, &at.list_threads, &at.next,
+                          &at.os_thread, &at.id, &at.object, &at.class_super, &at.class_pool})
+    *field = next = static_cast<uint16_t>((next * 5 + 8) % 300);
+  if ((data[0] & 2) != 0)
+    at.class_field_stream = 48;
+  else
+    at.class_fields = 48, at.class_field_count = 64;
+  ((data[0] & 4) != 0 ? at.list_at : at.first_at) = 128;
+  at.colours_at = (data[0] & 8) != 0 ? 512 : 0;
+  at.oop_base_at = at.oop_shift_at = at.class_base_at = at.class_shift_at = 136;
+  at.is_handle = (data[0] & 16) != 0;
+  at.flags_with_number = 21, at.flags_without = 10, at.flag_of_added = 2;
+  (void)hotspot::FieldOffset(memory, layout, data[9] * 8U, "name", "Ljava/lang/String;");
+  hotspot::JavaThreads threads(layout);
+  threads.List(memory);
+  for (const size_t place : {10, 11, 12, 13}) {
+    const auto tid = stackray::NumberAt<uint32_t>(data, data[place]);
+    const auto name = threads.NameOf(memory, tid, "worker");
+    if (name && name->size() > 3UL * hotspot::kMostNameUnits) std::abort();
+  }
+}
+
 void Walk(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const uint8_t> data) {
   static const auto s = std::make_unique<scratch>();
   std::memset(static_cast<void*>(s.get()), 0, sizeof(*s));
@@ -158,6 +186,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
     (void)hotspot::MakeLayout(*tables);
   const hotspot::Layout layout = LayoutOf(data);
   Name(memory, layout, data);
+  NameThreads(memory, layout, data);
   Walk(memory, layout, data);
   return 0;
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "interpreters/hotspot/compiled.h"
+#include "interpreters/hotspot/java_heap.h"
+#include "interpreters/hotspot/java_threads.h"
 #include "interpreters/hotspot/language_names.h"
 #include "interpreters/hotspot/method.h"
 #include "interpreters/hotspot/unsigned5.h"
@@ -30,6 +32,22 @@ TEST(HotSpotText, ModifiedUtf8BecomesUtf8) {
   EXPECT_EQ(text({0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80}), "\U0001F600");
   EXPECT_EQ(text({0xed, 0xa0, 0xbd, 'x'}), "?x") << "half of a pair";
   EXPECT_EQ(text({0xc0, 0x80, 0xff, 0xe2, 0x82}), "????") << "a NUL, and damage";
+}
+
+TEST(HotSpotText, Utf16BecomesUtf8) {
+  EXPECT_EQ(TextOfUnits(u"a\u00e4\u20ac\U0001F600"), "a\u00e4\u20ac\U0001F600");
+  EXPECT_EQ(TextOfUnits(std::u16string{0xd83d}), "?") << "half of a pair";
+  EXPECT_EQ(TextOfUnits(std::u16string{0xde00, 'x', 0, 0xd83d, 'y'}), "?x??y");
+}
+
+TEST(HotSpotThreads, TheKernelsNameIsAShortOne) {
+  EXPECT_TRUE(IsShortFor("main", "main"));
+  EXPECT_TRUE(IsShortFor("pool-1-thread-1", "pool-1-thread-10"));
+  EXPECT_TRUE(IsShortFor("ForkJoi..rker-1", "ForkJoinPool.commonPool-worker-1")) << "JDK 26";
+  EXPECT_FALSE(IsShortFor("ForkJoi..rker-1", "ForkJoinPool.commonPool-worker-2"));
+  EXPECT_FALSE(IsShortFor("java", "main"));
+  EXPECT_FALSE(IsShortFor("main", "main thread")) << "it was short enough to be whole";
+  EXPECT_FALSE(IsShortFor("", "")) << "nothing says that it is right";
 }
 
 TEST(HotSpotUnsigned5, IsWhatTheJvmWrites) {
