@@ -76,7 +76,7 @@ export class SharedPage {
     await page.mouse.move(0, 0);
     if (this.used || hash !== "") {
       await page.evaluate(() => localStorage.clear());
-      // Ends the document before: a word that was typed there comes into its address a little later.
+      // Ends the document before: a word typed there comes into its address a little later.
       await page.goto("about:blank");
       for (const list of Object.values(seen)) list.length = 0;
       await page.goto(this.url + hash);
