@@ -52,9 +52,9 @@ std::string_view ThreadNameCache::NameOf(const ProcessId& process_id, uint32_t t
                                          absl::Time now) {
   if (names_ >= kMostNames || processes_.size() > MAX_STACK_PROCESSES) Wipe();
   Process& process = processes_[process_id];
-  if (process.instance != instance) {
-    process.instance = instance;
-    process.names = instance->NamesOfThreads();
+  if (process.instance != instance) {  // Its list is empty, and what was told is another one's.
+    names_ -= process.threads.size();
+    process = {.instance = instance, .names = instance->NamesOfThreads(), .threads = {}};
   }
   if (process.names == nullptr) return command;
   const auto [entry, is_new] = process.threads.try_emplace(tid);

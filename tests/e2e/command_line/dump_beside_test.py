@@ -102,6 +102,23 @@ public class Pool {
   }
 }
 """
+NAMED = r"""
+import java.util.concurrent.*;
+public class Named {
+  public static void main(String[] words) throws Exception {
+    String[] names = {"http-nio-8080-exec-1", "http-nio-8080-exec-10", "k\u00fchl und lang genug f\u00fcr alle",
+                      "\u65e5\u672c\u8a9e\u306e\u540d\u524d\u306e\u30b9\u30ec\u30c3\u30c9", "x".repeat(100), "short"};
+    for (String name : names) new Thread(() -> { try { Thread.sleep(100000); } catch (Exception e) {} }, name).start();
+    ExecutorService pool = Executors.newFixedThreadPool(12);
+    for (int i = 0; i < 12; i++) pool.submit(() -> new CountDownLatch(1).await(1, TimeUnit.DAYS));
+    Thread.currentThread().setName("the main thread, which was renamed");
+    System.gc();
+    Thread.sleep(500);
+    System.out.println("ready");
+    Thread.sleep(100000);
+  }
+}
+"""
 # Frames that have code of their own, by their address: gdb's own unwinder and symbols.
 GDB = r"""
 import gdb
@@ -225,6 +242,29 @@ class DumpBeside(SamplingCase):
             self.assertEqual([one[1] for one in got if one[1]], [one[1] for one in wanted if one[1]])
             frames, threads = frames + len(got), threads + 1
         return threads, frames
+
+    def names_beside_jstack(self, *flags):
+        """How many threads of Java have the name that jstack says; those of the VM have none there."""
+        process = self.begin("java", "-Xmx64m", *flags, self.written("Named.java", NAMED))
+        answer = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60,
+                                check=True)
+        theirs = {int(tid, 0): name for name, tid in
+                  re.findall(r'^"(.*)" #\d+.* nid=(0x[0-9a-f]+|\d+) ', answer.stdout, re.MULTILINE)}
+        ours = {tid: thread["name"] for tid, thread in dump_test.dump(process.pid).items()}
+        attached = [tid for tid, name in theirs.items() if name.startswith("Attach Listener")]
+        for tid in [*attached, *(tid for tid in theirs if tid not in ours)]:
+            theirs.pop(tid, None)
+        self.assertEqual({tid: ours[tid] for tid in theirs}, theirs)
+        self.assertIn("the main thread, which was renamed", ours.values())
+        self.assertTrue({f"pool-1-thread-{i}" for i in range(1, 13)} <= set(ours.values()), ours)
+        return len(theirs)
+
+    def test_names_of_java_threads(self):
+        if shutil.which("java") is None or shutil.which("jstack") is None:
+            self.skipTest("no java or jstack")
+        for flags in ((), ("-XX:+UseSerialGC",), ("-XX:+UseParallelGC",), ("-XX:+UseG1GC", "-XX:-UseCompressedOops")):
+            with self.subTest(flags):
+                print(f"{flags}: {self.names_beside_jstack(*flags)} names of threads as jstack has them", flush=True)
 
     def say(self, name, oracle, counts):
         self.assertGreater(min(counts), 0)
