@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "interpreters/runtime.h"
 
 namespace stackray {
 namespace {
@@ -40,6 +45,7 @@ class FakeNames : public ThreadNames {
 class FakeInstance : public StackInstance {
  public:
   explicit FakeInstance(Runtime& runtime) : runtime_(runtime) {}
+  stack_process ForBpf() const override { return {}; }
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory&,
                                                               const RuntimePlace&) const override {
     return absl::UnimplementedError("it has no code");
