@@ -244,7 +244,7 @@ class DumpBeside(SamplingCase):
         return threads, frames
 
     def names_beside_jstack(self, *flags):
-        """How many threads of Java have the name that jstack says; those of the VM have none there."""
+        """How many threads of Java have the name that jstack says; the VM's own have none there."""
         process = self.begin("java", "-Xmx64m", *flags, self.written("Named.java", NAMED))
         answer = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60,
                                 check=True)
