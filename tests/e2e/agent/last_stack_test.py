@@ -24,14 +24,20 @@ while time.monotonic() < end:
     sum(range(1000))
 outer()
 """
+# Half a second, so that a host that does other things has read its file by then; that of ABORT ends
+# at once.
 CPP = """
+#include <unistd.h>
 namespace shop {
 struct Cart { int total; };
 __attribute__((noinline)) int Sum(volatile Cart* cart) { return cart->total + 1; }
 __attribute__((noinline)) int Checkout(volatile Cart* cart) { return Sum(cart) * 2; }
 __attribute__((noinline)) int Serve(volatile Cart* cart) { return Checkout(cart) - 3; }
 }
-int main(int count, char**) { return shop::Serve(count > 99 ? new shop::Cart : nullptr); }
+int main(int count, char**) {
+  usleep(500'000);
+  return shop::Serve(count > 99 ? new shop::Cart : nullptr);
+}
 """
 ABORT = """
 #include <cstdlib>
