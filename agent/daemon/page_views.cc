@@ -57,30 +57,6 @@ std::set<std::string, std::less<>> UsableGroups(const std::vector<HistoryRun>& r
   return usable;
 }
 
-// All that the answer depends on, beside the runs.
-std::string KeyOf(const PageQuestion& q) {
-  std::string key;
-  const auto add = [&](std::string_view text) {
-    key.append(text);
-    key.push_back('\0');
-  };
-  for (const int64_t number :
-       {q.from_ms, q.to_ms, q.chosen_from_ms, q.chosen_to_ms, int64_t{q.rows}, int64_t{q.width},
-        static_cast<int64_t>(q.grouping), static_cast<int64_t>(q.order), int64_t{q.fold},
-        int64_t{q.inverted}, int64_t{q.lanes}})
-    add(std::to_string(number));
-  for (const std::string* const text :
-       {&q.capture, &q.type, &q.by_request, &q.zoom, &q.callers, &q.query})
-    add(*text);
-  for (const PageQuestion::Texts* const set :
-       {&q.processes, &q.threads, &q.waits, &q.containers, &q.services, &q.cgroups, &q.users,
-        &q.requests, &q.hidden}) {
-    for (const std::string& text : *set) add(text);
-    key.push_back('\1');
-  }
-  return key;
-}
-
 PageSamples SamplesOf(const PageQuestion& question) {
   std::vector<SampleCondition> conditions;
   for (const std::string& text : question.requests)
@@ -321,10 +297,10 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   done_ = all_ = 0;
   const auto is_made = absl::MakeCleanup([this] { all_ = 0; });
   const std::vector<HistoryRun> runs = history.Runs(question.from_ms, question.to_ms);
-  std::string key = Concat(KeyOf(question), options.source_text ? "with text" : "");
+  std::string key = options.source_text ? "with text" : "";
   for (const HistoryRun& run : runs) key.append(run.name);
   for (const Kept& kept : answers_)
-    if (kept.key == key) return kept.gzip;
+    if (kept.question == question && kept.key == key) return kept.gzip;
   if (absl::Status opened = Open(history, runs, question, stop); !opened.ok()) {
     if (absl::IsResourceExhausted(opened)) ForgetRuns();
     return opened;
@@ -344,7 +320,7 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   if (!finished.ok()) return finished.status();
   std::string answer = *std::move(finished);
   if (answer.size() <= kMostAnswerBytes / kMostAnswers)
-    answers_.push_back({std::move(key), answer});
+    answers_.push_back({question, std::move(key), answer});
   if (answers_.size() > kMostAnswers) answers_.pop_front();
   return answer;
 }

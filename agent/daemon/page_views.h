@@ -76,7 +76,8 @@ class PageViews {
     uint64_t used = 0;  // The number of the question that it was needed for last.
   };
   struct Kept {
-    std::string key, gzip;
+    PageQuestion question;
+    std::string key, gzip;  // Which runs it was made of; the answer.
   };
 
   absl::Status Open(History& history, const std::vector<HistoryRun>& runs,

@@ -92,6 +92,14 @@ TEST_F(Views, AHistoryThatGrowsIsShownAsItIs) {
   }
 }
 
+TEST_F(Views, AKeptAnswerIsOfThatQuestionAlone) {
+  Open(FreshDirectory());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  EXPECT_FALSE(Ask("&width=0")["table"].contains("lines"));
+  EXPECT_TRUE(Ask("&width=0&lines=1")["table"].contains("lines"));
+  EXPECT_FALSE(Ask("&width=0")["table"].contains("lines"));
+}
+
 TEST_F(Views, IndexesAreMadeOnceAndReadAfterARestart) {
   const std::string directory = FreshDirectory();
   Open(directory);
