@@ -11,7 +11,7 @@ import { spanBefore } from "./model/change";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
-import { filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
+import { chosenSpan, filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
 import { TopRow } from "./model/top";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
@@ -252,8 +252,7 @@ export class App implements Asker {
     const total = answer.tree.total[0]!;
     this.shell.setTimeline({ startMs, bucketMs, counts: answer.timeline, measure, cpus }, filter.buckets, total,
                            answer.passing - total);
-    const chosen = state.range ?? { fromMs: startMs, toMs: head.endMs };
-    this.shell.setCompared(state.before ? spanBefore(chosen) : null,
+    this.shell.setCompared(state.before ? spanBefore(chosenSpan(state, head)) : null,
                            answer.top.some(({ change }) => change !== undefined),
                            startMs > 0 && (this.asking.partial || state.range !== null));
     if (total <= 0) {

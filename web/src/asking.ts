@@ -3,7 +3,7 @@
 import { ServerSource } from "./live/server_source";
 import { compared, spanBefore } from "./model/change";
 import { Answer, Question, TableOrder, ViewSource } from "./model/source";
-import { Span, State } from "./model/state";
+import { chosenSpan, Span, State } from "./model/state";
 import { Busy } from "./view/busy";
 
 const FIRST_ROWS = 200;
@@ -95,9 +95,7 @@ export class Asking {
     const question = this.question();
     const answer = await source.ask(question, signal, span);
     if (!question.state.before) return answer;
-    const { startMs, endMs } = answer.head;
-    const chosen = question.state.range ?? { fromMs: startMs, toMs: endMs };
-    const before = await source.askOf(question, spanBefore(chosen), signal);
+    const before = await source.askOf(question, spanBefore(chosenSpan(question.state, answer.head)), signal);
     return before === null ? answer : compared(answer, before);
   }
 

@@ -123,6 +123,12 @@ function bucketsOf(range: Span | null, profile: Head): Filter["buckets"] {
   return { first: Math.max(first, 0), last: Math.min(last, profile.bucketCount - 1) };
 }
 
+// The time that is chosen, in whole buckets, as all sums are.
+export function chosenSpan(state: State, head: Head): Span {
+  const buckets = bucketsOf(state.range, head);
+  return buckets === null ? { fromMs: head.startMs, toMs: head.endMs } : spanOf(buckets, head);
+}
+
 export function spanOf(buckets: NonNullable<Filter["buckets"]>, profile: Head): Span {
   return { fromMs: profile.startMs + buckets.first * profile.bucketMs,
            toMs: profile.startMs + (buckets.last + 1) * profile.bucketMs };
