@@ -91,12 +91,12 @@ uint32_t ChildPidInProc(uint32_t pid) {
   return found;
 }
 
-// A signal is refused by the numbers of our own namespace; /proc may hide what is there (hidepid).
 uint32_t InnerThreadId(uint32_t tid) {
   const std::vector<uint32_t> numbers = StatusNumbers(tid, "NSpid:");
   return numbers.empty() ? tid : numbers.back();
 }
 
+// A signal is refused by the numbers of our own namespace; /proc may hide what is there (hidepid).
 bool IsProcess(uint32_t pid) {
   if (pid == 0 || pid > INT_MAX) return false;
   if (access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0) return true;

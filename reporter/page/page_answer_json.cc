@@ -117,11 +117,15 @@ class Writer {
     out_ += ",\"lines\":{";
     Column("function", lines,
            [&](const PageLine& l) { return Function(static_cast<int32_t>(l.function)); });
+    LineColumns(lines);
+    AppendAll(&out_, ",\"count\":", parts_.line_count, "}");
+  }
+
+  void LineColumns(const std::vector<PageLine>& lines) {
     Column("source", lines, [&](const PageLine& l) { return tables_.strings[l.source]; });
     Column("line", lines, [](const PageLine& l) { return l.line; });
     Column("self", lines, [](const PageLine& l) { return SafeInteger(l.self); });
     Column("total", lines, [](const PageLine& l) { return SafeInteger(l.total); });
-    AppendAll(&out_, ",\"count\":", parts_.line_count, "}");
   }
 
   // Of each type of frame, the values of its innermost frames; of markers, those of each stack that
@@ -189,21 +193,17 @@ class Writer {
     Tree(sandwich.callers);
     out_ += ",\"callees\":";
     Tree(sandwich.callees);
-    std::vector<PageSandwich::Line> lines = sandwich.lines;
-    std::ranges::stable_sort(lines, std::greater(), &PageSandwich::Line::total);
+    std::vector<PageLine> lines = sandwich.lines;
+    std::ranges::stable_sort(lines, std::greater(), &PageLine::total);
     if (lines.size() > kMostLines) lines.resize(kMostLines);
     out_ += ",\"lines\":{";
-    const auto source = [&](const PageSandwich::Line& l) { return tables_.strings[l.source]; };
-    Column("source", lines, source);
-    Column("line", lines, [](const PageSandwich::Line& l) { return l.line; });
-    Column("self", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.self); });
-    Column("total", lines, [](const PageSandwich::Line& l) { return SafeInteger(l.total); });
+    LineColumns(lines);
     if (options_.source_text) {
       const std::vector<PageProcess> processes =
           ProcessesWith(tables_, selection_, *parts_.callers);
-      Column("text", lines, [&](const PageSandwich::Line& l) {
-        return l.line == 0 ? std::string()
-                           : options_.source_text(source(l), l.line, processes).value_or("");
+      Column("text", lines, [&](const PageLine& l) {
+        if (l.line == 0) return std::string();
+        return options_.source_text(tables_.strings[l.source], l.line, processes).value_or("");
       });
     }
     out_ += "}}";

@@ -1,4 +1,5 @@
-#include <map>
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "reporter/formats/period_weight.h"
 #include "reporter/formats/view_buckets.h"
 #include "reporter/page/page_answer_parts.h"
+#include "reporter/page/page_lines.h"
 #include "reporter/page/page_merge.h"
 #include "reporter/page/page_scan.h"
 #include "reporter/page/page_tree.h"
@@ -22,13 +24,14 @@ class SandwichMaker {
       : store_(store), selection_(selection), shape_(shape), function_(function), stop_(stop) {}
 
   PageSandwich Make() {
-    for (const SelectedTree& tree : selection_.trees) {
-      if (stop_.stop_requested()) break;
-      if (tree.of_class != nullptr)
-        TakeClass(tree);
-      else
-        Scan(tree);
-    }
+    if (!shape_.hidden[function_])
+      for (const SelectedTree& tree : selection_.trees) {
+        if (stop_.stop_requested()) break;
+        if (tree.of_class != nullptr)
+          TakeClass(tree);
+        else
+          TakeCalls(tree, tree.tree, AllPlaces());
+      }
     PageSandwich out;
     const auto item = static_cast<int32_t>(function_);
     PageShape whole{.hidden = shape_.hidden, .fold = shape_.fold, .width = shape_.width};
@@ -36,52 +39,44 @@ class SandwichMaker {
     PageMerge::Group group{.item = item, .cursors = std::move(outermost_), .total = total_};
     PageMerge(whole, {}, stop_).Draw({std::move(group)}, -1, whole.Least(total_), &out.callees);
     if (out.callees.item.empty()) out.callees.Add(item, -1, 0);
+    out.lines = LinesOf(store_, selection_, shape_.hidden, {function_}, stop_);
+    std::ranges::sort(out.lines, {}, [](const PageLine& l) { return std::pair(l.source, l.line); });
     // Its own values in all its calls, also those from itself: the table has equal numbers.
-    out.callers.self[0] = out.callees.self[0] = self_;
-    for (const auto& [place, sums] : lines_)
-      out.lines.push_back({place.first, place.second, sums.self, sums.total});
+    int64_t self = 0;
+    for (const PageLine& line : out.lines) self = SaturatingAdd(self, line.self);
+    out.callers.self[0] = out.callees.self[0] = self;
     return out;
   }
 
  private:
-  struct LineSums {
-    int64_t self = 0, total = 0;
-    uint32_t open = 0;  // How often it is on the present way.
-  };
-
-  // The class knows the sums and where its calls lie; ways lead there.
+  // The class knows where its calls lie; ways lead there.
   void TakeClass(const SelectedTree& tree) {
-    if (shape_.hidden[function_]) return;
     if (last_ != tree.index) {
       last_ = tree.index;
       own_number_ = tree.index->FindFunction(function_);
-      mask_ = tree.index->MaskOf(shape_.hidden, store_.tables());
     }
     if (!own_number_) return;
     const std::optional<ClassFunction> found =
         ClassFunctions(tree.of_class->sums).Find(*own_number_);
     if (!found) return;
-    const auto times = [&](int64_t value) { return SaturatingMultiply(value, tree.factor); };
-    self_ = SaturatingAdd(self_, times(SelfWithout(found->self, found->masks, mask_)));
-    EachClassLine(found->lines, [&](const ClassLine& line) {
-      const PageFrame frame = tree.index->frame(line.frame);
-      LineSums& sums = lines_[{frame.source, frame.line}];
-      sums.total = SaturatingAdd(sums.total, times(line.total));
-      sums.self = SaturatingAdd(sums.self, times(SelfWithout(line.self, line.masks, mask_)));
-    });
     std::vector<uint64_t> places;
     EachPlace(found->places, [&](uint64_t place) { places.push_back(place); });
-    ShownWay way(shape_);
     const TreePlace& whole = tree.of_class->tree;
+    TakeCalls(tree, whole, PlacesBelow(whole.at, std::move(places)));
+  }
+
+  // The outermost ones below `top`.
+  template <typename Wanted>
+  void TakeCalls(const SelectedTree& tree, const TreePlace& top, Wanted&& wanted) {
+    ShownWay way(shape_);
+    const auto enter = [&](const TreePlace& place, uint32_t number, int64_t) {
+      const uint32_t function = tree.FunctionAt(number);
+      way.Enter(function);
+      if (function == function_) AddOutermost(tree, place, way);
+      return function != function_;
+    };
     WalkTree(
-        whole, stop_,
-        [&](const TreePlace& place, uint32_t number, int64_t) {
-          way.Enter(tree.FunctionAt(number));
-          if (tree.FunctionAt(number) != function_) return true;
-          AddOutermost(tree, place, way);
-          return false;
-        },
-        [&](uint32_t) { way.Leave(); }, PlacesBelow(whole.at, std::move(places)));
+        top, stop_, enter, [&](uint32_t) { way.Leave(); }, std::forward<Wanted>(wanted));
   }
 
   void AddOutermost(const SelectedTree& tree, const TreePlace& place, const ShownWay& way) {
@@ -93,49 +88,6 @@ class SandwichMaker {
         value);
   }
 
-  void Scan(const SelectedTree& tree) {
-    ShownWay way(shape_);
-    uint32_t open = 0;           // Calls of the function that are open.
-    std::vector<LineSums*> own;  // Lines of the open ones.
-    const auto enter = [&](const TreePlace& place, uint32_t frame_number, int64_t self) {
-      const PageFrame frame = tree.index->frame(frame_number);
-      way.Enter(frame.function);
-      const bool is_it = frame.function == function_ && !shape_.hidden[frame.function];
-      own.push_back(nullptr);
-      if (is_it) {
-        LineSums& line = lines_[{frame.source, frame.line}];
-        own.back() = &line;
-        if (line.open++ == 0)
-          line.total = SaturatingAdd(line.total, SaturatingMultiply(place.total, tree.factor));
-        if (open++ == 0) AddOutermost(tree, place, way);
-      }
-      TakeSelf(way, own, self, tree.factor);
-      return true;
-    };
-    const auto leave = [&](uint32_t) {
-      if (own.back() != nullptr) {
-        --own.back()->open;
-        --open;
-      }
-      own.pop_back();
-      way.Leave();
-    };
-    WalkTree(tree.tree, stop_, enter, leave);
-  }
-
-  // What is the function's own: also what its hidden callees have.
-  void TakeSelf(const ShownWay& way, const std::vector<LineSums*>& own, int64_t self,
-                int64_t factor) {
-    if (self == 0 || way.way().empty() || way.way().back() != function_) return;
-    const int64_t value = SaturatingMultiply(self, factor);
-    self_ = SaturatingAdd(self_, value);
-    for (size_t i = own.size(); i-- > 0;) {
-      if (own[i] == nullptr) continue;
-      own[i]->self = SaturatingAdd(own[i]->self, value);
-      return;
-    }
-  }
-
   const PageStore& store_;
   const PageSelection& selection_;
   const PageShape& shape_;
@@ -143,11 +95,9 @@ class SandwichMaker {
   const std::stop_token& stop_;
   const PageIndex* last_ = nullptr;  // What is known of this one:
   std::optional<uint32_t> own_number_;
-  TypeMask mask_ = 0;
   PageWays callers_;
   std::vector<PageCursor> outermost_;
-  int64_t self_ = 0, total_ = 0;
-  std::map<std::pair<uint32_t, uint32_t>, LineSums> lines_;
+  int64_t total_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "reporter/page/page_lines.h"
 #include "reporter/page/page_store.h"
 
 namespace stackray {
@@ -75,12 +76,8 @@ PageTree DrawZoomed(const PageStore& store, const PageSelection& selection, uint
 // One function: who calls it and whom it calls, from its outermost call in each stack on, and its
 // lines.
 struct PageSandwich {
-  struct Line {
-    uint32_t source = 0, line = 0;  // A string; 0: not known.
-    int64_t self = 0, total = 0;    // Each sample once.
-  };
-  PageTree callers, callees;  // Their root is the function.
-  std::vector<Line> lines;    // By source and line.
+  PageTree callers, callees;    // Their root is the function.
+  std::vector<PageLine> lines;  // By source and line.
 };
 PageSandwich BuildSandwich(const PageStore& store, const PageSelection& selection,
                            const PageShape& shape, uint32_t function, const std::stop_token& stop);
