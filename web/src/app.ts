@@ -11,7 +11,8 @@ import { spanBefore } from "./model/change";
 import { findPath, pathKey, textKey } from "./model/path";
 import { Search } from "./model/search";
 import { Answer, DocumentSource, Head } from "./model/source";
-import { chosenSpan, filterOf, Span, spanOf, State, View, writeSaved, writeState } from "./model/state";
+import { chosenSpan, filterOf, Span, spanOf, State, View, writeSaved, writeState }
+  from "./model/state";
 import { TopRow } from "./model/top";
 import { Address } from "./view/address";
 import { Busy } from "./view/busy";
@@ -24,8 +25,8 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
-const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes", "threads", "waits",
-               "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
+const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes",
+               "threads", "waits", "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
 const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
@@ -285,7 +286,8 @@ export class App implements Asker {
 
   private tableRows(answer: Answer): { lines: boolean; top: TopRow[]; topCount: number } {
     const { lines } = answer;
-    return this.state.lines && lines !== null ? { lines: true, top: lines.rows, topCount: lines.count }
+    return this.state.lines && lines !== null
+      ? { lines: true, top: lines.rows, topCount: lines.count }
       : { lines: false, top: answer.top, topCount: answer.topCount };
   }
 

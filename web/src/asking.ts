@@ -91,11 +91,12 @@ export class Asking {
   }
 
   // With the table beside the time before, where that is wanted.
-  private async answerOf(source: ViewSource, signal: AbortSignal, span?: Span): Promise<Answer> {
+  private async answerOf(source: ViewSource, signal: AbortSignal, of?: Span): Promise<Answer> {
     const question = this.question();
-    const answer = await source.ask(question, signal, span);
+    const answer = await source.ask(question, signal, of);
     if (!question.state.before) return answer;
-    const before = await source.askOf(question, spanBefore(chosenSpan(question.state, answer.head)), signal);
+    const span = spanBefore(chosenSpan(question.state, answer.head));
+    const before = await source.askOf(question, span, signal);
     return before === null ? answer : compared(answer, before);
   }
 

@@ -118,6 +118,19 @@ test("the server's answer and its cost reach who asked; what is no answer is an 
   await assert.rejects(source.ask(question, signal), /its format is not/);
 });
 
+test("the table of another time costs as much again", async () => {
+  const urls: string[] = [];
+  const source = new ServerSource((url) => {
+    urls.push(url);
+    return Promise.resolve({ text: JSON.stringify(document()), costMs: 7 });
+  });
+  const { signal } = new AbortController();
+  await source.ask(question, signal);
+  await source.askOf(question, { fromMs: 3, toMs: 9 }, signal);
+  assert.equal(source.costMs, 14);
+  assert.match(urls[1]!, /from_ms=3&to_ms=9&/);
+});
+
 test("a document answers with a function's lines: each sample once, its own at the innermost call",
      async () => {
   const profile = profileOf([

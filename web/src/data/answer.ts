@@ -4,6 +4,7 @@ import { Choice, waitChoice } from "../model/choices";
 import { Lane } from "../model/lanes";
 import { Functions, Grouping, GROUPINGS, kindOf, requestGroupings } from "../model/names";
 import { Answer, Head, LineRow } from "../model/source";
+import { LinePlace } from "../model/top";
 import { Tree, treeOf } from "../model/tree";
 import { asArray, asObject, column, Json, number, ProfileError, text } from "./columns";
 import { parseSummary, parseType } from "./sample_types";
@@ -92,6 +93,14 @@ function parseHead(document: Json): Head {
   };
 }
 
+function parseLineColumns(lines: Json): { place: LinePlace; self: number; total: number }[] {
+  const source = texts(lines, "lines", "source");
+  const line = column(lines, "lines", "line", 0, LIMIT, source.length);
+  const self = values(lines, "lines", "self", source.length);
+  const total = values(lines, "lines", "total", source.length);
+  return source.map((file, i) => ({ place: { file, line: line[i]! }, self: self[i]!, total: total[i]! }));
+}
+
 function parseSandwich(document: Json, functions: Functions, groups: string[]): Answer["sandwich"] {
   if (document["sandwich"] === undefined) return null;
   const table = asObject(document["sandwich"], "sandwich");
@@ -100,30 +109,23 @@ function parseSandwich(document: Json, functions: Functions, groups: string[]): 
     throw new ProfileError("“sandwich” names no function");
   }
   const lines = asObject(table["lines"], "lines");
-  const source = texts(lines, "lines", "source");
-  const line = column(lines, "lines", "line", 0, LIMIT, source.length);
-  const self = values(lines, "lines", "self", source.length);
-  const total = values(lines, "lines", "total", source.length);
-  const shown = lines["text"] === undefined ? [] : texts(lines, "lines", "text", source.length);
+  const rows = parseLineColumns(lines);
+  const shown = lines["text"] === undefined ? [] : texts(lines, "lines", "text", rows.length);
   return {
     item,
     trees: { callers: parseTree(table["callers"], "callers", functions, groups, ""),
              callees: parseTree(table["callees"], "callees", functions, groups, "") },
-    lines: source.map((file, i): LineRow => (
-      { file, line: line[i]!, self: self[i]!, total: total[i]!, text: shown[i] ?? "" })),
+    lines: rows.map(({ place, self, total }, i): LineRow => (
+      { ...place, self, total, text: shown[i] ?? "" })),
   };
 }
 
 function parseTableLines(table: Json, functions: Functions): Answer["lines"] {
   if (table["lines"] === undefined) return null;
   const lines = asObject(table["lines"], "lines");
-  const item = column(lines, "lines", "function", 0, functions.name.length);
-  const source = texts(lines, "lines", "source", item.length);
-  const line = column(lines, "lines", "line", 0, LIMIT, item.length);
-  const self = values(lines, "lines", "self", item.length);
-  const total = values(lines, "lines", "total", item.length);
-  const rows = Array.from(item, (each, i) => ({ item: each, self: self[i]!, total: total[i]!,
-                                                place: { file: source[i]!, line: line[i]! } }));
+  const columns = parseLineColumns(lines);
+  const item = column(lines, "lines", "function", 0, functions.name.length, columns.length);
+  const rows = columns.map((row, i) => ({ item: item[i]!, ...row }));
   return { rows, count: number(lines, "count", rows.length) };
 }
 

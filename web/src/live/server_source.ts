@@ -58,9 +58,12 @@ export class ServerSource implements ViewSource {
     return parseAnswer(parse(text), question.state.inverted);
   }
 
-  askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer> {
+  async askOf(question: Question, span: Span, signal: AbortSignal): Promise<Answer> {
     const state = { ...question.state, range: null, zoom: "", callers: "" };
-    return this.ask({ ...question, state, lanes: false, width: 1 }, signal, span);
+    const costMs = this.costMs;
+    const answer = await this.ask({ ...question, state, lanes: false, width: 1 }, signal, span);
+    this.costMs += costMs; // both are one answer for the user
+    return answer;
   }
 
   async progress(): Promise<number | null> {

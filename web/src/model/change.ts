@@ -14,8 +14,16 @@ function rowKey(functions: Functions, { item, place }: TopRow): string {
   return place === undefined ? of : `${of} ${place.file}:${place.line}`;
 }
 
+interface Compared {
+  functions: Functions;           // of both
+  known: Map<string, number>;     // which of them, by key
+  old: Functions;
+  sum: number;
+  sumBefore: number;
+}
+
 // The number of an old function among the new ones, which get it where they lack it.
-function itemOf(functions: Functions, old: Functions, item: number, known: Map<string, number>): number {
+function itemOf(item: number, { functions, known, old }: Compared): number {
   const key = functionKey(old, item);
   let found = known.get(key);
   if (found === undefined) {
@@ -28,8 +36,8 @@ function itemOf(functions: Functions, old: Functions, item: number, known: Map<s
   return found;
 }
 
-function compareRows(now: TopRow[], sum: number, functions: Functions, before: TopRow[],
-                     sumBefore: number, old: Functions): TopRow[] {
+function compareRows(now: TopRow[], before: TopRow[], both: Compared): TopRow[] {
+  const { functions, old, sum, sumBefore } = both;
   const rowsBefore = new Map(before.map((row) => [rowKey(old, row), row]));
   const share = (value: number, all: number) => (all > 0 ? value / all : 0);
   const rows = now.map((row): TopRow => {
@@ -38,9 +46,8 @@ function compareRows(now: TopRow[], sum: number, functions: Functions, before: T
     rowsBefore.delete(key);
     return { ...row, change: { now: share(row.total, sum), was } };
   });
-  const known = new Map(functions.name.map((_, item) => [functionKey(functions, item), item]));
   for (const row of rowsBefore.values()) {
-    rows.push({ ...row, item: itemOf(functions, old, row.item, known), self: 0, total: 0,
+    rows.push({ ...row, item: itemOf(row.item, both), self: 0, total: 0,
                 change: { now: 0, was: share(row.total, sumBefore) } });
   }
   return rows;
@@ -51,14 +58,12 @@ export function compared(answer: Answer, before: Answer): Answer {
   const { name, type, file, kind } = answer.functions;
   const functions = { ...answer.functions, name: [...name], type: [...type], file: [...file],
                       kind: [...kind] };
-  const sum = answer.tree.total[0]!;
-  const sumBefore = before.tree.total[0]!;
-  const compare = (now: TopRow[], was: TopRow[]) =>
-    compareRows(now, sum, functions, was, sumBefore, before.functions);
-  const top = compare(answer.top, before.top);
-  const lines = answer.lines === null || before.lines === null ? answer.lines
-    : compare(answer.lines.rows, before.lines.rows);
-  const ofLines = Array.isArray(lines) ? { rows: lines, count: lines.length } : lines;
-  return { ...answer, functions, tree: { ...answer.tree, functions },
-           top, topCount: top.length, lines: ofLines };
+  const both: Compared = {
+    functions, known: new Map(name.map((_, item) => [functionKey(functions, item), item])),
+    old: before.functions, sum: answer.tree.total[0]!, sumBefore: before.tree.total[0]! };
+  const top = compareRows(answer.top, before.top, both);
+  const rows = answer.lines === null || before.lines === null ? null
+    : compareRows(answer.lines.rows, before.lines.rows, both);
+  return { ...answer, functions, tree: { ...answer.tree, functions }, top, topCount: top.length,
+           lines: rows === null ? answer.lines : { rows, count: rows.length } };
 }

@@ -10,43 +10,17 @@ function keyOf(profile: Profile, frame: number): string {
   return `${profile.frames.line[frame]} ${profile.frames.source[frame]}`;
 }
 
-// Heaviest first. Each sample counts once for a line, also where the function recurs.
+// Of one function, heaviest first. Each sample counts once for a line, also where it recurs.
 export function linesOf(profile: Profile, functions: Functions, filter: Filter,
-                        hidden: ReadonlySet<string>,
-                        item: number): LineRow[] {
-  const { nodes, strings, frames, samples } = profile;
-  const lines = new Map<string, LineRow>();
-  const isHidden = functions.type.map((type) => hidden.has(type));
-  if (isHidden[item]) return [];
-  const functionOf = (node: number) => functions.ofFrame[nodes.frame[node]!]!;
-  forEachRow(profile, filter, (row) => {
-    const count = samples.count[row]!;
-    const seen = new Set<string>();
-    let inner = true; // no shown frame was met yet
-    for (let node = samples.node[row]!; node > 0; node = nodes.parent[node]!) {
-      const own = functionOf(node);
-      if (own === item) {
-        const frame = nodes.frame[node]!;
-        const key = keyOf(profile, frame);
-        let line = lines.get(key);
-        if (line === undefined) {
-          line = { file: strings[frames.source[frame]!]!, line: frames.line[frame]!, self: 0,
-                   total: 0, text: "" };
-          lines.set(key, line);
-        }
-        if (inner) line.self += count;
-        if (!seen.has(key)) line.total += count;
-        seen.add(key);
-      }
-      if (!isHidden[own]) inner = false;
-    }
-  });
-  return [...lines.values()].sort((a, b) => b.total - a.total);
+                        hidden: ReadonlySet<string>, item: number): LineRow[] {
+  return allLines(profile, functions, filter, hidden, item)
+    .map(({ self, total, place }) => ({ ...place!, self, total, text: "" }))
+    .sort((a, b) => b.total - a.total);
 }
 
-// Of all functions, in no order.
+// Of all functions, or of `only` one, in the order of their first samples.
 export function allLines(profile: Profile, functions: Functions, filter: Filter,
-                         hidden: ReadonlySet<string>): TopRow[] {
+                         hidden: ReadonlySet<string>, only?: number): TopRow[] {
   const { nodes, strings, frames, samples } = profile;
   const isHidden = functions.type.map((type) => hidden.has(type));
   const rows = new Map<string, TopRow>();
@@ -65,11 +39,16 @@ export function allLines(profile: Profile, functions: Functions, filter: Filter,
   forEachRow(profile, filter, (sample) => {
     const count = samples.count[sample]!;
     const seen = new Set<TopRow>();
+    let inner = true; // no shown frame was met yet
     for (let node = samples.node[sample]!; node > 0; node = nodes.parent[node]!) {
       const frame = nodes.frame[node]!;
-      if (isHidden[functions.ofFrame[frame]!]) continue;
+      const item = functions.ofFrame[frame]!;
+      if (isHidden[item]) continue;
+      const own = inner;
+      inner = false;
+      if (only !== undefined && item !== only) continue;
       const row = (rowOf[frame] ??= find(frame));
-      if (seen.size === 0) row.self += count; // the innermost shown frame
+      if (own) row.self += count;
       if (seen.has(row)) continue;
       seen.add(row);
       row.total += count;

@@ -40,7 +40,8 @@ export interface State {
 export const DEFAULT_WINDOW_MS = 60_000;
 
 export const START: State = {
-  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false, lines: false, before: false, query: "",
+  type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false,
+  lines: false, before: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
   containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
   requests: new Set(), range: null,

@@ -9,6 +9,11 @@ export interface TopRow {
   change?: Change;   // beside another time
 }
 
+// As compilers and editors write it; "": not known.
+export function placeText({ file, line }: LinePlace): string {
+  return line === 0 ? "" : `${file.slice(file.lastIndexOf("/") + 1)}:${line}`;
+}
+
 // Shares of all samples, 0 to 1: of the row's total now, and before.
 export interface Change {
   now: number;

@@ -2,6 +2,7 @@
 import { formatPercent } from "../model/format";
 import { Measure } from "../model/measure";
 import { LineRow } from "../model/source";
+import { placeText } from "../model/top";
 import { element } from "./dom";
 
 const MAX_ROWS = 500;
@@ -30,8 +31,7 @@ export class LinesList {
   }
 
   private row(line: LineRow, sum: number, widest: number, measure: Measure): HTMLElement {
-    const base = line.file.slice(line.file.lastIndexOf("/") + 1);
-    const name = line.line === 0 ? "no line known" : `${base}:${line.line}`;
+    const name = placeText(line) || "no line known";
     const value = (count: number) => element("span", {
       class: "lines-value", title: measure.amount(count),
       text: formatPercent(count, sum), attributes: { role: "cell" } });

@@ -64,7 +64,7 @@ export class Shell {
   private readonly requests: RequestMenu;
   private readonly timeline: Timeline;
   private readonly timeName = element("span");
-  private readonly compare = element("button", { class: "link compare", attributes: { type: "button" } });
+  private readonly compare: HTMLButtonElement;
   private readonly rangeText = element("span", { class: "range-text" });
   private readonly clearRange: HTMLButtonElement;
 
@@ -106,7 +106,7 @@ export class Shell {
     this.timeline = new Timeline(events.onRange, events.onBrushing);
     this.clearRange = button("Clear", "link", () => events.onRange(null, false), "Show the whole time again");
     this.clearRange.hidden = true;
-    this.compare.addEventListener("click", () => events.onCompare());
+    this.compare = button("", "link compare", () => events.onCompare());
     this.banner.hidden = true;
     const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,

@@ -2,7 +2,7 @@
 import { formatPercent } from "../model/format";
 import { Measure } from "../model/measure";
 import { TableOrder } from "../model/source";
-import { TopRow } from "../model/top";
+import { placeText, TopRow } from "../model/top";
 import { Functions } from "../model/names";
 import { swatchOf, typeLabel } from "./colors";
 import { button, copyText, element, icon, ICONS } from "./dom";
@@ -147,8 +147,10 @@ export class TopTable {
     name.dataset["item"] = String(row.item);
     name.dataset["row"] = String(index);
     const kind = element("span", { class: "for-readers", text: `, ${typeLabel(type)}` });
-    const path = row.place === undefined ? functions.file[row.item]! : functions.name[row.item]!;
-    const file = element("span", { class: row.place === undefined ? "table-file" : "table-file whole-begin", title: path }, element("bdi", { text: path }));
+    // Beside a function stands its file, whose end counts; beside a line its function.
+    const [kindOfBeside, beside] = row.place === undefined ? ["table-file", functions.file[row.item]!]
+      : ["table-file whole-begin", functions.name[row.item]!];
+    const file = element("span", { class: kindOfBeside, title: beside }, element("bdi", { text: beside }));
     const node = element("div", { class: "table-row", attributes: { role: "row", "aria-rowindex": String(index + 2) } },
       element("div", { class: "cell-name", attributes: { role: "cell" } }, swatch, name, kind, file,
               this.actions(row.item, text)),
@@ -157,11 +159,10 @@ export class TopTable {
     return node;
   }
 
-  // Of a line: its place, as compilers and editors write it.
+  // Of a line: its place.
   private textOf({ item, place }: TopRow): string {
-    if (place === undefined) return this.functions!.name[item]!;
-    if (place.line === 0) return `${this.functions!.name[item]!} (no line known)`;
-    return `${place.file.slice(place.file.lastIndexOf("/") + 1)}:${place.line}`;
+    const name = this.functions!.name[item]!;
+    return place === undefined ? name : placeText(place) || `${name} (no line known)`;
   }
 
   private actions(item: number, name: string): HTMLElement {
