@@ -7,8 +7,9 @@ which C function or builtin.
     script_calls.py STACKRAY [--only NAME] [--seconds N]
 
 Runs each CPython of pyenv, ruby, php, node, and what STACKRAY_SCRIPT_CALLS names: COMMAND as NAME,
-with semicolons between them. Exit: 77 when none is there, 1 when one stack in 50 shows something
-else, else 0.
+with semicolons between them. A frame without a name stands for any C function only where its file
+has no symbol of it: no .symtab, and nothing of .dynsym at its address. Exit: 77 when none is there,
+1 when one stack in 50 shows something else, else 0.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import time
 SKIPPED = 77
 MOST_WRONG = 0.02  # Samples in the moment in which a function is entered or left.
 LEAST_PAIRS = 20
-NAMELESS = re.compile(r"\u00b7fn_[0-9a-f]+\]$")
+NAMELESS = re.compile(r"\[(.*)\u00b7fn_([0-9a-f]+)\]$")
 PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 # Each program writes {"CALLER CALLEE": C function or ""} to the file that it is given, and then
@@ -226,12 +227,43 @@ def interpreters(only):
 
 def function_of(frame, functions):
     """The script's function whose frame this is; "": none."""
-    name = re.split(r"[#.:\\]", frame.rsplit(" in ", 1)[-1])[-1]
+    name = re.split(r"[#.:\\]", frame.removesuffix("_[i]").rsplit(" in ", 1)[-1])[-1]
     return name if name in functions else ""
 
 
+def mapped_file(pid, name):
+    """A path that opens the file of that name that the process has mapped; "": none."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            words = line.split()
+            if len(words) > 5 and os.path.basename(words[5]) == name:
+                # The kernel does not fill these numbers up with zeros there.
+                begin, end = (int(word, 16) for word in words[0].split("-"))
+                return f"/proc/{pid}/map_files/{begin:x}-{end:x}"
+    return ""
+
+
+def has_symbol(path, address):
+    """Says the file itself who has that address? .symtab says it of every function."""
+    if not path:
+        return True
+
+    def said(*asked):
+        return subprocess.run(["readelf", "-W", *asked, path], check=True, capture_output=True, text=True).stdout
+    if re.search(r"\] \.symtab ", said("-S")):
+        return True
+    functions = re.findall(r"^ *\d+: ([0-9a-f]+) +(\d+) FUNC ", said("--dyn-syms"), re.MULTILINE)
+    return any(int(begin, 16) <= address < int(begin, 16) + int(size) for begin, size in functions)
+
+
+def without_symbols(pid, stacks):
+    """Of the frames without a name those of which the file says nothing either."""
+    nameless = {frame: NAMELESS.search(frame) for frames, _ in stacks for frame in frames if NAMELESS.search(frame)}
+    return {frame for frame, parts in nameless.items() if not has_symbol(mapped_file(pid, parts[1]), int(parts[2], 16))}
+
+
 def record(options, command, text, ending):
-    """(The language's own answer, folded stacks: frames and count.)"""
+    """(The language's own answer, folded stacks: frames and count, frames without a symbol.)"""
     with tempfile.TemporaryDirectory() as folder:
         script, answer, output = (os.path.join(folder, name) for name in ("script" + ending, "answer", "out.folded"))
         with open(script, "w", encoding="utf-8") as file:
@@ -245,22 +277,23 @@ def record(options, command, text, ending):
                 sys.exit(f"{command[0]}: {program.stderr.read().decode()}")
             subprocess.run([options.stackray, "record", "-F", "199", "-d", str(options.seconds), "-p", str(program.pid), "-o", output],
                            check=True, capture_output=True)
+            with open(output, encoding="utf-8", errors="replace") as lines:
+                folded = [line.rstrip("\n").rpartition(" ") for line in lines]
+            stacks = [(stack.split(";")[1:], int(count)) for stack, _, count in folded]
+            stripped = without_symbols(program.pid, stacks)
         finally:
             program.kill()
             program.wait()
         with open(answer, encoding="utf-8") as file:
-            calls = json.load(file)
-        with open(output, encoding="utf-8", errors="replace") as lines:
-            folded = [line.rstrip("\n").rpartition(" ") for line in lines]
-        return calls, [(stack.split(";")[1:], int(count)) for stack, _, count in folded]
+            return json.load(file), stacks, stripped
 
 
-def shows(between, c_function):
-    """Does one frame have its name? A stripped file's functions have none."""
-    return any(c_function.lower() in name.lower() or NAMELESS.search(name) for name in between)
+def shows(between, c_function, stripped):
+    """Has one frame its name, or can it have none?"""
+    return any(c_function.lower() in name.lower() or name in stripped for name in between)
 
 
-def judge(calls, stacks):
+def judge(calls, stacks, stripped):
     """Pairs that were seen; of these the wrong ones, by what was between."""
     functions = {name for pair in calls for name in pair.split(" ")}
     pairs, through_c, wrong = 0, 0, {}
@@ -275,7 +308,7 @@ def judge(calls, stacks):
             if c_function is not None:
                 pairs += count
                 through_c += count * bool(c_function)
-                if bool(c_function) != bool(between) or (c_function and not shows(between, c_function)):
+                if bool(c_function) != bool(between) or (c_function and not shows(between, c_function, stripped)):
                     key = f"{caller} > {' '.join(between)} > {callee}"
                     wrong[key] = wrong.get(key, 0) + count
             caller, between = callee, []
