@@ -53,6 +53,11 @@ class CaptureTargets {
   absl::Status AddDescendants(int capture);
   // Has a process that the capture's pids name, or a descendant, not ended yet?
   bool HasPids(int capture) const;
+  // The processes that it names, as /proc numbers them, without descendants that AddDescendants()
+  // finds. Valid until targets change.
+  std::span<const uint32_t> NamedPids(int capture) const {
+    return named_pids_[static_cast<size_t>(capture)];
+  }
   // True while some capture's targets are not all known by their numbers: the programs then report
   // every process's events.
   bool HearsOfAll() const;

@@ -9,6 +9,7 @@
 #include "agent/explain/jit_flags.h"
 #include "agent/sampling/markers.h"
 #include "bpf/shared/end_reason.h"
+#include "interpreters/jit/jit_file.h"
 
 namespace stackray {
 namespace {
@@ -146,11 +147,12 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
 
-// Samples know an unreadable file by its inode alone.
+// Samples know an unreadable file by its inode alone. A jitdump is mapped as a mark, and never runs.
 std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
   std::vector<std::string> files;
   for (const CodeFacts& facts : explanation.code.files)
-    if (!facts.problem.empty() && !explanation.sampled.by_executable.contains(facts.path))
+    if (!facts.problem.empty() && !explanation.sampled.by_executable.contains(facts.path) &&
+        !IsJitDumpPath(facts.path))
       files.push_back(fmt::format("{} cannot be read: {}", facts.path, facts.problem));
   return files;
 }

@@ -1,5 +1,6 @@
 #include "agent/explain/jit_flags.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace stackray {
@@ -48,7 +49,7 @@ std::vector<std::string> WaysToJitNames(const std::vector<CodeFacts>& files) {
   for (const CodeFacts& facts : files)
     for (const Runtime& runtime : kRuntimes)
       if (BaseName(facts.path).starts_with(runtime.file)) {
-        if (ways.empty() || ways.back() != runtime.way) ways.emplace_back(runtime.way);
+        if (std::ranges::find(ways, runtime.way) == ways.end()) ways.emplace_back(runtime.way);
         break;
       }
   if (ways.empty())

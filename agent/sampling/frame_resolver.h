@@ -69,6 +69,10 @@ class FrameResolver {
   void ShowLoopFrames(LoopFrames how) { loop_frames_ = how; }
   // See JitNames::TellRows().
   void TellJitRows(JitNames::OnRows on_rows) { jit_.TellRows(std::move(on_rows)); }
+  // See JitNames::ReadAhead().
+  void ReadJitCodeAhead(const ProcessId& process) {
+    if (policy_ != SymbolPolicy::kOff) jit_.ReadAhead(process);
+  }
 
   // Appends the locations of a stack, leaf first, to `frames`: kernel frames, then user frames.
   // Kernel code is named by what was at its address at `time_ns` (CLOCK_BOOTTIME).

@@ -29,6 +29,7 @@ constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of 
 constexpr int kNoTimeout = -1;
 constexpr int kMostReadsAtTheEnd = 64;
 constexpr int kMostReadsForWaits = 8;
+constexpr size_t kMostReadAhead = 16;  // Processes whose JIT code is read before the first tick.
 
 struct KernelFacts {
   std::optional<KernelSymbols> symbols;
@@ -138,8 +139,23 @@ void SamplingSession::LoadVdso() {
   }
 }
 
+// Without its rows, the first stacks of a process's JIT code have guessed callers. Of processes
+// that are chosen by their numbers these are read before the first tick.
+void SamplingSession::ReadJitCodeAhead() {
+  const std::span<const uint32_t> pids = sampler_->targets().NamedPids(0);
+  if (iterator_ == nullptr || pids.empty() || pids.size() > kMostReadAhead) return;
+  const absl::Status listed = iterator_->Read([&](std::span<const uint8_t> bytes) {
+    const absl::StatusOr<Record> record = DecodeRecord(bytes);
+    const auto* process = record.ok() ? std::get_if<ProcessEvent>(&*record) : nullptr;
+    if (process != nullptr && std::ranges::find(pids, process->record->process.pid) != pids.end())
+      resolver_->ReadJitCodeAhead(ProcessIdOf(process->record->process));
+  });
+  listed.IgnoreError();  // Whoever is missing is read at the first sample.
+}
+
 absl::Status SamplingSession::Start() {
   LoadVdso();
+  ReadJitCodeAhead();
   table_thread_ = std::thread([this] { AnswerMisses(); });
   reader_->Start();
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;

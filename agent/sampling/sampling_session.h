@@ -156,6 +156,7 @@ class SamplingSession {
   void AnswerMiss(const Record& record);
   int TakeAll(int timeout_ms);  // How many records.
   void ListProcesses();
+  void ReadJitCodeAhead();
   void ListEarlierWaits();
   void LookForLostEvents(const counters& now);
   void FollowCpus();

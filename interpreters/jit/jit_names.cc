@@ -143,6 +143,14 @@ std::optional<JitNames::Answer> JitNames::Find(const ProcessId& process, uint64_
                 .function = found};
 }
 
+void JitNames::ReadAhead(const ProcessId& process) {
+  const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(process.pid);
+  if (!ranges.ok() || std::ranges::find(*ranges, RANGE_ANON, &code_range::kind) == ranges->end())
+    return;
+  Follow(BootTimeNs(), Of(process));
+  KeepLimit();
+}
+
 // A process that has ended keeps what was read of it: nobody can read it again.
 void JitNames::Wipe() {
   descriptors_.clear();

@@ -1,8 +1,8 @@
 // Names of code in memory of no file, of all processes: asked by address, for code that no runtime
 // claims (interpreters/jit/README.md).
 //
-// A process is looked at when a sample has such code, and never before. What is known is brought up
-// to date before an answer if the sample is newer: one fstat() a file, one small read of a list.
+// A process is looked at when a sample has such code, or by ReadAhead(). What is known is brought
+// up to date before an answer if the sample is newer: one fstat() a file, one small read of a list.
 // What was read stays after the process has ended, as long as there is room.
 //
 // Memory:  bytes() at most `limit_bytes` and one process's; the least recently asked for goes.
@@ -42,6 +42,10 @@ class JitNames {
   };
   // nullopt: nobody says. Valid until the next call.
   std::optional<Answer> Find(const ProcessId& process, uint64_t address, uint64_t time_ns);
+
+  // Reads what is said of a process's code before the first sample of it, if it has code in memory
+  // of no file. Takes up to three times JitProcess::kMostReading.
+  void ReadAhead(const ProcessId& process);
 
   // Told of a process's rows when they may have changed: BPF should have these. nullptr: none.
   using OnRows =

@@ -119,6 +119,21 @@ TEST(Explanation, StacksThatEndInCodeMadeAtRunTimeAreNotTheLibrarys) {
   EXPECT_THAT(RenderExplanation(explanation), Not(HasSubstr("HotSpot")));
 }
 
+TEST(Explanation, AJitDumpIsNoFileThatStacksEndIn) {
+  Explanation explanation = SomeExplanation();
+  DecodedBatch batch;
+  batch.frames = {
+      {}, Frame("", 0x5000, "burn"), MarkerFrame(MarkerKind::kTruncated, "frame pointer is 0")};
+  batch.samples = {{.frames = {1, 2}, .count = 3}};
+  explanation.sampled = {};
+  AddTo(&explanation.sampled, batch);
+  explanation.jit.functions = 1;
+  explanation.code.files.push_back({.path = "/tmp/jit-12.dump", .problem = "not an ELF file"});
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("JIT code: 3 stacks end early there: [truncated: frame pointer is 0]"));
+  EXPECT_THAT(text, Not(HasSubstr("files that cannot be read")));
+}
+
 TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {
   const std::string text = RenderExplanation(SomeExplanation());
   EXPECT_THAT(text, HasSubstr("program (process 12): 10 samples in 5.0 s"));

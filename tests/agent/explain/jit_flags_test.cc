@@ -33,6 +33,8 @@ TEST(JitFlags, OnePerRuntimeAndNeverNone) {
   EXPECT_THAT(WaysOf({"/usr/bin/own", "/usr/lib/libown.so"}), ElementsAre(HasSubstr("perf map")));
   EXPECT_THAT(WaysOf({"/usr/bin/postgres", "/usr/lib/postgresql/15/lib/llvmjit.so"}),
               ElementsAre(HasSubstr("jit_debugging_support")));
+  EXPECT_THAT(WaysOf({"/usr/bin/python3.13", "/opt/_libwasmtime.so", "/usr/lib/libpython3.13.so"}),
+              ElementsAre(HasSubstr("CPython"), HasSubstr("wasmtime")));
 }
 
 }  // namespace

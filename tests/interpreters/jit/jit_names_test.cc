@@ -169,6 +169,21 @@ TEST_F(JitNamesTest, ReadsGdbsList) {
   EXPECT_EQ(At(0x5008), "");
 }
 
+TEST_F(JitNamesTest, ReadsAheadWhereThereIsCodeOfNoFile) {
+  const std::vector<uint8_t> elf = test::JitElf(ET_REL, 0x5000, 0x100, {{"f", 0, 16}});
+  GdbEntry entry{.elf = elf.data(), .size = elf.size()};
+  __jit_debug_descriptor.first = &entry;
+  names_.ReadAhead(own_);
+  EXPECT_EQ(names_.counts().gdb_lists, 0);
+  constexpr size_t kBytes = 4096;
+  void* const code = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(code, MAP_FAILED);
+  names_.ReadAhead(own_);
+  munmap(code, kBytes);
+  EXPECT_EQ(names_.counts().gdb_lists, 1);
+  EXPECT_EQ(names_.counts().functions, 1);
+}
+
 TEST_F(JitNamesTest, SaysTheSameAfterAWipe) {
   Write("1000 10 f\n");
   EXPECT_EQ(At(0x1000), "f");
