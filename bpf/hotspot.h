@@ -35,6 +35,7 @@
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
+#define INTERPRETED_LAST_SP (-2)
 #define INTERPRETED_METHOD (-3)
 #define INTERPRETED_LOWEST (-8)
 #define INTERPRETED_WORDS 10 /* from the lowest to the return address */
@@ -313,6 +314,15 @@ static __always_inline int leave_by_frame_pointer(struct scratch *s)
 	return END_NONE;
 }
 
+/* A stub that has rounded its stack pointer down for a call keeps rbp a word further up than its
+ * size says: the deoptimisation's, around Deoptimization::unpack_frames(). */
+static __always_inline int leave_rounded_stub(struct scratch *s, u32 words)
+{
+	u64 rbp = s->regs.r[UNWIND_FP];
+
+	return !s->regs.exact_pc && rbp - s->regs.r[UNWIND_SP] == (words - 1) * 8ULL && leave_to_java(s, rbp + 8, 1);
+}
+
 static __always_inline int step_hotspot_stub(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
@@ -332,7 +342,7 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 	}
 	/* -1: the stub does not say how many, as C1's slow check of a type. */
 	if (words > 1 && words <= HOTSPOT_MOST_FRAME_WORDS)
-		return leave_sized_frame(s, words, FRAME_WHOLE);
+		return leave_rounded_stub(s, words) ? END_NONE : leave_sized_frame(s, words, FRAME_WHOLE);
 	if (s->regs.exact_pc && env_find_sender(s, BETWEEN_IN_STUB))
 		return enter_sender(s);
 	return leave_small_stub(s);
@@ -396,6 +406,14 @@ static __always_inline int read_interpreted_method(struct scratch *s, u64 method
 	return END_NONE;
 }
 
+/* A frame into which deoptimisation turns a compiled one has its links first: its method's slot
+ * still holds what the stack had there. A frame that has called a Java method says its own lowest
+ * word; one that has called the JVM, by an instruction, does not. */
+static __always_inline int is_deoptimised_frame(struct scratch *s)
+{
+	return !s->regs.exact_pc && !interpreted_slot(s, INTERPRETED_LAST_SP) && !is_behind_jvms_call(s, s->regs.pc);
+}
+
 static __always_inline int step_interpreted_frame(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
@@ -411,7 +429,15 @@ static __always_inline int step_interpreted_frame(struct scratch *s)
 	method = interpreted_slot(s, INTERPRETED_METHOD);
 	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
 	/* linkToStatic() and its like take an argument away above the caller's stack pointer. */
-	if (sender < rbp + 8 || sender - rbp > (1 << 20) || method & 7 || read_interpreted_method(s, method))
+	if (sender < rbp + 8 || sender - rbp > (1 << 20))
+		return s->regs.exact_pc ? leave_interpreter_entry(s, 0) : END_BAD_FP;
+	if (is_deoptimised_frame(s)) {
+		end = name_stack_frame(s, s->stack.block | HOTSPOT_CALL_STUB, HOTSPOT_DEOPTIMISED_FRAME);
+		if (!end)
+			enter_caller(s, s->stack.words[9], sender, s->stack.words[8]);
+		return end;
+	}
+	if (method & 7 || read_interpreted_method(s, method))
 		return s->regs.exact_pc ? leave_interpreter_entry(s, 0) : END_BAD_FP;
 	bytes = s->stack.sizes & 0xffff;
 	bytecodes = s->stack.const_method + p->const_method_bytes;

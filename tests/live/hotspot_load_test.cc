@@ -224,6 +224,40 @@ TEST(HotSpotLoad, MethodsBetweenCompiledAndInterpretedHaveTheirCallers) {
   }
 }
 
+// Methods that are deoptimised all the time, while they are on the stack.
+TEST(HotSpotLoad, DeoptimisedMethodsHaveTheirCallers) {
+  const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
+  const std::string classes = CompileJava("Deopts");
+  if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  const Callers callers = {{"<init>", ""},     {"<init>", "load"}, {"call", ""},
+                           {"deep", "call"},   {"deep", "deep"},   {"first", "deep"},
+                           {"second", "deep"}, {"third", "deep"},  {"bottom", "deep"},
+                           {"load", "bottom"}, {"rare", "bottom"}, {"trapped", "rare"}};
+  for (const Jdk& jdk : FindJdks()) {
+    SCOPED_TRACE(jdk.home);
+    std::string why;
+    const std::optional<LoadRun> run =
+        RunLoad(jdk.Java({"-Xmx256m", "-XX:+UseSerialGC", "-cp", classes, "Deopts"}),
+                4 * bounds.samples, &why, kOftenHz);
+    if (!run) GTEST_SKIP() << "no BPF here: " << why;
+    Report(fmt::format("{}, deoptimised", jdk.version), *run);
+    const Checked checked = CheckCallers(*run, "Deopts$Unit", callers);
+    int64_t unfilled = 0;
+    for (const SeenStack& stack : run->stacks)
+      unfilled += stack.Has("deoptimised frame") ? stack.count : 0;
+    Measured(
+        fmt::format("of {} whole stacks {} have an impossible caller: {}; {} with frames "
+                    "that have no method yet",
+                    checked.stacks, checked.wrong, fmt::join(checked.wrongs, "; "), unfilled));
+    ASSERT_GT(static_cast<double>(checked.stacks), 0.2 * run->all);
+    EXPECT_GE(run->complete, bounds.least_whole * run->all);
+    EXPECT_LE(static_cast<double>(run->seen.unnamed),
+              bounds.most_stale * static_cast<double>(run->seen.frames));
+    EXPECT_EQ(checked.wrong, 0);
+    EXPECT_GT(unfilled, 0);
+  }
+}
+
 // What STACKRAY_JAVA_PROGRAM says, words with spaces between them: a compiler, a server.
 TEST(HotSpotLoad, ProgramOfOtherMakers) {
   const char* const asked = std::getenv("STACKRAY_JAVA_PROGRAM");

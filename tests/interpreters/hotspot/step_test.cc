@@ -250,6 +250,52 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
 
+// Of code between two methods: the call that the return address is behind, and its instructions.
+void Write(u64 at, std::initializer_list<u8> code) {
+  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
+}
+constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
+
+// Deoptimisation makes the links first, and the slots of the method after them.
+TEST_P(HotSpotStep, ADeoptimisedFrameHasNoMethodYet) {
+  const u64 pc = p().interpreter_begin + 32;
+  u64* const rbp = &stack_[16];
+  rbp[1] = Compiled(0x20);
+  rbp[0] = 99;
+  rbp[-1] = reinterpret_cast<u64>(&stack_[20]);
+  rbp[-2] = 0;
+  rbp[-3] = jvm_.Address("outer_method");  // Of a frame that was there before.
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(pc, false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 20u);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_CALL_STUB});
+  EXPECT_EQ(s_->body[1], HOTSPOT_DEOPTIMISED_FRAME);
+  // A method that calls the JVM.
+  Write(pc - 5, kCall);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(pc, false), END_NONE);
+  EXPECT_EQ(s_->body[0] & FRAME_OFFSET_MASK, jvm_.Address("outer_method"));
+}
+
+TEST_P(HotSpotStep, AStubMayRoundItsStackPointerDown) {
+  u32& words = *reinterpret_cast<u32*>(heap_ + 2048 + p().blob + p().frame_size);
+  words = 6;
+  stack_[4] = 98;
+  stack_[5] = Compiled(0x30);  // Where the size alone says.
+  for (const u64 at : {5, 4}) {
+    stack_[at] = 99;
+    stack_[at + 1] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[at]);
+    ASSERT_EQ(Step(StubAt(0x20), false), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), at + 2);
+  }
+  words = 0;
+}
+
 // The segment map is asked once for a pc, as long as the same blob is there.
 TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
   stack_[5] = Compiled(0x20);
@@ -282,12 +328,6 @@ TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
   EXPECT_EQ(s_->body[1] >> 32, old_id + 1);
   compile_id = old_id;
 }
-
-// Of code between two methods: the call that the return address is behind, and its instructions.
-void Write(u64 at, std::initializer_list<u8> code) {
-  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
-}
-constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
 
 // The arguments lie between the return address and the caller's frame.
 TEST_P(HotSpotStep, AnAdaptersCallerHasItsStackPointerInR13) {
