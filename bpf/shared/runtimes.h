@@ -41,8 +41,8 @@ enum runtime_kind {
 	RUNTIME_KINDS /* one more than the newest */
 };
 
-/* One that is not the last of the table would be no runtime to arrays and loops of RUNTIME_KINDS. */
+/* One that is newer and not last would be no runtime to arrays and loops of RUNTIME_KINDS. */
 #define RUNTIME_COUNTED(...) +1
-static_assert(FOR_EACH_RUNTIME(RUNTIME_COUNTED) + 1 == RUNTIME_KINDS, "the newest runtime is last");
+static_assert(FOR_EACH_RUNTIME(RUNTIME_COUNTED) + 1 == RUNTIME_KINDS, "the newest is last");
 
 #endif

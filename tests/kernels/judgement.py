@@ -155,9 +155,11 @@ def judge_java(step, _version):
         return sum(n for frames, n in of_java if any(re.match(pattern, frame) for frame in frames))
     unnamed, gone = having(r"\[(stale|unknown jit|truncated)"), having(r"\[gone\]")
     problems = [f"{unnamed} of {samples} stacks have a frame without its name"] if 100 * unnamed > samples else []
-    # A method's name is read from the process. An emulated CPU, which the program has for itself half
-    # of the time, needs some 75 ms for it, of a life of 300 ms.
-    return [*problems, f"{gone} of {samples} were read too late"] if 100 * gone > MOST_GONE_PERCENT * samples else problems
+    # A method's name is read from the process. An emulated CPU, which the program has for itself
+    # half of the time, needs some 75 ms for it, of a life of 300 ms.
+    if 100 * gone > MOST_GONE_PERCENT * samples:
+        problems.append(f"{gone} of {samples} were read too late")
+    return problems
 
 
 def judge_googletest(step, _version):
