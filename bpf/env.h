@@ -39,6 +39,7 @@
  *                                                END_UNSUPPORTED_RULE: the code is no runtime's
  *   int env_step_hotspot(struct scratch *s, u32 step)   the step's function, as a call of its own
  *   int env_step_v8(struct scratch *s, u32 step)   likewise
+ *   int env_find_sender(struct scratch *s, u32 between)   find_hotspot_sender(), likewise
  *   int env_leave_pushed(struct scratch *s, u64 at, u32 words)   leave_pushed(), as a call of
  *   its own
  * Frames of runtimes

@@ -22,6 +22,7 @@
 #define STACKRAY_BPF_HOTSPOT_H
 
 #include "bpf/hotspot_blob.h"
+#include "bpf/hotspot_entry.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
 #include "bpf/shared/hotspot_marks.h"
@@ -34,6 +35,7 @@
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
+#define INTERPRETED_LAST_SP (-2)
 #define INTERPRETED_METHOD (-3)
 #define INTERPRETED_LOWEST (-8)
 #define INTERPRETED_WORDS 10 /* from the lowest to the return address */
@@ -58,17 +60,6 @@ static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rb
 		return 0;
 	enter_caller(s, pc, at + 8, rbp);
 	return 1;
-}
-
-/* Has a call left this return address? */
-static __always_inline int is_behind_jvms_call(struct scratch *s, u64 pc)
-{
-	u64 code = 0;
-
-	if (env_read_runtime(s, &code, sizeof(code), pc - 8))
-		return 0;
-	return (code >> 24 & 0xff) == 0xe8 || (code >> 48 & 0x38ff) == 0x10ff || (code >> 40 & 0x38ff) == 0x10ff ||
-	       (code >> 16 & 0x38ff) == 0x10ff;
 }
 
 /* Leaves a frame that has pushed some words beyond what is known: where a call, or the interpreter,
@@ -216,6 +207,20 @@ static __always_inline u64 original_pc(struct scratch *s, u64 pc)
 	return original - blob_at(s) < (u32)blob_word(s, p->size) ? original : pc;
 }
 
+/* The stub by which a compiled method calls an interpreted one: "mov $method, %rbx; jmp", in the
+ * caller's own blob. The caller's frame is whole below its return address, which becomes the pc. */
+static __always_inline void leave_static_stub(struct scratch *s)
+{
+	u64 pc = 0, sp = s->regs.r[UNWIND_SP], code = s->stack.code[1];
+
+	if (((code & 0xffff) != 0xbb48 && (code & 0xff) != 0xe9) || read_word(s, sp, &pc) ||
+	    pc - blob_at(s) >= blob_word(s, hotspot_of(s)->size) || !is_behind_jvms_call(s, pc))
+		return;
+	s->regs.pc = pc;
+	s->regs.r[UNWIND_SP] = sp + 8;
+	s->regs.exact_pc = 0;
+}
+
 static __always_inline int step_compiled_frame(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
@@ -223,15 +228,20 @@ static __always_inline int step_compiled_frame(struct scratch *s)
 	u32 words = blob_word(s, p->frame_size), complete, state = FRAME_WHOLE;
 	int end;
 
+	if (s->regs.exact_pc) {
+		if (env_read_runtime(s, s->stack.code, 16, pc - 8))
+			s->stack.code[0] = s->stack.code[1] = 0;
+		leave_static_stub(s);
+	}
 	if (!s->regs.exact_pc)
-		pc = original_pc(s, pc);
+		pc = original_pc(s, s->regs.pc);
 	place = pc - blob_at(s);
 	end = name_stack_frame(s, blob_at(s) | HOTSPOT_COMPILED,
 			       (u64)blob_word(s, p->compile_id) << 32 | (place & ~HOTSPOT_RETURN_BIT & 0xffffffff) |
 				       (s->regs.exact_pc ? 0 : HOTSPOT_RETURN_BIT));
 	if (end)
 		return end;
-	if (s->regs.exact_pc && !env_read_runtime(s, s->stack.code, 16, pc - 8)) {
+	if (s->regs.exact_pc) {
 		complete = p->is_short_complete ? (u32)(s32)(s16)blob_half(s, p->frame_complete) :
 						  blob_word(s, p->frame_complete);
 		state = place < begin + complete ?
@@ -304,6 +314,15 @@ static __always_inline int leave_by_frame_pointer(struct scratch *s)
 	return END_NONE;
 }
 
+/* A stub that has rounded its stack pointer down for a call keeps rbp a word further up than its
+ * size says: the deoptimisation's, around Deoptimization::unpack_frames(). */
+static __always_inline int leave_rounded_stub(struct scratch *s, u32 words)
+{
+	u64 rbp = s->regs.r[UNWIND_FP];
+
+	return !s->regs.exact_pc && rbp - s->regs.r[UNWIND_SP] == (words - 1) * 8ULL && leave_to_java(s, rbp + 8, 1);
+}
+
 static __always_inline int step_hotspot_stub(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
@@ -322,8 +341,11 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 		return END_NONE;
 	}
 	/* -1: the stub does not say how many, as C1's slow check of a type. */
-	return words > 1 && words <= HOTSPOT_MOST_FRAME_WORDS ? leave_sized_frame(s, words, FRAME_WHOLE)
-							      : leave_small_stub(s);
+	if (words > 1 && words <= HOTSPOT_MOST_FRAME_WORDS)
+		return leave_rounded_stub(s, words) ? END_NONE : leave_sized_frame(s, words, FRAME_WHOLE);
+	if (s->regs.exact_pc && env_find_sender(s, BETWEEN_IN_STUB))
+		return enter_sender(s);
+	return leave_small_stub(s);
 }
 
 /* The bytecode's index + 1; 0: not known. */
@@ -337,13 +359,15 @@ static __always_inline u64 interpreted_slot(const struct scratch *s, int word)
 	return s->stack.words[(word - INTERPRETED_LOWEST) & 7];
 }
 
-/* A leaf in the interpreter whose frame is not there yet: its caller's is what rbp says. */
-static __always_inline int leave_interpreter_entry(struct scratch *s)
+/* A leaf in the interpreter that has no frame, or not all of it. */
+static __always_inline int leave_interpreter_entry(struct scratch *s, int has_sender)
 {
 	int end = name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
 
 	if (end)
 		return end;
+	if (has_sender)
+		return enter_sender(s);
 	end = leave_small_stub(s);
 	mark_guess(s);
 	return end;
@@ -382,6 +406,14 @@ static __always_inline int read_interpreted_method(struct scratch *s, u64 method
 	return END_NONE;
 }
 
+/* A frame into which deoptimisation turns a compiled one has its links first: its method's slot
+ * still holds what the stack had there. A frame that has called a Java method says its own lowest
+ * word; one that has called the JVM, by an instruction, does not. */
+static __always_inline int is_deoptimised_frame(struct scratch *s)
+{
+	return !s->regs.exact_pc && !interpreted_slot(s, INTERPRETED_LAST_SP) && !is_behind_jvms_call(s, s->regs.pc);
+}
+
 static __always_inline int step_interpreted_frame(struct scratch *s)
 {
 	const struct hotspot_process *p = hotspot_of(s);
@@ -390,13 +422,23 @@ static __always_inline int step_interpreted_frame(struct scratch *s)
 	int end;
 
 	s->stack.block = p->interpreter_begin & ~HOTSPOT_FRAME_MASK;
+	if (s->regs.exact_pc && env_find_sender(s, BETWEEN_IN_INTERPRETER))
+		return leave_interpreter_entry(s, 1);
 	if (rbp < sp || rbp & 7 || read_interpreted_slots(s, rbp + INTERPRETED_LOWEST * 8))
-		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
+		return s->regs.exact_pc ? leave_interpreter_entry(s, 0) : END_BAD_FP;
 	method = interpreted_slot(s, INTERPRETED_METHOD);
 	sender = interpreted_slot(s, INTERPRETED_SENDER_SP);
 	/* linkToStatic() and its like take an argument away above the caller's stack pointer. */
-	if (sender < rbp + 8 || sender - rbp > (1 << 20) || method & 7 || read_interpreted_method(s, method))
-		return s->regs.exact_pc ? leave_interpreter_entry(s) : END_BAD_FP;
+	if (sender < rbp + 8 || sender - rbp > (1 << 20))
+		return s->regs.exact_pc ? leave_interpreter_entry(s, 0) : END_BAD_FP;
+	if (is_deoptimised_frame(s)) {
+		end = name_stack_frame(s, s->stack.block | HOTSPOT_CALL_STUB, HOTSPOT_DEOPTIMISED_FRAME);
+		if (!end)
+			enter_caller(s, s->stack.words[9], sender, s->stack.words[8]);
+		return end;
+	}
+	if (method & 7 || read_interpreted_method(s, method))
+		return s->regs.exact_pc ? leave_interpreter_entry(s, 0) : END_BAD_FP;
 	bytes = s->stack.sizes & 0xffff;
 	bytecodes = s->stack.const_method + p->const_method_bytes;
 	place = s->regs.exact_pc ? bytecode_place(s->regs.r[INTERPRETED_LEAF_BCP], bytecodes, bytes) : 0;

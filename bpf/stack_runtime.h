@@ -59,6 +59,27 @@ static int env_leave_pushed(struct scratch *s, u64 at, u32 words)
 	return leave_hotspot_pushed((u32)s->host, at, words);
 }
 
+__noinline int find_hotspot_sender_of_stub(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? find_sender_of_stub(s) : 0;
+}
+
+__noinline int find_hotspot_sender_in_interpreter(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? find_sender_in_interpreter(s) : 0;
+}
+
+static int env_find_sender(struct scratch *s, u32 between)
+{
+	u32 slot = (u32)s->host;
+
+	return between == BETWEEN_IN_STUB ? find_hotspot_sender_of_stub(slot) : find_hotspot_sender_in_interpreter(slot);
+}
+
 __noinline int step_hotspot_interpreted(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

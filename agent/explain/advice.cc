@@ -118,6 +118,15 @@ void CutAdvice(const std::string& name, const CodeFacts* facts,
                        .helps = WaysToWholeStacks(reason, facts)});
 }
 
+JitSaid SaidOf(const Explanation& explanation) {
+  const JitCounts& jit = explanation.jit;
+  return {.command_line = explanation.command_line,
+          .place = explanation.perf_map_place,
+          .has_perf_map = jit.perf_maps > 0,
+          .is_read = jit.functions > 0,
+          .is_refused = !jit.refused.empty()};
+}
+
 // Of frames in code made at run time that nothing names.
 Advice UnknownCodeAdvice(const Explanation& explanation) {
   Advice advice{.weight = explanation.sampled.unknown_code,
@@ -125,7 +134,7 @@ Advice UnknownCodeAdvice(const Explanation& explanation) {
                 .reason = fmt::format("{} frames are in code made at run time (JIT) that nothing "
                                       "names",
                                       explanation.sampled.unknown_code),
-                .helps = WaysToJitNames(explanation.code.files)};
+                .helps = WaysToJitNames(explanation.code.files, SaidOf(explanation))};
   for (const auto& [why, files] : explanation.jit.refused)
     advice.helps.push_back(fmt::format("a file with names was refused: {}", why));
   return advice;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
+#include "interpreters/jit/jit_file.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -35,6 +37,22 @@ std::string CommandOf(uint32_t pid) {
   std::string command;
   std::getline(file, command);
   return command;
+}
+
+std::string CommandLineOf(uint32_t pid) {
+  constexpr std::streamsize kMostBytes = 64 << 10;
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
+  std::string text(kMostBytes, ' ');
+  file.read(text.data(), kMostBytes);
+  text.resize(static_cast<size_t>(file.gcount()));
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
+
+// In its own root, by its number in its own pid namespace.
+std::string PerfMapPlaceOf(uint32_t pid) {
+  const std::optional<JitFileOwner> owner = ReadJitFileOwner(pid);
+  return fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, owner ? owner->inner_pid : pid);
 }
 
 // Samples until the time is up, the process ends or Ctrl-C; returns for how long.
@@ -73,6 +91,8 @@ int RunExplain(const ExplainSettings& settings) {
   if (absl::Status status = ApplyTarget(target, (*session)->sampler()); !status.ok())
     return Fail(status);
   explanation.command = CommandOf(settings.pid);
+  explanation.command_line = CommandLineOf(settings.pid);
+  explanation.perf_map_place = PerfMapPlaceOf(settings.pid);
   absl::StatusOr<MappedCode> code = ExamineProcess(settings.pid);
   if (!code.ok()) SayWarning("what it maps cannot be read, so nothing is said of files");
   if (absl::Status status = (*session)->Start(); !status.ok()) return Fail(status);

@@ -16,6 +16,8 @@ namespace stackray {
 struct Explanation {
   uint32_t pid = 0;
   std::string command;
+  std::string command_line;    // Arguments with spaces between them.
+  std::string perf_map_place;  // Where its perf map would be, as this process sees it.
   double seconds = 0;
   SymbolPolicy symbols = SymbolPolicy::kFull;
   bool asks_debuginfod = false;

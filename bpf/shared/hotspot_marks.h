@@ -8,5 +8,7 @@
 /* Of HOTSPOT_CALL_STUB: no stub, but the place of frames of a virtual thread that lie in the heap
  * (StubRoutines::cont_returnBarrier): they come back to the stack one by one, as it is left. */
 #define HOTSPOT_FROZEN_FRAMES (1ULL << 32)
+/* Likewise: the interpreted frame that a compiled one becomes, before it has a method. */
+#define HOTSPOT_DEOPTIMISED_FRAME (2ULL << 32)
 
 #endif

@@ -19,6 +19,8 @@
 #ifndef STACKRAY_BPF_SHARED_RUNTIMES_H
 #define STACKRAY_BPF_SHARED_RUNTIMES_H
 
+#include "bpf/shared/types.h"
+
 #define FOR_EACH_CHAIN_RUNTIME(LINE)           \
 	LINE(1, PYTHON, python, Python, "cpython") \
 	LINE(2, RUBY, ruby, Ruby, "ruby")          \
@@ -38,5 +40,9 @@ enum runtime_kind {
 	FOR_EACH_RUNTIME(RUNTIME_ENUMERATOR)
 	RUNTIME_KINDS /* one more than the newest */
 };
+
+/* One that is newer and not last would be no runtime to arrays and loops of RUNTIME_KINDS. */
+#define RUNTIME_COUNTED(...) +1
+static_assert(FOR_EACH_RUNTIME(RUNTIME_COUNTED) + 1 == RUNTIME_KINDS, "the newest is last");
 
 #endif

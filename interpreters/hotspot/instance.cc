@@ -149,7 +149,9 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
     case HOTSPOT_STUB: return ReadStub(memory, layout_, address);
     case HOTSPOT_INTERPRETER: return Stub("interpreter");
     case HOTSPOT_CALL_STUB:
-      return Stub(place.check == HOTSPOT_FROZEN_FRAMES >> 32 ? "frozen frames" : "call stub");
+      if (place.check == HOTSPOT_FROZEN_FRAMES >> 32) return Stub("frozen frames");
+      return Stub(place.check == HOTSPOT_DEOPTIMISED_FRAME >> 32 ? "deoptimised frame"
+                                                                 : "call stub");
     default: return absl::DataLossError("a frame of no known kind");
   }
 }

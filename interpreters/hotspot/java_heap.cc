@@ -31,6 +31,50 @@ constexpr uint32_t kTagBits = 2, kTagMask = 3, kTagOffset = 1;
 // four of which one is set. The address begins above that one.
 constexpr uint64_t kRemappedShift = 12, kRemappedMask = 0xf;
 
+// ZGC without generations (gc/z/zForwardingEntry.hpp, zGlobals_x86.hpp, zHash.inline.hpp, JDK 15 to
+// 20; gc/x in 21 to 23). A table has a ZForwarding for each granule of which objects are moved, and
+// that a hash table of what was moved: a bit that says so, 45 of the new place, 18 of the old one.
+constexpr uint64_t kGranuleShift = 21, kNewPlaceShift = 1, kOldPlaceShift = 46;
+constexpr uint64_t kNewPlaceMask = (uint64_t{1} << 45) - 1, kMostEntries = 1 << 20;
+constexpr int kMostProbes = 1024;
+
+uint32_t HashOfPlace(uint32_t key) {
+  key = ~key + (key << 15);
+  key ^= key >> 12;
+  key += key << 2;
+  key ^= key >> 4;
+  key *= 2057;
+  return key ^ key >> 16;
+}
+
+// Where the object of this offset is now. nullopt: the table is not there, or makes no sense.
+std::optional<uint64_t> MovedOffset(ProcessMemory& memory, const ForwardingLayout& at,
+                                    uint64_t offset) {
+  if (at.collected_heap_at == 0) return std::nullopt;
+  const auto heap = ReadNumber<uint64_t>(memory, at.collected_heap_at);
+  const uint64_t table =
+      heap == 0 ? 0 : ReadNumber<uint64_t>(memory, heap + at.heap + at.table + at.map);
+  if (table == 0) return std::nullopt;
+  const auto forwarding =
+      ReadNumber<uint64_t>(memory, table + (offset >> kGranuleShift) * sizeof(uint64_t));
+  if (forwarding == 0) return offset;
+  const auto begin = ReadNumber<uint64_t>(memory, forwarding + at.begin);
+  const auto shift = ReadNumber<uint64_t>(memory, forwarding + at.alignment_shift);
+  const auto count = ReadNumber<uint64_t>(memory, forwarding + at.entries);
+  if (offset < begin || shift > kGranuleShift || count > kMostEntries ||
+      !std::has_single_bit(count))
+    return std::nullopt;
+  const uint64_t old_place = (offset - begin) >> shift;
+  const uint64_t entries = forwarding + (at.bytes + 7U) / 8U * 8U;
+  uint64_t i = HashOfPlace(static_cast<uint32_t>(old_place));
+  for (int probe = 0; probe < kMostProbes; ++probe, ++i) {
+    const auto entry = ReadNumber<uint64_t>(memory, entries + (i & (count - 1)) * sizeof(uint64_t));
+    if ((entry & 1) == 0) return offset;  // Not moved yet.
+    if (entry >> kOldPlaceShift == old_place) return entry >> kNewPlaceShift & kNewPlaceMask;
+  }
+  return std::nullopt;
+}
+
 bool IsField(ProcessMemory& memory, const Layout& layout, uint64_t pool, uint32_t name,
              uint32_t signature, std::string_view wanted, std::string_view wanted_signature) {
   return PoolText(memory, layout, pool, static_cast<uint16_t>(name)) == wanted &&
@@ -146,6 +190,15 @@ Reference JavaHeap::Decode(ProcessMemory& memory, uint64_t raw) const {
   } else if (globals != 0 || older != 0) {  // Its views of the heap are all mapped.
     reference.may_be_old =
         (raw & (mask_of(globals, at.bad_mask) | mask_of(older, at.older_bad_mask))) != 0;
+    const uint64_t of_masks = older != 0 ? older : globals;
+    const std::optional<uint64_t> moved =
+        reference.may_be_old
+            ? MovedOffset(memory, at.forwarding, raw & mask_of(of_masks, at.forwarding.offset_mask))
+            : std::nullopt;
+    if (moved) {
+      reference.address = *moved | mask_of(of_masks, at.forwarding.good_mask);
+      reference.may_be_old = false;
+    }
   }
   if (reference.address >> kAddressBits != 0) reference.address = 0;
   return reference;

@@ -117,6 +117,26 @@ constexpr Wanted<ThreadLayout> kOfThreads[] = {
     {&ThreadLayout::class_field_stream, {"InstanceKlass::_fieldinfo_stream"}, true},
 };
 
+// JDK 21 to 23 call the ZGC without generations X.
+constexpr Wanted<ForwardingLayout> kOfForwarding[] = {
+    {&ForwardingLayout::heap, {"XCollectedHeap::_heap", "ZCollectedHeap::_heap"}, true},
+    {&ForwardingLayout::table, {"XHeap::_forwarding_table", "ZHeap::_forwarding_table"}, true},
+    {&ForwardingLayout::map,
+     {"XGranuleMapForForwarding::_map", "ZGranuleMapForForwarding::_map"},
+     true},
+    {&ForwardingLayout::begin, {"XForwarding::_virtual", "ZForwarding::_virtual"}, true},
+    {&ForwardingLayout::alignment_shift,
+     {"XForwarding::_object_alignment_shift", "ZForwarding::_object_alignment_shift"},
+     true},
+    {&ForwardingLayout::entries, {"XForwarding::_entries", "ZForwarding::_entries"}, true},
+    {&ForwardingLayout::offset_mask,
+     {"XGlobalsForVMStructs::_XAddressOffsetMask", "ZGlobalsForVMStructs::_ZAddressOffsetMask"},
+     true},
+    {&ForwardingLayout::good_mask,
+     {"XGlobalsForVMStructs::_XAddressGoodMask", "ZGlobalsForVMStructs::_ZAddressGoodMask"},
+     true},
+};
+
 absl::Status FillBytes(const VmTables& tables, std::string_view type, u16* bytes) {
   const std::optional<uint64_t> size = tables.TypeBytes(type);
   if (!size || *size == 0 || *size > kMostOffset)
@@ -153,6 +173,17 @@ void FillFieldFlags(const VmTables& tables, ThreadLayout* threads) {
                            flag("FieldInfo::FieldFlags::_ff_null_free_value_type", kNone);
 }
 
+// Without one of the names nothing is followed.
+void FillForwarding(const VmTables& tables, ForwardingLayout* forwarding) {
+  for (const auto& wanted : kOfForwarding) {
+    if (!Fill(tables, wanted, kMostOffset, forwarding).ok()) return;
+    if (forwarding->*wanted.field == kNoField) return;
+  }
+  const bool is_older = tables.TypeBytes("XForwarding").has_value();
+  if (!FillBytes(tables, is_older ? "XForwarding" : "ZForwarding", &forwarding->bytes).ok()) return;
+  forwarding->collected_heap_at = AddressOf(tables, "Universe::_collectedHeap");
+}
+
 absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
   for (const auto& wanted : kOfThreads)
     if (absl::Status status = Fill(tables, wanted, kMostOffset, threads); !status.ok())
@@ -173,6 +204,7 @@ absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
                "Universe::_narrow_klass._shift"});
   threads->colours_at = AddressOf(tables, "ZGlobalsForVMStructs::_instance_p");
   threads->older_colours_at = AddressOf(tables, "XGlobalsForVMStructs::_instance_p");
+  FillForwarding(tables, &threads->forwarding);
   FillFieldFlags(tables, threads);
   const VmField* const object = tables.Field("JavaThread::_threadObj");
   threads->is_handle = object != nullptr && object->type == "OopHandle";

@@ -18,6 +18,16 @@ namespace stackray::hotspot {
 
 inline constexpr uint16_t kNoField = HOTSPOT_NO_FIELD;
 
+// Where ZGC without generations (JDK 15 to 23) says which objects it has moved: ZHeap's table of
+// ZForwardings.
+struct ForwardingLayout {
+  uint64_t collected_heap_at = 0;  // Variable, of the pointer to the collected heap; 0: not said.
+  uint16_t heap = kNoField, table = kNoField, map = kNoField;
+  uint16_t begin = kNoField, alignment_shift = kNoField, entries = kNoField;
+  uint16_t offset_mask = kNoField, good_mask = kNoField;  // In ZGC's globals: of their pointers.
+  uint16_t bytes = 0;                                     // Of a ZForwarding; its entries follow.
+};
+
 // Where the names of threads are: the VM's list of threads, their objects and Strings. All of it is
 // optional: without it threads keep the names that the kernel has.
 struct ThreadLayout {
@@ -29,6 +39,7 @@ struct ThreadLayout {
   uint16_t load_bad_mask = kNoField;   // In these: of the pointer to the mask. Generational ZGC's.
   uint16_t bad_mask = kNoField;        // ZGC's without generations.
   uint16_t older_bad_mask = kNoField;  // In the older ones' globals.
+  ForwardingLayout forwarding;
 
   uint16_t list_length = kNoField, list_threads = kNoField, next = kNoField;
   uint16_t os_thread = kNoField, id = kNoField, object = kNoField;

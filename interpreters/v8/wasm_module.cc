@@ -12,6 +12,7 @@ constexpr uint64_t kInstanceWords = 96;    // Of an instance.
 constexpr uint64_t kForeignWords = 6;      // Of what a Foreign's address leads to.
 constexpr uint16_t kLeastJsObject = 1000;  // Instance types of JavaScript's objects lie above.
 constexpr uint32_t kMostListWords = 1 << 14, kMostFunctions = 1 << 24;
+constexpr uint32_t kFewZeros = 64;  // Of a list, one behind the other.
 constexpr size_t kMostTreeDepth = 64, kMostCandidates = 2048;
 
 bool IsPointer(uint64_t word) { return word > 0xffff && word >> 47 == 0 && word % 8 == 0; }
@@ -31,7 +32,13 @@ struct Search {
   uint64_t ModuleOfObject(uint64_t object, int depth);
   bool Holds(uint64_t code);
   uint64_t CodeOfTree(uint64_t module, uint64_t root);
-  uint64_t CodeOfList(uint64_t module, uint64_t begin);
+  uint64_t CodeOfList(uint64_t module, uint64_t begin, uint32_t most_zeros);
+  uint64_t CodeOfFullList(uint64_t module, uint64_t begin) {
+    return CodeOfList(module, begin, kFewZeros);
+  }
+  uint64_t CodeOfAnyList(uint64_t module, uint64_t begin) {
+    return CodeOfList(module, begin, kMostListWords);
+  }
   uint64_t CodeOf(uint64_t module);
   std::optional<ByteRange> BytesOf(uint64_t module);
 };
@@ -79,9 +86,11 @@ uint64_t Search::CodeOfTree(uint64_t module, uint64_t node) {
   return best != 0 && Holds(best) ? best : 0;
 }
 
-uint64_t Search::CodeOfList(uint64_t module, uint64_t begin) {
-  for (uint64_t i = 0; list_words > 0; ++i, --list_words) {
+uint64_t Search::CodeOfList(uint64_t module, uint64_t begin, uint32_t most_zeros) {
+  uint32_t zeros = 0;
+  for (uint64_t i = 0; list_words > 0 && zeros <= most_zeros; ++i, --list_words) {
     const uint64_t code = At(begin + 8 * i);
+    zeros = code == 0 ? zeros + 1 : 0;
     if (code == 0) continue;  // Not compiled.
     if (!IsCodeOf(module, code)) return 0;
     if (Holds(code)) return code;
@@ -90,9 +99,10 @@ uint64_t Search::CodeOfList(uint64_t module, uint64_t begin) {
 }
 
 // The tree has all code but what was made last. Lists come after it: a word that leads to zeros
-// looks like one of functions that were not compiled, as far as those reach.
+// looks like one of functions that were not compiled, as far as those reach. The list of what was
+// made last has no zeros, so such words do not use the bound up before it is reached.
 uint64_t Search::CodeOf(uint64_t module) {
-  for (const auto look : {&Search::CodeOfTree, &Search::CodeOfList}) {
+  for (const auto look : {&Search::CodeOfTree, &Search::CodeOfFullList, &Search::CodeOfAnyList}) {
     for (uint64_t i = 1; i < kModuleWords; ++i) {
       const uint64_t word = At(module + 8 * i);
       if (!IsPointer(word)) continue;

@@ -41,6 +41,7 @@ class Writer {
     Choices("processes", selection_.processes);
     Choices("threads", selection_.threads);
     Choices("waits", selection_.waits);
+    Choices("commands", selection_.commands);
     Choices("containers", selection_.containers);
     Choices("services", selection_.services);
     Choices("cgroups", selection_.cgroups);

@@ -45,6 +45,9 @@ void PageChoices::Finish(PageSelection* out) const {
   out->processes = Processes();
   out->threads = Threads();
   out->waits = Waits();
+  out->commands = Texts(&ViewProcess::command, question_.commands);
+  // Where no command has several processes, the list of processes says it all.
+  if (question_.commands.empty() && out->commands.count >= out->processes.count) out->commands = {};
   out->containers = Texts(&ViewProcess::container, question_.containers);
   out->services = Texts(&ViewProcess::service, question_.services);
   out->cgroups = Texts(&ViewProcess::cgroup, question_.cgroups);

@@ -101,10 +101,11 @@ bool Take(std::string_view name, const std::string& value, PageQuestion* q) {
     if (name == word) *out = value;
   if (name == "requests" && (!RequestCondition(value) || q->requests.size() >= kMostRequests))
     return false;
-  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 9> sets = {
+  const std::array<std::pair<std::string_view, PageQuestion::Texts*>, 10> sets = {
       {{"processes", &q->processes},
        {"threads", &q->threads},
        {"waits", &q->waits},
+       {"commands", &q->commands},
        {"containers", &q->containers},
        {"services", &q->services},
        {"cgroups", &q->cgroups},

@@ -40,7 +40,7 @@ struct PageQuestion {
   bool lanes = false;  // The time of each process and thread is wanted too.
   bool lines = false;  // The table's rows are wanted by line, too.
   // Empty: all. Keys as the page's addresses have them ("100 web", "100 web 101").
-  Texts processes, threads, waits, containers, services, cgroups, users;
+  Texts processes, threads, waits, commands, containers, services, cgroups, users;
   // What a sample has to say of what its thread worked on, all of it: "trace_id=…", "span_id=…", or
   // a label "KEY=VALUE". Indexes do not say that, so samples are looked at.
   Texts requests;

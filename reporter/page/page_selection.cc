@@ -128,8 +128,9 @@ class Selector {
     const auto passes = [&](const PageQuestion::Texts& chosen, uint32_t text) {
       return chosen.empty() || chosen.contains(tables_.strings[text]);
     };
-    return passes(question_.containers, p.container) && passes(question_.services, p.service) &&
-           passes(question_.cgroups, p.cgroup) && passes(question_.users, p.user);
+    return passes(question_.commands, p.command) && passes(question_.containers, p.container) &&
+           passes(question_.services, p.service) && passes(question_.cgroups, p.cgroup) &&
+           passes(question_.users, p.user);
   }
 
   OfThread& Known(uint32_t thread) {

@@ -102,7 +102,7 @@ struct PageSelection {
   std::vector<PageIndex::Ptr> cut;     // Keeps cut indexes.
   int64_t passing = 0;
   std::vector<int64_t> timeline;  // By bucket, whatever time is chosen.
-  ChoiceList processes, threads, waits, containers, services, cgroups, users;
+  ChoiceList processes, threads, waits, commands, containers, services, cgroups, users;
   std::vector<Lane> lanes;  // Of the processes with the most.
 };
 

@@ -91,6 +91,7 @@ int env_find_range(scratch* s, u64 pc) {
 #include "bpf/stack_steps.h"
 
 int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
+int env_find_sender(scratch* s, u32 between) { return find_hotspot_sender(s, between); }
 int env_step_hotspot(scratch* s, u32 step) {
   if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);

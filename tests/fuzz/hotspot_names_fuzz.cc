@@ -49,6 +49,7 @@ u8* env_chunk(scratch*, u32) { return nullptr; }
 #include "bpf/hotspot.h"
 
 int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
+int env_find_sender(scratch* s, u32 between) { return find_hotspot_sender(s, between); }
 int env_step_hotspot(scratch* s, u32 step) {
   if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
@@ -128,9 +129,16 @@ void Name(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const 
 void NameThreads(ProcessMemory& memory, hotspot::Layout layout, std::span<const uint8_t> data) {
   hotspot::ThreadLayout& at = layout.threads;
   uint16_t next = data[8];
-  for (uint16_t* field : {&at.load_bad_mask, &at.list_length, &at.list_threads, &at.next,
-                          &at.os_thread, &at.id, &at.object, &at.class_super, &at.class_pool})
+  for (uint16_t* field :
+       {&at.load_bad_mask, &at.list_length, &at.list_threads, &at.next, &at.os_thread, &at.id,
+        &at.object, &at.class_super, &at.class_pool, &at.bad_mask, &at.forwarding.heap,
+        &at.forwarding.table, &at.forwarding.map, &at.forwarding.begin,
+        &at.forwarding.alignment_shift, &at.forwarding.entries, &at.forwarding.offset_mask,
+        &at.forwarding.good_mask})
     *field = next = static_cast<uint16_t>((next * 5 + 8) % 300);
+  if ((data[0] & 32) != 0) at.load_bad_mask = hotspot::kNoField;
+  at.forwarding.bytes = 64;
+  at.forwarding.collected_heap_at = (data[0] & 64) != 0 ? 520 : 0;
   if ((data[0] & 2) != 0)
     at.class_field_stream = 48;
   else
@@ -160,12 +168,16 @@ void Walk(ProcessMemory& memory, const hotspot::Layout& layout, std::span<const 
   s->regs.r[UNWIND_SP] = data[4] * 8U;
   s->regs.r[UNWIND_FP] = data[5] * 8U;
   s->regs.pc = stackray::NumberAt<u16>(data, 6);
+  for (const int of_sender : {HOTSPOT_RAX, HOTSPOT_RBX, HOTSPOT_RSI, HOTSPOT_R13})
+    s->regs.r[of_sender] = stackray::NumberAt<u16>(data, 14 + static_cast<size_t>(of_sender));
   s->regs.exact_pc = 1;
   for (int i = 0; i < kMostFrames; ++i) {
     const u64 sp = s->regs.r[UNWIND_SP];
     ++s->word_count;
     if (step_hotspot(s.get()) != END_NONE) break;
-    if (s->regs.r[UNWIND_SP] <= sp && s->regs.pc != layout.bpf.return_barrier) std::abort();
+    // A leaf between two methods may have nothing on the stack: a register has its caller.
+    const bool may_stay = i == 0 || s->regs.pc == layout.bpf.return_barrier;
+    if (s->regs.r[UNWIND_SP] < sp + (may_stay ? 0 : 1)) std::abort();
     if (s->word_count > SAMPLE_MAX_USER_WORDS) std::abort();
   }
 }

@@ -7,6 +7,7 @@ import re
 
 LEAST_SAMPLES = 100
 LEAST_PERCENT = 99.0
+MOST_GONE_PERCENT = 15
 DEEP_LEVELS = 1000
 # The verifier stops at a million a program. Far below, so that there is room for other kernels.
 MOST_INSTRUCTIONS = 750_000
@@ -149,8 +150,16 @@ def judge_java(step, _version):
     samples = sum(n for _, n in of_java)
     if samples < LEAST_SAMPLES:
         return [f"{samples} samples with Java's methods, fewer than {LEAST_SAMPLES}"]
-    unnamed = sum(n for frames, n in of_java if any(re.match(r"\[(stale|gone|unknown jit|truncated)", frame) for frame in frames))
-    return [f"{unnamed} of {samples} stacks have a frame without its name"] if 100 * unnamed > samples else []
+
+    def having(pattern):
+        return sum(n for frames, n in of_java if any(re.match(pattern, frame) for frame in frames))
+    unnamed, gone = having(r"\[(stale|unknown jit|truncated)"), having(r"\[gone\]")
+    problems = [f"{unnamed} of {samples} stacks have a frame without its name"] if 100 * unnamed > samples else []
+    # A method's name is read from the process. An emulated CPU, which the program has for itself
+    # half of the time, needs some 75 ms for it, of a life of 300 ms.
+    if 100 * gone > MOST_GONE_PERCENT * samples:
+        problems.append(f"{gone} of {samples} were read too late")
+    return problems
 
 
 def judge_googletest(step, _version):

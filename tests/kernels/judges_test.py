@@ -193,6 +193,8 @@ class Judges(unittest.TestCase):
         self.bad(judge, stacks.replace("150", "50"))
         self.bad(judge, stacks + "java;_start;[stale];Brief.burn 30\n")
         self.bad(judge, stacks + "java;[truncated: no rule];Brief.burn 30\n")
+        self.good(judge, stacks + "java;_start;Brief.main;[gone] 20\n")
+        self.bad(judge, stacks + "java;_start;Brief.main;[gone] 40\n")
 
     def test_doctor(self):
         self.good(judgement.judge_doctor, "Sampling is possible; 1 thing missing.")

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -58,6 +59,10 @@ std::vector<std::string> JavaFrames(const SeenStack& stack) {
   return frames;
 }
 
+int64_t NowUnixNs() {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 // The method alone.
 std::string MethodOf(const std::string& frame) { return frame.substr(0, frame.rfind(':')); }
 
@@ -99,7 +104,8 @@ void TakeStop(SampledRun& run, TalkingProgram& program, const Mode& mode, Tally&
   size_t from = heard();
   program.Say("next");
   if (WaitForLine(program, from, "ready", kTimeoutMs).empty()) return;
-  run.Run(1);  // What is older.
+  const int64_t ready_ns = NowUnixNs();
+  run.Run(1);  // What is older; on a busy host some of it comes later.
   const size_t first = run.stacks().size();
   run.Run(kTimeoutMs, run.session().loop().counts().samples + kSamplesAStop);
   std::vector<std::string> theirs;
@@ -113,6 +119,7 @@ void TakeStop(SampledRun& run, TalkingProgram& program, const Mode& mode, Tally&
   int64_t seen = 0, agreed = 0;
   for (size_t i = first; i < run.stacks().size(); ++i) {
     const SeenStack& stack = run.stacks()[i];
+    if (stack.last_unix_ns < ready_ns) continue;
     const std::vector<std::string> ours = JavaFrames(stack);
     if (!IsOfWorker(ours) && !ours.empty()) continue;
     if (ours.empty() && stack.marker.empty()) continue;  // A thread of the JVM itself.

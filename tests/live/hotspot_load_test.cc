@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -20,7 +22,7 @@
 namespace stackray::test {
 namespace {
 
-constexpr double kFrequencyHz = 499;
+constexpr double kFrequencyHz = 499, kOftenHz = 4999;
 constexpr int kLives = 3;
 constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
 constexpr uint64_t kWarmUpSamples = 800, kUsualSamples = 2000;
@@ -73,15 +75,16 @@ std::vector<std::string> CutStacks(const std::vector<SeenStack>& stacks) {
 struct LoadRun {
   double complete = 0, all = 0;
   Seen seen;
+  std::vector<SeenStack> stacks;
   std::string ends;
   std::vector<std::string> cuts;
 };
 
 // Samples the program, once it has run for a while. Empty: no BPF here, as `why` says.
 std::optional<LoadRun> RunLoad(const std::vector<std::string>& command, uint64_t samples,
-                               std::string* why) {
+                               std::string* why, double frequency_hz = kFrequencyHz) {
   const TargetProgram program = TargetProgram::Start(command);
-  auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+  auto run = SampledRun::Start(frequency_hz, {program.pid()});
   if (!run.ok()) {
     *why = run.status().ToString();
     return std::nullopt;
@@ -94,6 +97,8 @@ std::optional<LoadRun> RunLoad(const std::vector<std::string>& command, uint64_t
   return LoadRun{.complete = static_cast<double>((*run)->complete() - complete),
                  .all = static_cast<double>((*run)->with_user_stack() - all),
                  .seen = Look((*run)->stacks(), warm_up),
+                 .stacks = {(*run)->stacks().begin() + static_cast<std::ptrdiff_t>(warm_up),
+                            (*run)->stacks().end()},
                  .ends = (*run)->Ends(),
                  .cuts = CutStacks((*run)->stacks())};
 }
@@ -128,6 +133,128 @@ TEST(HotSpotLoad, StacksAreWholeAndNamed) {
               bounds.most_stale * static_cast<double>(seen.frames));
     EXPECT_GT(seen.inlined, 0);
     EXPECT_EQ(seen.unknown, 0);
+  }
+}
+
+// Methods of `program`.java, outermost first.
+std::vector<std::string> MethodsOf(const std::string& program, const SeenStack& stack) {
+  std::vector<std::string> methods;
+  for (const DecodedFrame& frame : stack.user)
+    for (const auto& line : frame.lines)
+      if (line.function.starts_with(program + "."))
+        methods.push_back(line.function.substr(program.size() + 1));
+  std::reverse(methods.begin(), methods.end());
+  return methods;
+}
+
+// Callers that a program's methods have by its source; "": the thread's start.
+using Callers = std::multimap<std::string, std::string>;
+bool HasPossibleCallers(const std::vector<std::string>& methods, const Callers& callers) {
+  std::string caller;
+  for (const std::string& method : methods) {
+    const auto [begin, end] = callers.equal_range(method);
+    if (std::none_of(begin, end, [&](const auto& one) { return one.second == caller; }))
+      return false;
+    caller = method;
+  }
+  return true;
+}
+
+// Of whole stacks with such methods, how many have a caller that is impossible.
+struct Checked {
+  int64_t stacks = 0, wrong = 0;
+  std::set<std::string> wrongs;
+};
+Checked CheckCallers(const LoadRun& run, const std::string& program, const Callers& callers) {
+  Checked checked;
+  for (const SeenStack& stack : run.stacks) {
+    const std::vector<std::string> methods = MethodsOf(program, stack);
+    if (!stack.marker.empty() || methods.empty()) continue;
+    checked.stacks += stack.count;
+    if (HasPossibleCallers(methods, callers)) continue;
+    checked.wrong += stack.count;
+    checked.wrongs.insert(fmt::format("{}", fmt::join(methods, " > ")));
+  }
+  return checked;
+}
+
+// Leaves in adapters and in the interpreter's entries and exits; with "handles" also in what
+// MethodHandle's methods run.
+TEST(HotSpotLoad, MethodsBetweenCompiledAndInterpretedHaveTheirCallers) {
+  const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
+  const std::string classes = CompileJava("Adapters");
+  if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  const Callers callers = {{"main", ""},
+                           {"quickFirst", "main"},
+                           {"slowFirst", "quickFirst"},
+                           {"quickSecond", "slowFirst"},
+                           {"slowSecond", "quickSecond"},
+                           {"quickLeaf", "slowSecond"},
+                           {"slowHandles", "main"},
+                           {"quickHandles", "slowHandles"},
+                           {"quickOfHandle", "slowHandles"},
+                           {"quickOfHandle", "quickHandles"},
+                           {"slowOfHandle", "quickHandles"},
+                           {"quickTwice", "slowOfHandle"},
+                           {"slowFew", "quickTwice"},
+                           {"quickFew", "slowFew"}};
+  for (const Jdk& jdk : FindJdks()) {
+    for (const char* const mode : {"", "handles"}) {
+      SCOPED_TRACE(jdk.home + " " + mode);
+      std::vector<std::string> options = {"-Xmx256m",
+                                          "-XX:+UseSerialGC",
+                                          "-XX:CompileCommand=exclude,Adapters::slow*",
+                                          "-XX:CompileCommand=dontinline,Adapters::*",
+                                          "-cp",
+                                          classes,
+                                          "Adapters"};
+      if (*mode != 0) options.emplace_back(mode);
+      std::string why;
+      const std::optional<LoadRun> run =
+          RunLoad(jdk.Java(options), 4 * bounds.samples, &why, kOftenHz);
+      if (!run) GTEST_SKIP() << "no BPF here: " << why;
+      Report(fmt::format("{} in adapters {}", jdk.version, mode), *run);
+      const Checked checked = CheckCallers(*run, "Adapters", callers);
+      Measured(fmt::format("of {} whole stacks {} have an impossible caller: {}", checked.stacks,
+                           checked.wrong, fmt::join(checked.wrongs, "; ")));
+      ASSERT_GT(static_cast<double>(checked.stacks), 0.5 * run->all);
+      EXPECT_GE(run->complete, bounds.least_whole * run->all);
+      EXPECT_EQ(checked.wrong, 0);
+    }
+  }
+}
+
+// Methods that are deoptimised all the time, while they are on the stack.
+TEST(HotSpotLoad, DeoptimisedMethodsHaveTheirCallers) {
+  const LoadBounds bounds = LoadBoundsFor(kUsualSamples);
+  const std::string classes = CompileJava("Deopts");
+  if (classes.empty()) GTEST_SKIP() << "no JDK with javac here";
+  const Callers callers = {{"<init>", ""},     {"<init>", "load"}, {"call", ""},
+                           {"deep", "call"},   {"deep", "deep"},   {"first", "deep"},
+                           {"second", "deep"}, {"third", "deep"},  {"bottom", "deep"},
+                           {"load", "bottom"}, {"rare", "bottom"}, {"trapped", "rare"}};
+  for (const Jdk& jdk : FindJdks()) {
+    SCOPED_TRACE(jdk.home);
+    std::string why;
+    const std::optional<LoadRun> run =
+        RunLoad(jdk.Java({"-Xmx256m", "-XX:+UseSerialGC", "-cp", classes, "Deopts"}),
+                4 * bounds.samples, &why, kOftenHz);
+    if (!run) GTEST_SKIP() << "no BPF here: " << why;
+    Report(fmt::format("{}, deoptimised", jdk.version), *run);
+    const Checked checked = CheckCallers(*run, "Deopts$Unit", callers);
+    int64_t unfilled = 0;
+    for (const SeenStack& stack : run->stacks)
+      unfilled += stack.Has("deoptimised frame") ? stack.count : 0;
+    Measured(
+        fmt::format("of {} whole stacks {} have an impossible caller: {}; {} with frames "
+                    "that have no method yet",
+                    checked.stacks, checked.wrong, fmt::join(checked.wrongs, "; "), unfilled));
+    ASSERT_GT(static_cast<double>(checked.stacks), 0.2 * run->all);
+    EXPECT_GE(run->complete, bounds.least_whole * run->all);
+    EXPECT_LE(static_cast<double>(run->seen.unnamed),
+              bounds.most_stale * static_cast<double>(run->seen.frames));
+    EXPECT_EQ(checked.wrong, 0);
+    EXPECT_GT(unfilled, 0);
   }
 }
 

@@ -10,17 +10,16 @@
 namespace stackray::test {
 namespace {
 
-constexpr std::string_view kFrame = "frame ";
+constexpr std::string_view kFrame = "frame ", kDeno = "deno ";
 
-std::string VersionOf(const std::string& path) {
+// What the program says of itself: "v20.20.2", or "deno 2.9.6 (…)".
+std::string SaidVersion(const std::string& path) {
   FILE* const pipe = popen(fmt::format("{} --version 2>/dev/null", path).c_str(), "r");
   if (pipe == nullptr) return "";
   char text[64] = {};
   const size_t bytes = fread(text, 1, sizeof(text) - 1, pipe);
   pclose(pipe);
-  std::string version(text, bytes);
-  if (!version.starts_with("v")) return "";
-  return version.substr(1, version.find('\n') - 1);
+  return std::string(text, bytes);
 }
 
 std::vector<std::string> Split(const std::string& text, char by) {
@@ -39,7 +38,12 @@ std::vector<std::string> Node::Run(const std::vector<std::string>& options,
                                    const std::string& program,
                                    const std::vector<std::string>& arguments) const {
   std::vector<std::string> argv{path};
-  argv.insert(argv.end(), options.begin(), options.end());
+  if (is_deno) {
+    argv.insert(argv.end(), {"run", "-A", "--no-check"});
+    if (!options.empty()) argv.push_back(fmt::format("--v8-flags={}", fmt::join(options, ",")));
+  } else {
+    argv.insert(argv.end(), options.begin(), options.end());
+  }
   argv.push_back(STACKRAY_SOURCE_DIR "/tests/live/programs/node/" + program);
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return argv;
@@ -51,9 +55,15 @@ std::vector<Node> FindNodes() {
   for (const std::string& path : Split(asked == nullptr ? "/usr/bin/node" : asked, ',')) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    const std::string version = VersionOf(path);
-    if (version.empty()) continue;
-    nodes.push_back({.path = path, .major = std::atoi(version.c_str()), .version = version});
+    const std::string said = SaidVersion(path);
+    const bool is_deno = said.starts_with(kDeno);
+    if (!is_deno && !said.starts_with("v")) continue;
+    const size_t begin = is_deno ? kDeno.size() : 1;
+    const std::string version = said.substr(begin, said.find_first_of(" \n", begin) - begin);
+    nodes.push_back({.path = path,
+                     .is_deno = is_deno,
+                     .major = std::atoi(version.c_str()),
+                     .version = version});
   }
   return nodes;
 }

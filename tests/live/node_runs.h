@@ -1,4 +1,4 @@
-// Nodes that a test can run, and what they say of their own stacks.
+// Nodes and Denos that a test can run, and what they say of their own stacks.
 #ifndef STACKRAY_TESTS_LIVE_NODE_RUNS_H_
 #define STACKRAY_TESTS_LIVE_NODE_RUNS_H_
 
@@ -9,8 +9,10 @@ namespace stackray::test {
 
 struct Node {
   std::string path;
+  bool is_deno = false;
   int major = 0;
   std::string version;  // "20.20.2".
+  std::string Name() const { return (is_deno ? "deno " : "node ") + version; }
 
   // argv of a program of tests/live/programs/node.
   std::vector<std::string> Run(const std::vector<std::string>& options, const std::string& program,
@@ -28,7 +30,7 @@ struct ScriptFrame {
   std::string Text() const;
 };
 
-// The lines "frame …" of programs/node/stops.js that have a file, innermost first.
+// The lines "frame …" of programs/node/stops.cjs that have a file, innermost first.
 std::vector<ScriptFrame> FramesOfCallSites(const std::string& said);
 
 }  // namespace stackray::test

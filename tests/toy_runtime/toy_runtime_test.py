@@ -24,12 +24,11 @@ LEAST_SHARE = 0.998
 
 
 def add_to_table(text):
-    """The newest number and one more, whatever the table has by now."""
+    """Behind the newest, whatever the table has by now."""
     newest = max(int(number) for number in re.findall(r"LINE\((\d+), [A-Z]", text))
     text = text.replace("#define FOR_EACH_CHAIN_RUNTIME", '#include "tests/toy_runtime/toy.h"\n\n'
                         "#define FOR_EACH_CHAIN_RUNTIME", 1)
-    return re.sub(r"(#define FOR_EACH_STACK_RUNTIME\(LINE\))",
-                  rf'\1 LINE({newest + 1}, TOY, toy, Toy, "toy")', text, count=1)
+    return re.sub(rf"(LINE\({newest}, [^\n]*)", rf'\1 LINE({newest + 1}, TOY, toy, Toy, "toy")', text, count=1)
 
 
 def after(line, more):

@@ -26,7 +26,8 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 // What an answer depends on; all else only changes how it is shown.
 const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes",
-               "threads", "waits", "containers", "services", "cgroups", "users", "requests", "range", "callers"] as const;
+               "threads", "waits", "commands", "containers", "services", "cgroups", "users", "requests",
+               "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
 const TYPING_MS = 150; // what is typed is asked for when the user stops for a moment
@@ -299,7 +300,7 @@ export class App implements Asker {
     this.panes.empty.showFor(head, this.filter.type, answer.passing, {
       types: () => this.change({ hidden: new Set() }),
       everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
-                                      containers: new Set(), services: new Set(), cgroups: new Set(),
+                                      commands: new Set(), containers: new Set(), services: new Set(), cgroups: new Set(),
                                       users: new Set(), requests: new Set(), hidden: new Set(),
                                       callers: "", zoom: "", range: null }),
     });

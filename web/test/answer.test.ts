@@ -24,6 +24,7 @@ function document(): any {
     processes: { key: ["1 app"], label: ["app (1)"], note: [""], count: [12], more: 3 },
     threads: none, waits: { ...none, key: ["blocked"], label: ["blocked"], note: [""],
                             count: [12] },
+    commands: { key: ["app"], label: ["app"], note: [""], count: [12], more: 5 },
     containers: none, services: { key: ["", "shop"], label: ["", "shop"], note: ["", ""],
                                   count: [4, 8], more: 0 },
     cgroups: none, users: { key: ["", "root"], label: ["", "root"], note: ["", ""],
@@ -56,6 +57,7 @@ test("an answer is what the views show", () => {
                                       "label:http.route", "trace"]);
   assert.equal(answer.waits[0]!.label, "Blocked");
   assert.equal(answer.more.processes, 3);
+  assert.deepEqual([answer.commands[0]!.key, answer.more.commands], ["app", 5]);
   assert.deepEqual([...answer.lanes[0]!.counts], [[0, 1], [3, 6]]);
   assert.deepEqual(answer.sandwich!.lines,
                    [{ file: "app.py", line: 7, self: 6, total: 6, text: "" }]);
@@ -93,7 +95,8 @@ const question: Question = { state: START, lanes: false, width: 800.4, order: "s
 test("a question says all that the user has chosen", () => {
   const state = { ...START, type: "off_cpu", query: "/a&b/", zoom: "2s", inverted: true,
                   grouping: "none" as const, processes: new Set(["1 a&b", "2 c"]), 
-                  services: new Set([""]), cgroups: new Set(["/a b"]), users: new Set(["root"]),
+                  services: new Set([""]), commands: new Set(["g++"]),
+                  cgroups: new Set(["/a b"]), users: new Set(["root"]),
                   capture: "slow", range: { fromMs: 5, toMs: 9 } };
   const url = new URL(viewUrl({ ...question, state, lanes: true }, { fromMs: 1, toMs: 10 }),
                       "http://h");
@@ -101,7 +104,7 @@ test("a question says all that the user has chosen", () => {
   const others = [...url.searchParams].filter(([key]) => key !== "processes");
   assert.deepEqual(Object.fromEntries(others), {
     from_ms: "1", to_ms: "10", chosen_from_ms: "5", chosen_to_ms: "9", by: "none", type: "off_cpu",
-    zoom: "2s", query: "/a&b/", inverted: "1", lanes: "1", services: "", cgroups: "/a b", users: "root",
+    zoom: "2s", query: "/a&b/", inverted: "1", lanes: "1", services: "", commands: "g++", cgroups: "/a b", users: "root",
     capture: "slow", width: "800",
     order: "self", rows: "200" });
   assert.deepEqual(url.searchParams.getAll("processes"), ["1 a&b", "2 c"]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { buildHostTree, Shape } from "../src/model/aggregate";
-import { processChoices, threadChoices, unlistedText, waitChoices } from "../src/model/choices";
+import { commandChoices, processChoices, threadChoices, unlistedText, waitChoices } from "../src/model/choices";
 import { Filter, NO_FILTER, timelineCounts } from "../src/model/filter";
 import { inverted } from "../src/model/invert";
 import { hideAllBut, typeShares } from "../src/model/kinds";
@@ -293,6 +293,15 @@ test("groups can be threads, containers, services, cgroups, users or none, where
   assert.deepEqual(groupingsOf(profileOf(ROWS)), ["command", "process", "thread", "none"]);
 });
 
+test("commands are there to choose where one has several processes, and stand for all of them", () => {
+  const profile = profileOf(ROWS);
+  assert.deepEqual(commandChoices(profile, NO_FILTER).map(({ key, count }) => [key, count]), [["web", 10], ["db", 7]]);
+  const shown = lines(treeOf(ROWS, "command", { ...NO_FILTER, commands: new Set(["web"]) }));
+  assert.equal(shown[0], "h 10");
+  const alone = profileOf(ROWS.filter(({ pid }) => pid !== 2));
+  assert.deepEqual(commandChoices(alone, NO_FILTER), []);
+});
+
 test("lanes show processes and their threads over all the time, heaviest in the chosen one first", () => {
   const profile = profileOf(ROWS);
   const shown = (filter: Partial<Filter>) => lanesOf(profile, { ...NO_FILTER, ...filter })
@@ -308,6 +317,7 @@ test("a lane passes with its process, and a process with any of its threads", ()
     .map((lane) => lane.label);
   assert.equal(passing({}).length, 5);
   assert.deepEqual(passing({ processes: new Set(["1 web"]) }), ["web (1)", "thread-11 (11)", "thread-12 (12)"]);
+  assert.deepEqual(passing({ commands: new Set(["web"]) }), ["web (1)", "thread-11 (11)", "thread-12 (12)", "web (2)"]);
   assert.deepEqual(passing({ threads: new Set(["1 web 12"]) }), ["web (1)", "thread-12 (12)"]);
 });
 

@@ -11,7 +11,7 @@ test("a state comes back from the address as it was", () => {
     type: "off_cpu", view: "table", grouping: "container", inverted: true, upward: true, fold: true,
     lines: true, before: true,
     query: "/a&b=c#d|ä/", hidden: new Set(["kernel", "native+inline"]), processes: new Set(["7 <script>", "8 a b"]),
-    threads: new Set(["7 <script> 9"]), containers: new Set(["0123456789abcdef"]),
+    threads: new Set(["7 <script> 9"]), commands: new Set(["<script>", ""]), containers: new Set(["0123456789abcdef"]),
     services: new Set(["shop", ""]), waits: new Set(["blocked"]),
     cgroups: new Set(["/system.slice/a b.service"]), users: new Set(["www-data"]), requests: new Set(["route=/a"]), capture: "slow-1",
     range: { fromMs: 1_002_000, toMs: 1_005_000 },

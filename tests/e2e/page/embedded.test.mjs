@@ -353,3 +353,24 @@ test("a busy host's profile loads and redraws fast", async () => {
   assert.ok(spent < 5, `${spent} s of CPU`);
   assert.deepEqual(seen.errors, []);
 });
+
+test("all processes of a command can be chosen together", async () => {
+  const document = largeProfile();
+  const count = (text) => Number(text.match(/^([\d,]+) samples/)[1].replaceAll(",", ""));
+  const { page, seen } = shared;
+  await page.goto(save("commands.html", embed(html, document)));
+  await page.locator(".header-host", { hasText: document.host }).waitFor();
+  const all = count(await rangeText(page));
+  await page.locator("[data-select=commands] .select-opener").click();
+  await page.locator("[data-select=commands] .select-label", { hasText: "nginx" }).click();
+  const chosen = count(await rangeText(page));
+  assert.ok(chosen > 0 && chosen < all, `${chosen} of ${all}`);
+  assert.match(page.url(), /#commands=nginx$/);
+  await page.keyboard.press("Escape");
+  await page.locator("[data-select=processes] .select-opener").click();
+  const names = await page.locator("[data-select=processes] .select-label", { hasText: "nginx" }).count();
+  assert.ok(names > 1, `${names} processes`);
+  await page.keyboard.press("Escape");
+  assert.match(await hover(page, 0.01, 1), /^nginx\n/);
+  assert.deepEqual(seen.errors, []);
+});

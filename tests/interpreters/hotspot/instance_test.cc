@@ -107,6 +107,10 @@ TEST_P(HotSpotInstance, StubsHaveNames) {
   EXPECT_THAT(Texts(instance_->ReadCode(jvm_.memory, jvm_.data->PlaceOf(stub | HOTSPOT_CALL_STUB,
                                                                         HOTSPOT_FROZEN_FRAMES))),
               ElementsAre("frozen frames :0"));
+  EXPECT_THAT(
+      Texts(instance_->ReadCode(
+          jvm_.memory, jvm_.data->PlaceOf(stub | HOTSPOT_CALL_STUB, HOTSPOT_DEOPTIMISED_FRAME))),
+      ElementsAre("deoptimised frame :0"));
   EXPECT_THAT(name(stub | 7), ElementsAre("DATA_LOSS: a frame of no known kind"));
 }
 

@@ -8,6 +8,7 @@
 #include "interpreters/hotspot/language_names.h"
 #include "interpreters/hotspot/method.h"
 #include "interpreters/hotspot/unsigned5.h"
+#include "tests/interpreters/fake_memory.h"
 
 namespace stackray::hotspot {
 namespace {
@@ -119,6 +120,181 @@ TEST(HotSpotLanguages, NamesAreThoseOfTheSource) {
   EXPECT_EQ(FunctionText("user$f", "getRequiredArity", "core.clj"), "user/f.getRequiredArity");
   EXPECT_EQ(FunctionText("clojure.core__init", "load", "core.clj"), "clojure.core__init.load");
   EXPECT_EQ(FunctionText("$", "$", ".scala"), "$.$");
+}
+
+// A thread, its String and the array of that, with their classes, in one of the forms that objects
+// and references have.
+struct MadeJvm {
+  enum class Class { kNarrow, kWhole, kInMark };
+  static constexpr uint64_t kThreadClass = 0x1000, kStringClass = 0x1100, kArrayClass = 0x1200,
+                            kOwnClass = 0x1300, kPool = 0x2000, kRoot = 0x600, kThread = 0x10000,
+                            kString = 0x11000, kArray = 0x12000;
+  static constexpr uint32_t kName = 24, kValue = 16, kCoder = 28;
+
+  explicit MadeJvm(Class class_form, bool narrow_references)
+      : form(class_form), is_narrow(narrow_references) {
+    layout.class_name = 8, layout.pool_bytes = 16, layout.symbol_length = 4, layout.symbol_body = 6;
+    layout.unsigned5_excluded = 1;
+    ThreadLayout& at = layout.threads;
+    at.class_super = 16, at.class_pool = 24, at.class_field_stream = 32;
+    at.flags_with_number = 21, at.flags_without = 10, at.flag_of_added = 2;
+    for (uint64_t* variable : {&at.class_base_at, &at.oop_base_at}) PutVariable(variable, 0);
+    for (uint64_t* variable : {&at.class_shift_at, &at.oop_shift_at}) PutVariable(variable, 3);
+    uint64_t index = 0;
+    for (const char* const text : {"name", "Ljava/lang/String;", "value", "[B", "coder", "B"})
+      memory.Put<uint64_t>(kPool + 16 + 8 * ++index, Symbol(text));
+    PutClass(kThreadClass, "java/lang/Thread", 0, {1, 0, 1, 2, kName, 0, 0});
+    PutClass(kStringClass, "java/lang/String", 0, {2, 0, 3, 4, kValue, 0, 0, 5, 6, kCoder, 0, 0});
+    PutClass(kArrayClass, "[B", 0, {0, 0});
+    PutClass(kOwnClass, "own/Worker", kThreadClass, {0, 0});
+    memory.Put<uint64_t>(kRoot, kThread);
+    PutHeader(kThread, kThreadClass);
+    PutReference(kThread + kName, kString);
+    PutString(kString);
+  }
+
+  void PutVariable(uint64_t* place, uint64_t value) {
+    *place = next_variable += 8;
+    memory.Put<uint64_t>(*place, value);
+  }
+  uint64_t Symbol(std::string_view text) {
+    const uint64_t at = next_symbol += 64;
+    memory.Put<uint16_t>(at + 4, static_cast<uint16_t>(text.size()));
+    memory.PutBytes(at + 6, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return at;
+  }
+  void PutClass(uint64_t at, std::string_view name, uint64_t super, const Bytes& fields) {
+    memory.Put<uint64_t>(at + 8, Symbol(name));
+    memory.Put<uint64_t>(at + 16, super);
+    memory.Put<uint64_t>(at + 24, kPool);
+    memory.Put<uint64_t>(at + 32, at + 64);
+    memory.Put<uint32_t>(at + 64, static_cast<uint32_t>(fields.size()));
+    for (size_t i = 0; i < fields.size(); ++i)
+      memory.Put<uint8_t>(at + 68 + i, static_cast<uint8_t>(fields[i] + 1));
+  }
+  void PutHeader(uint64_t object, uint64_t klass) {
+    memory.Put<uint64_t>(object, form == Class::kInMark ? klass >> 3 << 42 : 1);
+    if (form == Class::kWhole) memory.Put<uint64_t>(object + 8, klass);
+    if (form == Class::kNarrow) memory.Put<uint32_t>(object + 8, static_cast<uint32_t>(klass >> 3));
+  }
+  void PutReference(uint64_t at, uint64_t object) {
+    if (is_narrow)
+      memory.Put<uint32_t>(at, static_cast<uint32_t>(object >> 3));
+    else
+      memory.Put<uint64_t>(at, object);
+  }
+  uint64_t LengthAt() const {
+    return kArray + (form == Class::kInMark ? 8 : form == Class::kNarrow ? 12 : 16);
+  }
+  void PutString(uint64_t at) {
+    PutHeader(at, kStringClass);
+    PutReference(at + kValue, kArray);
+    memory.Put<uint8_t>(at + kCoder, 0);
+    PutHeader(kArray, kArrayClass);
+    memory.Put<uint32_t>(LengthAt(), 6);
+    memory.PutBytes(LengthAt() + 4, Bytes{'w', 'o', 'r', 'k', 'e', 'r'});
+  }
+  std::optional<JavaHeap::ThreadName> Name() {
+    return JavaHeap(layout).NameOfThread(memory, kRoot);
+  }
+  std::string Text() { return Name().value_or(JavaHeap::ThreadName{.text = "none"}).text; }
+
+  const Class form;
+  const bool is_narrow;
+  stackray::test::FakeMemory memory;
+  Layout layout;
+  uint64_t next_variable = 0x500, next_symbol = 0x4000;
+};
+
+TEST(HotSpotHeap, AThreadsNameIsFoundInEachForm) {
+  for (const MadeJvm::Class form :
+       {MadeJvm::Class::kNarrow, MadeJvm::Class::kWhole, MadeJvm::Class::kInMark})
+    for (const bool is_narrow : {false, true}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(form) << " " << is_narrow);
+      MadeJvm jvm(form, is_narrow);
+      EXPECT_EQ(jvm.Text(), "worker");
+      EXPECT_FALSE(jvm.Name()->may_be_old);
+      jvm.PutHeader(MadeJvm::kThread, MadeJvm::kOwnClass);
+      EXPECT_EQ(jvm.Text(), "worker") << "a class below Thread";
+      jvm.memory.Put<uint8_t>(MadeJvm::kString + MadeJvm::kCoder, 1);
+      EXPECT_EQ(jvm.Text(), "\u6f77\u6b72\u7265") << "UTF-16";
+    }
+}
+
+TEST(HotSpotHeap, WhatIsNoThreadOrStringHasNoName) {
+  const auto name_of = [](const auto& damage) {
+    MadeJvm jvm(MadeJvm::Class::kWhole, false);
+    damage(jvm);
+    return jvm.Text();
+  };
+  EXPECT_EQ(name_of([](MadeJvm& jvm) { jvm.PutHeader(MadeJvm::kThread, MadeJvm::kStringClass); }),
+            "none");
+  EXPECT_EQ(name_of([](MadeJvm& jvm) { jvm.PutHeader(MadeJvm::kString, MadeJvm::kArrayClass); }),
+            "none");
+  EXPECT_EQ(name_of([](MadeJvm& jvm) { jvm.PutHeader(MadeJvm::kArray, MadeJvm::kStringClass); }),
+            "none");
+  EXPECT_EQ(name_of([](MadeJvm& jvm) { jvm.memory.Put<uint32_t>(jvm.LengthAt(), 0xffffffff); }),
+            "none");
+  EXPECT_EQ(name_of([](MadeJvm& jvm) { jvm.memory.Put<uint64_t>(MadeJvm::kRoot, 0); }), "none");
+  // Classes above each other in a ring.
+  EXPECT_EQ(name_of([](MadeJvm& jvm) {
+              jvm.PutClass(MadeJvm::kOwnClass, "own/Worker", MadeJvm::kOwnClass, {0, 0});
+              jvm.PutHeader(MadeJvm::kThread, MadeJvm::kOwnClass);
+            }),
+            "none");
+  // More fields than there are.
+  EXPECT_EQ(name_of([](MadeJvm& jvm) {
+              jvm.PutClass(MadeJvm::kThreadClass, "java/lang/Thread", 0, {200, 0, 3, 2, 8, 0, 0});
+            }),
+            "none");
+}
+
+// ZGC without generations has moved the String, and not told the thread's field.
+struct MadeZgc : MadeJvm {
+  static constexpr uint64_t kGlobals = 0x700, kForwarding = 0xb000, kNew = 0x31000;
+  static constexpr uint64_t kBad = uint64_t{1} << 42, kGood = uint64_t{1} << 43;
+  MadeZgc() : MadeJvm(Class::kWhole, false) {
+    ThreadLayout& at = layout.threads;
+    PutVariable(&at.colours_at, kGlobals);
+    at.bad_mask = 0, at.forwarding.offset_mask = 8, at.forwarding.good_mask = 16;
+    uint64_t field = kGlobals;
+    for (const uint64_t mask : {kBad, kBad - 1, kGood}) {
+      memory.Put<uint64_t>(field, field + 0x80);
+      memory.Put<uint64_t>(field + 0x80, mask);
+      field += 8;
+    }
+    ForwardingLayout& moves = at.forwarding;
+    moves.heap = 16, moves.table = 32, moves.map = 8;
+    moves.begin = 0, moves.alignment_shift = 16, moves.entries = 24, moves.bytes = 60;
+    PutVariable(&moves.collected_heap_at, 0x9000);
+    memory.Put<uint64_t>(0x9000 + 16 + 32 + 8, 0xa000);
+    memory.Put<uint64_t>(0xa000, kForwarding);
+    memory.Put<uint64_t>(kForwarding, 0);
+    memory.Put<uint64_t>(kForwarding + 16, 3);
+    memory.Put<uint64_t>(kForwarding + 24, 2);
+    PutEntry(0, 0x99, 0x5000);
+    PutEntry(1, kString >> 3, kNew);
+    PutReference(kThread + kName, kString | kBad);
+    PutHeader(kString, kArrayClass);  // What is at its old place now.
+    PutString(kNew | kGood);
+  }
+  void PutEntry(uint64_t slot, uint64_t old_place, uint64_t offset) {
+    memory.Put<uint64_t>(kForwarding + 64 + 8 * slot, old_place << 46 | offset << 1 | 1);
+  }
+};
+
+TEST(HotSpotHeap, AMovedStringIsFollowed) {
+  MadeZgc jvm;
+  ASSERT_EQ(jvm.Text(), "worker");
+  EXPECT_FALSE(jvm.Name()->may_be_old);
+  jvm.PutEntry(1, 0x98, MadeZgc::kNew);
+  EXPECT_EQ(jvm.Text(), "none") << "a table that is full of others ends";
+  jvm.memory.Put<uint64_t>(MadeZgc::kForwarding + 24, 3);
+  EXPECT_EQ(jvm.Text(), "none") << "no size of a hash table";
+  jvm.memory.Put<uint64_t>(0xa000, 0);
+  EXPECT_EQ(jvm.Text(), "none") << "an object that stays, and is no String";
+  jvm.PutString(MadeJvm::kString | MadeZgc::kGood);
+  EXPECT_EQ(jvm.Text(), "worker");
 }
 
 TEST(HotSpotScopes, TheNextDescriptionCounts) {

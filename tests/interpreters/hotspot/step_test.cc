@@ -1,6 +1,8 @@
 // Leaving HotSpot's frames (bpf/hotspot.h) on made-up stacks, in a code heap of a library.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -32,6 +34,7 @@ int env_find_jit_table(scratch*, u64) { return 0; }
 #include "bpf/hotspot.h"
 
 int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
+int env_find_sender(scratch* s, u32 between) { return find_hotspot_sender(s, between); }
 int env_step_hotspot(scratch* s, u32 step) {
   if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
   return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
@@ -247,6 +250,52 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
 
+// Of code between two methods: the call that the return address is behind, and its instructions.
+void Write(u64 at, std::initializer_list<u8> code) {
+  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
+}
+constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
+
+// Deoptimisation makes the links first, and the slots of the method after them.
+TEST_P(HotSpotStep, ADeoptimisedFrameHasNoMethodYet) {
+  const u64 pc = p().interpreter_begin + 32;
+  u64* const rbp = &stack_[16];
+  rbp[1] = Compiled(0x20);
+  rbp[0] = 99;
+  rbp[-1] = reinterpret_cast<u64>(&stack_[20]);
+  rbp[-2] = 0;
+  rbp[-3] = jvm_.Address("outer_method");  // Of a frame that was there before.
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(pc, false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 20u);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_CALL_STUB});
+  EXPECT_EQ(s_->body[1], HOTSPOT_DEOPTIMISED_FRAME);
+  // A method that calls the JVM.
+  Write(pc - 5, kCall);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
+  ASSERT_EQ(Step(pc, false), END_NONE);
+  EXPECT_EQ(s_->body[0] & FRAME_OFFSET_MASK, jvm_.Address("outer_method"));
+}
+
+TEST_P(HotSpotStep, AStubMayRoundItsStackPointerDown) {
+  u32& words = *reinterpret_cast<u32*>(heap_ + 2048 + p().blob + p().frame_size);
+  words = 6;
+  stack_[4] = 98;
+  stack_[5] = Compiled(0x30);  // Where the size alone says.
+  for (const u64 at : {5, 4}) {
+    stack_[at] = 99;
+    stack_[at + 1] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[at]);
+    ASSERT_EQ(Step(StubAt(0x20), false), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), at + 2);
+  }
+  words = 0;
+}
+
 // The segment map is asked once for a pc, as long as the same blob is there.
 TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
   stack_[5] = Compiled(0x20);
@@ -278,6 +327,97 @@ TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
   EXPECT_EQ(reads, 4) << "another method: the map is asked again";
   EXPECT_EQ(s_->body[1] >> 32, old_id + 1);
   compile_id = old_id;
+}
+
+// The arguments lie between the return address and the caller's frame.
+TEST_P(HotSpotStep, AnAdaptersCallerHasItsStackPointerInR13) {
+  Write(Compiled(0x20) - 5, kCall);
+  for (const std::initializer_list<u8> begin :
+       {std::initializer_list<u8>{0x58, 0x4c, 0x8b, 0xec},              // pop %rax; mov %rsp, %r13
+        std::initializer_list<u8>{0x4c, 0x8d, 0x6c, 0x24, 8, 0x58}}) {  // lea 8(%rsp), %r13; pop
+    Write(StubAt(0x60), {0, 0, 0, 0, 0, 0, 0, 0});
+    Write(StubAt(0x60), begin);
+    const u64 popped = StubAt(0x60) + begin.size();
+    s_->regs.r[13] = reinterpret_cast<u64>(&stack_[9]);
+    s_->regs.r[0] = Compiled(0x20);
+    ASSERT_EQ(Step(popped, true), END_NONE) << "in rax";
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(Popped(), 9u);
+    s_->regs.r[0] = 7;
+    stack_[0] = Compiled(0x20);
+    ASSERT_EQ(Step(popped + 8, true), END_NONE) << "on top";
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(Popped(), 9u);
+    // Before the pop r13 is whatever the caller has left there.
+    ASSERT_EQ(Step(StubAt(0x60), true), END_NONE);
+    EXPECT_EQ(Popped(), 1u);
+    stack_[0] = 7;
+  }
+  EXPECT_EQ(Step(StubAt(0x70), true), END_NO_MAPPING);
+}
+
+TEST_P(HotSpotStep, AnInterpretersEntryHasItsCallersStackPointerInR13) {
+  Write(Compiled(0x20) - 5, kCall);
+  const u64 pc = p().interpreter_begin + 32;
+  s_->regs.r[13] = reinterpret_cast<u64>(&stack_[20]);
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(Popped(), 20u);
+  // Locals are pushed while the address is in rax.
+  stack_[0] = 0;
+  s_->regs.r[0] = Compiled(0x20);
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(Popped(), 20u);
+  s_->regs.r[0] = 7;
+  EXPECT_EQ(Step(pc, true), END_NO_MAPPING) << "no return address";
+  // push %rbp, in front of mov %rsp, %rbp
+  Write(pc - 1, {0x55, 0x48, 0x8b, 0xec});
+  stack_[1] = Compiled(0x20);
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], kRbp);
+  EXPECT_EQ(Popped(), 20u);
+  // The frame's first slot has it.
+  stack_[4] = reinterpret_cast<u64>(&stack_[22]);
+  stack_[5] = 99;
+  stack_[6] = Compiled(0x20);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[5]);
+  s_->regs.r[13] = 1;
+  ASSERT_EQ(Step(pc + 3, true), END_NONE);
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 22u);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER});
+}
+
+TEST_P(HotSpotStep, AnInterpretersExitHasItsCallersStackPointerInRbx) {
+  Write(Compiled(0x20) - 5, kCall);
+  const u64 pc = p().interpreter_begin + 32;
+  Write(pc, {0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3});  // leave; pop %r13; mov %rbx, %rsp
+  s_->regs.r[3] = reinterpret_cast<u64>(&stack_[20]);
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(pc + 1, true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(Popped(), 20u);
+  stack_[0] = 7;
+  s_->regs.r[13] = Compiled(0x20);
+  ASSERT_EQ(Step(pc + 3, true), END_NONE);
+  EXPECT_EQ(Popped(), 20u);
+  s_->regs.r[13] = Compiled(0x20) + 1;
+  EXPECT_EQ(Step(pc + 3, true), END_NO_MAPPING) << "no call leaves that address";
+}
+
+// By which a compiled method calls an interpreted one: it is no frame of its own.
+TEST_P(HotSpotStep, AStaticStubsFrameIsItsMethods) {
+  Write(Compiled(0x20) - 5, kCall);
+  Write(Compiled(0x60), {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9});  // mov $method, %rbx; jmp
+  stack_[0] = Compiled(0x20);
+  stack_[6] = Compiled(0x30);
+  for (const u64 at : {0x60, 0x6a}) {
+    ASSERT_EQ(Step(Compiled(at), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+    EXPECT_EQ(Popped(), 7u);
+    EXPECT_EQ(s_->body[1] & 0x7fffffff, Compiled(0x20) - heap_ - 1024 - p().blob);
+  }
 }
 
 TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {

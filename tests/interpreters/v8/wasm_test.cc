@@ -116,6 +116,7 @@ class V8WasmModule : public testing::TestWithParam<bool> {
       made_.memory.Put<uint64_t>(list + 24, 1);  // Behind the list.
     }
     made_.memory.Put(module + 400, list);
+    made_.memory.Put(module + 88, made_.Room(256 << 10));  // A word that leads to zeros.
     const uint64_t shared = made_.Room(16);
     made_.memory.Put(shared, module);
     made_.memory.Put(holder + 24, shared);

@@ -112,6 +112,9 @@ std::vector<Filter> Filters() {
       {"time over several", chosen(3, 9), [=](const auto&, const auto& s) { return in(3, 9, s); }},
       {"time and process", chosen(2, 11) + "&processes=107+python3",
        [=](const auto& p, const auto& s) { return in(2, 11, s) && PidOf(p) == 107; }},
+      {"command", "&commands=web", [](const auto& p, const auto&) { return PidOf(p) % 4 == 0; }},
+      {"commands, one process", "&commands=web&commands=db&processes=101+db",
+       [](const auto& p, const auto&) { return PidOf(p) == 101; }},
       {"container", "&containers=0123456789abcdef-1",
        [](const auto& p, const auto&) { return p.Find("container.id") == "0123456789abcdef-1"; }},
       {"service", "&services=shop",
@@ -248,9 +251,9 @@ TEST(PageAnswer, AnIndexOfSeveralGivesTheAnswersOfItsParts) {
     SCOPED_TRACE(words);
     const std::string all = "&width=0&lines=1&rows=100000" + words + callers;
     Json expected = Json::parse(AnswerTo(parts, all)), answer = Json::parse(AnswerTo(merged, all));
-    for (const char* part :
-         {"passing", "matched", "timeline", "shares", "types", "lanes", "processes", "threads",
-          "containers", "services", "cgroups", "users", "start_ms", "frequency_hz", "host"})
+    for (const char* part : {"passing", "matched", "timeline", "shares", "types", "lanes",
+                             "processes", "threads", "commands", "containers", "services",
+                             "cgroups", "users", "start_ms", "frequency_hz", "host"})
       EXPECT_EQ(answer[part], expected[part]) << part;
     EXPECT_EQ(answer["table"]["self"], expected["table"]["self"]);
     EXPECT_EQ(answer["table"]["total"], expected["table"]["total"]);
@@ -457,7 +460,8 @@ TEST(PageAnswer, TimelineListsAndLanesAddUp) {
     return total;
   };
   EXPECT_EQ(sum(answer["timeline"]), all);
-  for (const char* list : {"processes", "threads", "containers", "services", "cgroups", "users"})
+  for (const char* list :
+       {"processes", "threads", "commands", "containers", "services", "cgroups", "users"})
     EXPECT_EQ(sum(answer[list]["count"]), all) << list;
   int64_t processes = 0, threads = 0;
   for (const Json& lane : answer["lanes"]) {

@@ -142,8 +142,9 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
   const shares = asObject(document["shares"], "shares");
   const shareTypes = texts(shares, "shares", "type");
   const shareCounts = values(shares, "shares", "count", shareTypes.length);
-  const [processes, threads, waits, containers, services, cgroups, users] = (
-    ["processes", "threads", "waits", "containers", "services", "cgroups", "users"] as const
+  const [processes, threads, waits, commands, containers, services, cgroups, users] = (
+    ["processes", "threads", "waits", "commands", "containers", "services", "cgroups",
+     "users"] as const
   ).map((key) => parseChoices(document, key));
   const offered = { container: containers!, service: services!, cgroup: cgroups!, user: users! };
   const labels = document["labels"] === undefined ? [] : texts(document, "document", "labels");
@@ -162,10 +163,10 @@ export function parseAnswer(json: unknown, inverted: boolean): Answer {
     timeline: values(document, "document", "timeline", head.bucketCount),
     processes: processes!.list, threads: threads!.list,
     waits: waits!.list.map((wait) => ({ ...waitChoice(wait.key), count: wait.count })),
-    containers: containers!.list, services: services!.list, cgroups: cgroups!.list,
+    commands: commands!.list, containers: containers!.list, services: services!.list, cgroups: cgroups!.list,
     users: users!.list,
     more: { processes: processes!.more, threads: threads!.more, waits: 0,
-            containers: containers!.more,
+            commands: commands!.more, containers: containers!.more,
             services: services!.more, cgroups: cgroups!.more, users: users!.more },
     lanes: parseLanes(document, head.bucketCount),
     matched: document["matched"] === undefined ? null : number(document, "matched", 0),

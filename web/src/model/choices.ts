@@ -66,6 +66,13 @@ export function groupChoices(profile: Profile, filter: Filter,
   return choices.size < 2 ? [] : [...choices.values()];
 }
 
+// Where a command has several processes; else the list of processes says it all.
+export function commandChoices(profile: Profile, filter: Filter): Choice[] {
+  const choices = groupChoices(profile, filter, "command");
+  const processes = processChoices(profile, filter).filter(({ count }) => count > 0);
+  return choices.length < processes.length ? choices : [];
+}
+
 const WAITS: Record<string, [string, string]> = {
   blocked: ["Blocked", "Waiting for something to happen: I/O, a lock, a timer"],
   run_queue: ["Run queue", "Able to run, and waiting for a CPU"],

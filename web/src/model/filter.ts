@@ -8,6 +8,7 @@ export interface Filter {
   processes: ReadonlySet<string>;
   threads: ReadonlySet<string>;
   waits: ReadonlySet<string>;
+  commands: ReadonlySet<string>;
   containers: ReadonlySet<string>;
   services: ReadonlySet<string>;
   cgroups: ReadonlySet<string>;
@@ -17,13 +18,17 @@ export interface Filter {
 }
 
 export const NO_FILTER: Filter =
-  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), containers: new Set(),
-    services: new Set(), cgroups: new Set(), users: new Set(), requests: new Set(),
+  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), commands: new Set(),
+    containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(), requests: new Set(),
     buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;
   return `${processes.pid[process]} ${strings[processes.command[process]!]}`;
+}
+
+export function commandOfKey(process: string): string {
+  return process.slice(process.indexOf(" ") + 1);
 }
 
 export function threadKey(profile: Profile, thread: number): string {
@@ -46,8 +51,8 @@ export function passingThreads(profile: Profile, filter: Filter): Uint8Array {
 }
 
 // The lists of what several processes share, and the columns that say it.
-export const GROUP_LISTS = [["containers", "container"], ["services", "service"],
-                            ["cgroups", "cgroup"], ["users", "user"]] as const;
+export const GROUP_LISTS = [["commands", "command"], ["containers", "container"],
+                            ["services", "service"], ["cgroups", "cgroup"], ["users", "user"]] as const;
 export type GroupColumn = typeof GROUP_LISTS[number][1];
 
 function passesGroups({ threads, processes, strings }: Profile, filter: Filter,

@@ -1,7 +1,7 @@
 // Who ran when: a lane for each process, and one for each of its threads, with its values over
 // time.
 import { Profile } from "../data/profile";
-import { Filter, forEachRow, processKey, threadKey } from "./filter";
+import { commandOfKey, Filter, forEachRow, processKey, threadKey } from "./filter";
 import { processLabel, threadLabel } from "./names";
 
 export interface Lane {
@@ -50,7 +50,8 @@ function emptyLane(label: string, process: string, thread: string): Lane {
 }
 
 // Whether the filter keeps any of the lane; a process passes with any of its threads.
-export function passesLane({ processes, threads }: Filter, { process, thread }: Lane): boolean {
+export function passesLane({ processes, threads, commands }: Filter, { process, thread }: Lane): boolean {
+  if (commands.size > 0 && !commands.has(commandOfKey(process))) return false;
   if (processes.size > 0 && !processes.has(process)) return false;
   if (threads.size === 0) return true;
   return thread !== "" ? threads.has(thread) : [...threads].some((key) => key.startsWith(`${process} `));

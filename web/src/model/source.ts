@@ -4,7 +4,7 @@ import { Original } from "../data/page_file";
 import { Profile } from "../data/profile";
 import { SampleType, Summary } from "../data/sample_types";
 import { buildHostTree } from "./aggregate";
-import { Choice, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
+import { Choice, commandChoices, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
 import { Filter, timelineCounts } from "./filter";
 import { inverted } from "./invert";
 import { typeShares, TypeShare } from "./kinds";
@@ -53,8 +53,8 @@ export interface LineRow {
   text: string;  // the line itself, where it may be shown
 }
 
-export type ChoiceLists = Record<"processes" | "threads" | "waits" | "containers" | "services" |
-    "cgroups" | "users", Choice[]>;
+export type ChoiceLists = Record<"processes" | "threads" | "waits" | "commands" | "containers" |
+    "services" | "cgroups" | "users", Choice[]>;
 
 export interface Answer extends ChoiceLists {
   head: Head;
@@ -105,8 +105,8 @@ export class DocumentSource implements ViewSource {
     const filter = filterOf(state, profile);
     const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted,
       state.fold, question.lanes,
-      ...[state.hidden, state.processes, state.threads, state.waits, state.containers,
-        state.services, state.cgroups, state.users, state.requests]
+      ...[state.hidden, state.processes, state.threads, state.waits, state.commands,
+        state.containers, state.services, state.cgroups, state.users, state.requests]
         .map((set) => [...set])]);
     if (this.known?.key !== key) this.known = { key, ...this.make(question) };
     const { answer, stacks } = this.known;
@@ -147,15 +147,16 @@ export class DocumentSource implements ViewSource {
       processes: processChoices(profile, filter),
       threads: threadChoices(profile, filter),
       waits: waitChoices(profile, filter),
+      commands: commandChoices(profile, filter),
       containers: groupChoices(profile, filter, "container"),
       services: groupChoices(profile, filter, "service"),
       cgroups: groupChoices(profile, filter, "cgroup"),
       users: groupChoices(profile, filter, "user"),
-      more: { processes: 0, threads: 0, waits: 0, containers: 0, services: 0, cgroups: 0,
-              users: 0 },
+      more: { processes: 0, threads: 0, waits: 0, commands: 0, containers: 0, services: 0,
+              cgroups: 0, users: 0 },
       // All of them, so that another one can be chosen.
-      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, containers: none,
-                                        services: none, cgroups: none, users: none }) : [],
+      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, commands: none,
+                                        containers: none, services: none, cgroups: none, users: none }) : [],
       matched: null, sandwich: null,
     } };
   }

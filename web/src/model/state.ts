@@ -24,6 +24,7 @@ export interface State {
   processes: ReadonlySet<string>;
   threads: ReadonlySet<string>;
   waits: ReadonlySet<string>;
+  commands: ReadonlySet<string>;
   containers: ReadonlySet<string>;
   services: ReadonlySet<string>;
   cgroups: ReadonlySet<string>;
@@ -43,7 +44,7 @@ export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false,
   lines: false, before: false, query: "",
   hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
-  containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
+  commands: new Set(), containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
   requests: new Set(), range: null,
   zoom: "", capture: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
@@ -51,8 +52,8 @@ export const START: State = {
 
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
 const SWITCHES = ["inverted", "upward", "fold", "lines", "before"] as const;
-const SETS = ["hidden", "processes", "threads", "waits", "containers", "services",
-              "cgroups", "users", "requests"] as const;
+const SETS = ["hidden", "processes", "threads", "waits", "commands", "containers",
+              "services", "cgroups", "users", "requests"] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;
@@ -111,9 +112,10 @@ export function readState(text: string): State {
 // of it.
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits, containers, services, cgroups, users, requests } = state;
-  return { type, processes, threads, waits, containers, services, cgroups, users, requests,
-           buckets: bucketsOf(state.range, profile) };
+  const { processes, threads, waits, commands, containers, services, cgroups, users,
+          requests } = state;
+  return { type, processes, threads, waits, commands, containers, services, cgroups, users,
+           requests, buckets: bucketsOf(state.range, profile) };
 }
 
 function bucketsOf(range: Span | null, profile: Head): Filter["buckets"] {

@@ -43,7 +43,7 @@ function groupingText(grouping: Grouping): string {
 }
 
 // Lists that are there only where the samples say such a thing.
-const SOMETIMES = ["containers", "services", "cgroups", "users", "waits"] as const;
+const SOMETIMES = ["commands", "containers", "services", "cgroups", "users", "waits"] as const;
 
 export class Shell {
   readonly root: HTMLElement;
@@ -79,6 +79,8 @@ export class Shell {
         (processes) => events.onChange({ processes, threads: new Set() })),
       threads: new MultiSelect({ one: "thread", many: "threads" }, (threads) => events.onChange({ threads })),
       waits: new MultiSelect({ one: "wait", many: "waits" }, (waits) => events.onChange({ waits })),
+      commands: new MultiSelect({ one: "command", many: "commands" },
+                                (commands) => events.onChange({ commands })),
       containers: new MultiSelect({ one: "container", many: "containers" },
                                   (containers) => events.onChange({ containers })),
       services: new MultiSelect({ one: "service", many: "services" },
@@ -108,9 +110,9 @@ export class Shell {
     this.clearRange.hidden = true;
     this.compare = button("", "link compare", () => events.onCompare());
     this.banner.hidden = true;
-    const { processes, threads, waits, containers, services, cgroups, users } = this.selects;
+    const { processes, threads, waits, commands, containers, services, cgroups, users } = this.selects;
     const toolbar = element("div", { class: "toolbar" }, processes.root, threads.root,
-      containers.root, services.root, cgroups.root, users.root, waits.root,
+      commands.root, containers.root, services.root, cgroups.root, users.root, waits.root,
       this.requests.menu.root, this.grouping.root, this.views.root,
       this.layout.root, this.exports.menu.root, this.search.root);
     const time = element("section", { class: "card time" }, element("div", { class: "time-title" },
