@@ -156,7 +156,7 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
 
-// Samples know an unreadable file by its inode alone. A jitdump is mapped as a mark, and never runs.
+// Samples know an unreadable file by its inode alone. A jitdump is mapped as a mark: it never runs.
 std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
   std::vector<std::string> files;
   for (const CodeFacts& facts : explanation.code.files)

@@ -130,7 +130,8 @@ TEST(Explanation, AJitDumpIsNoFileThatStacksEndIn) {
   explanation.jit.functions = 1;
   explanation.code.files.push_back({.path = "/tmp/jit-12.dump", .problem = "not an ELF file"});
   const std::string text = RenderExplanation(explanation);
-  EXPECT_THAT(text, HasSubstr("JIT code: 3 stacks end early there: [truncated: frame pointer is 0]"));
+  EXPECT_THAT(text,
+              HasSubstr("JIT code: 3 stacks end early there: [truncated: frame pointer is 0]"));
   EXPECT_THAT(text, Not(HasSubstr("files that cannot be read")));
 }
 

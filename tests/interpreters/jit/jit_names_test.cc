@@ -176,7 +176,8 @@ TEST_F(JitNamesTest, ReadsAheadWhereThereIsCodeOfNoFile) {
   names_.ReadAhead(own_);
   EXPECT_EQ(names_.counts().gdb_lists, 0);
   constexpr size_t kBytes = 4096;
-  void* const code = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const code =
+      mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(code, MAP_FAILED);
   names_.ReadAhead(own_);
   munmap(code, kBytes);
