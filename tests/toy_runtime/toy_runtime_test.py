@@ -55,6 +55,20 @@ def edit(path, change):
         file.write(text)
 
 
+def copy(source, tree):
+    """What an earlier run has built there stays."""
+    for name in os.listdir(tree) if os.path.isdir(tree) else []:
+        path = os.path.join(tree, name)
+        if name == "build":
+            continue
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+    shutil.copytree(source, tree, symlinks=True, dirs_exist_ok=True,
+                    ignore=lambda folder, names: [name for name in names if name.startswith("build") and folder == source or name == ".git"])
+
+
 def run(command, **arguments):
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, **arguments)
 
@@ -115,8 +129,7 @@ def main():
         print("skipped: needs root")
         return SKIPPED
     source, tree = os.path.realpath(sys.argv[1]), os.path.join(os.path.realpath(sys.argv[2]), "tree")
-    shutil.copytree(source, tree, symlinks=True, dirs_exist_ok=True,
-                    ignore=lambda folder, names: [name for name in names if name.startswith("build") and folder == source or name == ".git"])
+    copy(source, tree)
     for path, change in EDITS.items():
         edit(os.path.join(tree, path), change)
     print(f"{len(EDITS)} files outside of tests/toy_runtime")
