@@ -117,7 +117,7 @@ export function viewOf(document, words, lines = []) {
     processes: choices(rows.map((row) => ({ key: row.key, label: label(row), count: row.count }))),
     threads: choices(rows.map((row) => ({ key: `${row.key} ${threads.tid[row.thread]}`,
       label: strings[threads.name[row.thread]], count: row.count }))),
-    labels: ["route", "trace_id"], waits: none, containers: none, services: none, cgroups: none, users: none, lanes: [], query_error: "", groups,
+    labels: ["route", "trace_id"], waits: none, commands: none, containers: none, services: none, cgroups: none, users: none, lanes: [], query_error: "", groups,
     ...sandwichOf(document, words, lines),
     functions: { name: text(frames.name), type: text(frames.type), file: text(frames.file) },
   };
