@@ -96,8 +96,6 @@ void SampledRun::Keep(const DecodedBatch& batch) {
   for (const DecodedSample& sample : batch.samples) {
     stacks_.push_back(MakeStack(batch, sample));
     stacks_.back().batch = batches_;
-    if (!sample.timestamps_unix_ns.empty())
-      stacks_.back().last_unix_ns = std::ranges::max(sample.timestamps_unix_ns);
   }
   ++batches_;
 }

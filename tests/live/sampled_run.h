@@ -21,8 +21,7 @@ struct SeenStack {
   std::vector<DecodedFrame> user;    // Leaf first, markers left out.
   std::string marker;                // "[truncated: …]", "[unknown jit]"; empty: none.
   int64_t count = 0;
-  int batch = 0;             // In the order of their sealing.
-  int64_t last_unix_ns = 0;  // When the last of its samples was taken; 0: not known.
+  int batch = 0;  // In the order of their sealing.
 
   // The leaf-first names; "" for a frame without one.
   std::vector<std::string> UserNames() const;
