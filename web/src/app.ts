@@ -3,7 +3,7 @@ import { Asker, Asking, Shower } from "./asking";
 import { Original } from "./data/page_file";
 import { Profile } from "./data/profile";
 import { ServerSource } from "./live/server_source";
-import { Filter } from "./model/filter";
+import { CHOSEN, Filter, NOTHING_CHOSEN } from "./model/filter";
 import { Lane, passesLane } from "./model/lanes";
 import { Measure, measureOf } from "./model/measure";
 import { functionKey } from "./model/names";
@@ -25,8 +25,7 @@ import { exportFile, STACK_FORMATS } from "./export";
 
 
 // What an answer depends on; all else only changes how it is shown.
-const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", "processes",
-               "threads", "waits", "commands", "containers", "services", "cgroups", "users", "requests",
+const ASKED = ["type", "grouping", "inverted", "fold", "lines", "before", "hidden", ...CHOSEN,
                "range", "callers"] as const;
 // Of a source that answers with what is to be seen alone, also these.
 const ASKED_OF_PARTS = ["zoom", "query"] as const;
@@ -299,10 +298,8 @@ export class App implements Asker {
     }
     this.panes.empty.showFor(head, this.filter.type, answer.passing, {
       types: () => this.change({ hidden: new Set() }),
-      everything: () => this.change({ processes: new Set(), threads: new Set(), waits: new Set(),
-                                      commands: new Set(), containers: new Set(), services: new Set(), cgroups: new Set(),
-                                      users: new Set(), requests: new Set(), hidden: new Set(),
-                                      callers: "", zoom: "", range: null }),
+      everything: () => this.change({ ...NOTHING_CHOSEN, hidden: new Set(), callers: "", zoom: "",
+                                      range: null }),
     });
   }
 

@@ -295,11 +295,12 @@ test("groups can be threads, containers, services, cgroups, users or none, where
 
 test("commands are there to choose where one has several processes, and stand for all of them", () => {
   const profile = profileOf(ROWS);
-  assert.deepEqual(commandChoices(profile, NO_FILTER).map(({ key, count }) => [key, count]), [["web", 10], ["db", 7]]);
+  const choices = (of: ReturnType<typeof profileOf>) => commandChoices(of, NO_FILTER, processChoices(of, NO_FILTER));
+  assert.deepEqual(choices(profile).map(({ key, count }) => [key, count]), [["web", 10], ["db", 7]]);
   const shown = lines(treeOf(ROWS, "command", { ...NO_FILTER, commands: new Set(["web"]) }));
   assert.equal(shown[0], "h 10");
   const alone = profileOf(ROWS.filter(({ pid }) => pid !== 2));
-  assert.deepEqual(commandChoices(alone, NO_FILTER), []);
+  assert.deepEqual(choices(alone), []);
 });
 
 test("lanes show processes and their threads over all the time, heaviest in the chosen one first", () => {

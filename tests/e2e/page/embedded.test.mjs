@@ -360,9 +360,11 @@ test("all processes of a command can be chosen together", async () => {
   const { page, seen } = shared;
   await page.goto(save("commands.html", embed(html, document)));
   await page.locator(".header-host", { hasText: document.host }).waitFor();
+  await settled(page);
   const all = count(await rangeText(page));
   await page.locator("[data-select=commands] .select-opener").click();
   await page.locator("[data-select=commands] .select-label", { hasText: "nginx" }).click();
+  await settled(page);
   const chosen = count(await rangeText(page));
   assert.ok(chosen > 0 && chosen < all, `${chosen} of ${all}`);
   assert.match(page.url(), /#commands=nginx$/);
@@ -371,6 +373,7 @@ test("all processes of a command can be chosen together", async () => {
   const names = await page.locator("[data-select=processes] .select-label", { hasText: "nginx" }).count();
   assert.ok(names > 1, `${names} processes`);
   await page.keyboard.press("Escape");
+  await settled(page);
   assert.match(await hover(page, 0.01, 1), /^nginx\n/);
   assert.deepEqual(seen.errors, []);
 });

@@ -3,6 +3,7 @@
 import { parseAnswer } from "../data/answer";
 import { ProfileError } from "../data/columns";
 import { Original } from "../data/page_file";
+import { CHOSEN } from "../model/filter";
 import { Answer, Question, ViewSource } from "../model/source";
 import { Span } from "../model/state";
 
@@ -15,8 +16,7 @@ export type Fetch = (url: string, signal?: AbortSignal) => Promise<Fetched>;
 
 const TEXTS = ["capture", "type", "zoom", "callers", "query"] as const;
 const SWITCHES = ["inverted", "fold", "lines"] as const;
-const SETS = ["processes", "threads", "waits", "commands", "containers", "services", "cgroups",
-              "users", "requests", "hidden"] as const;
+const SETS = [...CHOSEN, "hidden"] as const;
 
 export function viewUrl({ state, lanes, width, order, rows }: Question, span: Span): string {
   const words = new URLSearchParams({ from_ms: String(span.fromMs), to_ms: String(span.toMs) });

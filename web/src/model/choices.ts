@@ -67,10 +67,9 @@ export function groupChoices(profile: Profile, filter: Filter,
 }
 
 // Where a command has several processes; else the list of processes says it all.
-export function commandChoices(profile: Profile, filter: Filter): Choice[] {
+export function commandChoices(profile: Profile, filter: Filter, processes: Choice[]): Choice[] {
   const choices = groupChoices(profile, filter, "command");
-  const processes = processChoices(profile, filter).filter(({ count }) => count > 0);
-  return choices.length < processes.length ? choices : [];
+  return choices.length < processes.filter(({ count }) => count > 0).length ? choices : [];
 }
 
 const WAITS: Record<string, [string, string]> = {

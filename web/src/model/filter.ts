@@ -2,25 +2,23 @@
 import { Profile } from "../data/profile";
 import { ThreadLabels } from "./thread_labels";
 
-export interface Filter {
+// What can be chosen from lists: keys, which survive a new profile, where indices do not. An empty
+// set means "all"; of requests all chosen ones have to be met (requests.ts).
+export const CHOSEN = ["processes", "threads", "waits", "commands", "containers", "services",
+                       "cgroups", "users", "requests"] as const;
+export type Chosen = Record<typeof CHOSEN[number], ReadonlySet<string>>;
+export const NOTHING_CHOSEN = chosenOf(() => new Set());
+
+export function chosenOf(choice: (key: keyof Chosen) => ReadonlySet<string>): Chosen {
+  return Object.fromEntries(CHOSEN.map((key) => [key, choice(key)])) as Chosen;
+}
+
+export interface Filter extends Chosen {
   type: number; // index into the profile's types: rows of one type at a time
-  // Empty sets mean "all". Keys survive a new profile, where indices do not.
-  processes: ReadonlySet<string>;
-  threads: ReadonlySet<string>;
-  waits: ReadonlySet<string>;
-  commands: ReadonlySet<string>;
-  containers: ReadonlySet<string>;
-  services: ReadonlySet<string>;
-  cgroups: ReadonlySet<string>;
-  users: ReadonlySet<string>;
-  requests: ReadonlySet<string>; // all of them have to be met (requests.ts)
   buckets: { first: number; last: number } | null; // inclusive
 }
 
-export const NO_FILTER: Filter =
-  { type: 0, processes: new Set(), threads: new Set(), waits: new Set(), commands: new Set(),
-    containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(), requests: new Set(),
-    buckets: null };
+export const NO_FILTER: Filter = { type: 0, ...NOTHING_CHOSEN, buckets: null };
 
 export function processKey(profile: Profile, process: number): string {
   const { processes, strings } = profile;

@@ -4,8 +4,9 @@ import { Original } from "../data/page_file";
 import { Profile } from "../data/profile";
 import { SampleType, Summary } from "../data/sample_types";
 import { buildHostTree } from "./aggregate";
-import { Choice, commandChoices, groupChoices, processChoices, threadChoices, waitChoices } from "./choices";
-import { Filter, timelineCounts } from "./filter";
+import { Choice, commandChoices, groupChoices, processChoices, threadChoices,
+         waitChoices } from "./choices";
+import { CHOSEN, Filter, NOTHING_CHOSEN, timelineCounts } from "./filter";
 import { inverted } from "./invert";
 import { typeShares, TypeShare } from "./kinds";
 import { Lane, lanesOf } from "./lanes";
@@ -105,9 +106,7 @@ export class DocumentSource implements ViewSource {
     const filter = filterOf(state, profile);
     const key = JSON.stringify([filter.type, filter.buckets, state.grouping, state.inverted,
       state.fold, question.lanes,
-      ...[state.hidden, state.processes, state.threads, state.waits, state.commands,
-        state.containers, state.services, state.cgroups, state.users, state.requests]
-        .map((set) => [...set])]);
+      ...[state.hidden, ...CHOSEN.map((key) => state[key])].map((set) => [...set])]);
     if (this.known?.key !== key) this.known = { key, ...this.make(question) };
     const { answer, stacks } = this.known;
     const item = findFunction(functions, state.callers);
@@ -136,7 +135,7 @@ export class DocumentSource implements ViewSource {
     const first = filter.buckets?.first ?? 0;
     const last = filter.buckets?.last ?? timeline.length - 1;
     const top = topFunctions(stacks);
-    const none = new Set<string>();
+    const processes = processChoices(profile, filter);
     return { stacks, answer: {
       head: profile, functions, groupings: groupingsOf(profile), timeline,
       labels: new ThreadLabels(profile).names,
@@ -144,10 +143,10 @@ export class DocumentSource implements ViewSource {
       tree: state.inverted ? inverted(stacks) : stacks,
       shares: typeShares(profile, functions, filter),
       passing: timeline.subarray(first, last + 1).reduce((sum, value) => sum + value, 0),
-      processes: processChoices(profile, filter),
+      processes,
       threads: threadChoices(profile, filter),
       waits: waitChoices(profile, filter),
-      commands: commandChoices(profile, filter),
+      commands: commandChoices(profile, filter, processes),
       containers: groupChoices(profile, filter, "container"),
       services: groupChoices(profile, filter, "service"),
       cgroups: groupChoices(profile, filter, "cgroup"),
@@ -155,8 +154,8 @@ export class DocumentSource implements ViewSource {
       more: { processes: 0, threads: 0, waits: 0, commands: 0, containers: 0, services: 0,
               cgroups: 0, users: 0 },
       // All of them, so that another one can be chosen.
-      lanes: lanes ? lanesOf(profile, { ...filter, processes: none, threads: none, commands: none,
-                                        containers: none, services: none, cgroups: none, users: none }) : [],
+      lanes: lanes ? lanesOf(profile, { ...filter, ...NOTHING_CHOSEN, waits: filter.waits,
+                                        requests: filter.requests }) : [],
       matched: null, sandwich: null,
     } };
   }

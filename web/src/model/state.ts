@@ -1,7 +1,7 @@
 // What the user chose, and how an address says it. The address names things by what they are and
 // never by an index, so it means the same in another browser, and in another document of the same
 // program.
-import { Filter } from "./filter";
+import { Chosen, CHOSEN, chosenOf, Filter, NOTHING_CHOSEN } from "./filter";
 import { Grouping, GROUPINGS, readGrouping } from "./names";
 import type { Head } from "./source";
 
@@ -10,7 +10,7 @@ export type View = (typeof VIEWS)[number];
 
 export interface Span { fromMs: number; toMs: number } // wall clock, Unix milliseconds
 
-export interface State {
+export interface State extends Chosen {
   type: string;  // name of a sample type; "": the first
   view: View | "";  // "": what suits the screen
   grouping: Grouping;
@@ -21,15 +21,6 @@ export interface State {
   lines: boolean;   // the table has source lines in the place of functions
   query: string;
   hidden: ReadonlySet<string>; // types of frames
-  processes: ReadonlySet<string>;
-  threads: ReadonlySet<string>;
-  waits: ReadonlySet<string>;
-  commands: ReadonlySet<string>;
-  containers: ReadonlySet<string>;
-  services: ReadonlySet<string>;
-  cgroups: ReadonlySet<string>;
-  users: ReadonlySet<string>;
-  requests: ReadonlySet<string>; // of a live page: what samples have to belong to (requests.ts)
   range: Span | null;
   zoom: string;     // key of a path, model/path.ts
   callers: string;  // key of a function whose callers and callees are open
@@ -43,17 +34,14 @@ export const DEFAULT_WINDOW_MS = 60_000;
 export const START: State = {
   type: "", view: "", grouping: "command", inverted: false, upward: false, fold: false,
   lines: false, before: false, query: "",
-  hidden: new Set(), processes: new Set(), threads: new Set(), waits: new Set(),
-  commands: new Set(), containers: new Set(), services: new Set(), cgroups: new Set(), users: new Set(),
-  requests: new Set(), range: null,
+  hidden: new Set(), ...NOTHING_CHOSEN, range: null,
   zoom: "", capture: "",
   callers: "", windowMs: DEFAULT_WINDOW_MS, at: null,
 };
 
 const TEXTS = ["type", "query", "zoom", "callers", "capture"] as const;
 const SWITCHES = ["inverted", "upward", "fold", "lines", "before"] as const;
-const SETS = ["hidden", "processes", "threads", "waits", "commands", "containers",
-              "services", "cgroups", "users", "requests"] as const;
+const SETS = ["hidden", ...CHOSEN] as const;
 const SPANS = ["range", "at"] as const;
 const MAX_CHOSEN = 1000;
 const MAX_TEXT = 8192;
@@ -112,10 +100,7 @@ export function readState(text: string): State {
 // of it.
 export function filterOf(state: State, profile: Head): Filter {
   const type = Math.max(profile.types.findIndex((each) => each.name === state.type), 0);
-  const { processes, threads, waits, commands, containers, services, cgroups, users,
-          requests } = state;
-  return { type, processes, threads, waits, commands, containers, services, cgroups, users,
-           requests, buckets: bucketsOf(state.range, profile) };
+  return { type, ...chosenOf((key) => state[key]), buckets: bucketsOf(state.range, profile) };
 }
 
 function bucketsOf(range: Span | null, profile: Head): Filter["buckets"] {
