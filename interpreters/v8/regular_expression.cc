@@ -78,14 +78,20 @@ bool IsData(Heap& heap, uint64_t data) {
       data, layout.regexp_data_type != kNoType ? layout.regexp_data_type : layout.fixed_array_type);
 }
 
+// The code, or, in V8 12, a CodeWrapper, whose only field is it.
+bool IsCode(Heap& heap, uint64_t object, const CodeObject& code) {
+  constexpr uint16_t kWrappedCode = 8;
+  return object == code.code || heap.Word(object, kWrappedCode) == code.code;
+}
+
 }  // namespace
 
 std::string NameOfRegExp(Heap& heap, const CodeObject& code, const V8Frame& frame) {
   const V8Layout& layout = heap.layout();
   const uint64_t data = heap.Forwarded(Tagged(frame.regexp));
   if (frame.kind != V8Frame::Kind::kRegExp || !IsData(heap, data) ||
-      (heap.Word(data, layout.regexp_one_byte_code) != code.code &&
-       heap.Word(data, layout.regexp_two_byte_code) != code.code))
+      (!IsCode(heap, heap.Word(data, layout.regexp_one_byte_code), code) &&
+       !IsCode(heap, heap.Word(data, layout.regexp_two_byte_code), code)))
     return std::string(kPlainName);
   const uint64_t source = heap.Word(data, layout.regexp_source);
   const std::optional<std::string> text = SourceText(heap, source);

@@ -198,26 +198,29 @@ struct Awaiting {
 
 // Whatever is resumed and whatever awaits it, from the inside.
 void Look(const SeenStack& stack, Awaiting* seen) {
-  constexpr std::string_view kAsync = "async ";
-  std::string last;
-  bool has_any = false, has_resumed = false, is_at_builtin = false;
+  constexpr std::string_view kAsync = "async ", kFirst = "run";
+  std::string last;  // The function that was resumed, then those that await.
+  bool has_any = false, was_resumed = false;
   for (const DecodedFrame& frame : stack.user) {
-    const std::string name = FunctionOf(frame);
-    is_at_builtin = is_at_builtin || name.starts_with("AsyncFunctionAwait");
-    if (!name.starts_with(kAsync)) {
-      if (!has_any && !OnlyCaller(name).empty()) last = name;
-      continue;
+    if (frame.type != "v8js") continue;
+    for (const DecodedLine& line : frame.lines) {
+      const std::string& name = line.function;
+      was_resumed = was_resumed || name.starts_with("AsyncFunctionAwait");
+      if (!name.starts_with(kAsync)) {
+        if (!has_any && (name == kFirst || !OnlyCaller(name).empty())) last = name;
+        continue;
+      }
+      has_any = true;
+      const std::string caller = name.substr(kAsync.size());
+      seen->frames += stack.count;
+      if (caller != OnlyCaller(last))
+        seen->wrong += stack.count, seen->first_wrong = caller + " awaits " + last;
+      last = caller;
     }
-    has_any = true;
-    const std::string caller = name.substr(kAsync.size());
-    seen->frames += stack.count;
-    if (last.empty() || caller != OnlyCaller(last))
-      seen->wrong += stack.count, seen->first_wrong = caller + " awaits " + last;
-    last = caller;
   }
-  has_resumed = !last.empty() && last != "run" && is_at_builtin;
-  seen->stacks += has_any || has_resumed ? stack.count : 0;
-  seen->without += has_resumed ? stack.count : 0;
+  if (last.empty() || !was_resumed) return;
+  seen->stacks += stack.count;
+  seen->without += last != kFirst ? stack.count : 0;
 }
 
 TEST(V8Load, FunctionsThatAwaitAreTheOnlyOnesThatCan) {

@@ -226,6 +226,9 @@ TEST_P(V8Names, ARegularExpressionHasItsSource) {
   std::u16string long_one(59, u'中');
   long_one += u"\xd83d\xde00";
   EXPECT_TRUE(name_of(made_.heap.TwoByteString(long_one), code, none, 61).ends_with("中…/gy"));
+  const uint64_t wrapper = made_.heap.Object(0x7f1, 16);
+  made_.heap.Set(wrapper, 8, code);
+  EXPECT_EQ(name_of(made_.heap.String("a"), wrapper, none, 1), "RegExp: /a/gy");
   // Other code's data; another source by now; no source at all.
   EXPECT_EQ(name_of(made_.heap.String("a"), none, none, 1), "RegExp");
   EXPECT_EQ(name_of(made_.heap.String("a"), code, none, 2), "RegExp");
