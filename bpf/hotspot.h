@@ -32,6 +32,7 @@
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
 #define HOTSPOT_MOST_POPS 3
+#define HOTSPOT_MOST_NATIVE_FRAME 65536 /* bytes of one that has called a stub */
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
@@ -62,22 +63,38 @@ static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rb
 	return 1;
 }
 
+/* Native code calls stubs that push rbp first (VM_Version's, which ask what the processor can), or
+ * make a frame record: of the word below the return address, is it the rbp of a caller that keeps
+ * a frame pointer? The JVM's own library does. */
+static __always_inline int is_frame_pointer(u64 rbp, u64 at)
+{
+	return !(rbp & 7) && rbp - at - 8 < HOTSPOT_MOST_NATIVE_FRAME;
+}
+
 /* Leaves a frame that has pushed some words beyond what is known: where a call, or the interpreter,
  * has left a return address in one of `words` words from `at` on. Of those of a compiled frame rbp
- * lies below it. */
+ * lies below it; a leaf of a stub may have been called by native code. */
 static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 {
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 pc = 0;
+	u64 pc = 0, below;
+	int is_java;
 	u32 i;
 
 	for (i = 0; i < HOTSPOT_STUB_WORDS; i++, at += 8) {
 		if (i >= words)
 			break;
-		if (read_word(s, at, &pc) || !is_in_code_heap(s, pc) ||
-		    (pc - p->interpreter_begin >= p->interpreter_bytes && !is_behind_jvms_call(s, pc)))
+		below = pc;
+		if (read_word(s, at, &pc))
 			continue;
-		return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED || at - 8 == s->regs.r[UNWIND_FP]);
+		is_java = is_in_code_heap(s, pc);
+		if (!is_java && (words != HOTSPOT_STUB_WORDS || !s->regs.exact_pc || !is_frame_pointer(below, at)))
+			continue;
+		if (!is_in_interpreter(s, pc) && !is_behind_jvms_call(s, pc))
+			continue;
+		if (is_java)
+			return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED || at - 8 == s->regs.r[UNWIND_FP]);
+		enter_caller(s, pc, at + 8, below);
+		return 1;
 	}
 	return 0;
 }

@@ -58,15 +58,18 @@ absl::Status AddHeaps(ProcessMemory& memory, const Layout& layout, hotspot_proce
   return absl::OkStatus();
 }
 
+// Without the interpreter where the JVM has not made it yet.
 absl::Status AddCode(ProcessMemory& memory, const Layout& layout, hotspot_process* bpf) {
   const uint64_t queue = Pointer(memory, layout.interpreter_at);
   bpf->call_return = Pointer(memory, layout.call_return_at);
-  if (queue == 0 || bpf->call_return == 0) return NotYet();
-  bpf->interpreter_begin = Pointer(memory, queue + layout.queue_buffer);
-  bpf->interpreter_bytes = ReadNumber<uint32_t>(memory, queue + layout.queue_bytes);
-  if (bpf->interpreter_begin == 0 || bpf->interpreter_bytes == 0) return NotYet();
-  if (bpf->interpreter_bytes > kMostInterpreterBytes)
+  if (queue == 0 || bpf->call_return == 0) return absl::OkStatus();
+  const uint64_t begin = Pointer(memory, queue + layout.queue_buffer);
+  const auto bytes = ReadNumber<uint32_t>(memory, queue + layout.queue_bytes);
+  if (begin == 0 || bytes == 0) return absl::OkStatus();
+  if (bytes > kMostInterpreterBytes)
     return absl::DataLossError("an interpreter that makes no sense");
+  bpf->interpreter_begin = begin;
+  bpf->interpreter_bytes = bytes;
   bpf->return_barrier = Pointer(memory, layout.return_barrier_at);
   bpf->barrier_target = layout.continuation_return_at;
   if (bpf->barrier_target == 0) bpf->return_barrier = 0;

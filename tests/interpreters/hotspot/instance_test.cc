@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "bpf/shared/hotspot_marks.h"
 #include "tests/interpreters/hotspot/fake_jvm.h"
 
@@ -112,6 +114,19 @@ TEST_P(HotSpotInstance, StubsHaveNames) {
           jvm_.memory, jvm_.data->PlaceOf(stub | HOTSPOT_CALL_STUB, HOTSPOT_DEOPTIMISED_FRAME))),
       ElementsAre("deoptimised frame :0"));
   EXPECT_THAT(name(stub | 7), ElementsAre("DATA_LOSS: a frame of no known kind"));
+}
+
+// The stub that asks what the processor can is made, and runs, before the interpreter.
+TEST_P(HotSpotInstance, CodeBeforeTheInterpreterIsKnown) {
+  EXPECT_TRUE(instance_->is_begun());
+  auto* const queue = reinterpret_cast<uint64_t*>(jvm_.Address("interpreter_variable"));
+  const uint64_t before = std::exchange(*queue, 0);
+  const auto early = jvm_.Attach();
+  *queue = before;
+  ASSERT_TRUE(early.ok()) << early.status();
+  EXPECT_FALSE((*early)->is_begun());
+  EXPECT_EQ((*early)->ForBpf().hotspot.heaps[0].begin, bpf_.heaps[0].begin);
+  EXPECT_EQ((*early)->ForBpf().hotspot.interpreter_bytes, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Jdks, HotSpotInstance,

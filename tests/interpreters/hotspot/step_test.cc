@@ -42,6 +42,12 @@ int env_step_hotspot(scratch* s, u32 step) {
 
 constexpr u64 kRbp = 0x1234;
 
+// Of code between two methods: the call that the return address is behind, and its instructions.
+void Write(u64 at, std::initializer_list<u8> code) {
+  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
+}
+constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
+
 class HotSpotStep : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -162,6 +168,26 @@ TEST_P(HotSpotStep, NativeCodeMayCallAStub) {
   EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no call leaves that address";
 }
 
+// As VM_Version's stubs: rbp, rbx, rsi and the flags are pushed, then perhaps rax.
+TEST_P(HotSpotStep, NativeCodesStubMayHavePushedRegisters) {
+  const u64 caller = AfterCall(), rbp = reinterpret_cast<u64>(&stack_[20]);
+  for (u64 pushed : {3, 4, 5}) {
+    SCOPED_TRACE(pushed);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[pushed - 1] = rbp;
+    stack_[pushed] = caller;
+    stack_[pushed + 3] = Compiled(0x20);  // Of a frame further up.
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, caller);
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], rbp);
+    EXPECT_EQ(Popped(), pushed + 1);
+  }
+  stack_[4] = s_->regs.r[UNWIND_FP] = kRbp;
+  stack_[8] = 7;
+  EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no frame pointer is below it";
+}
+
 TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
   stack_[2] = Compiled(0x30);  // 16 bytes from the stack pointer.
   stack_[5] = Compiled(0x20);
@@ -249,12 +275,6 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
-
-// Of code between two methods: the call that the return address is behind, and its instructions.
-void Write(u64 at, std::initializer_list<u8> code) {
-  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
-}
-constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
 
 // Deoptimisation makes the links first, and the slots of the method after them.
 TEST_P(HotSpotStep, ADeoptimisedFrameHasNoMethodYet) {
