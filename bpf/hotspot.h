@@ -23,6 +23,7 @@
 
 #include "bpf/hotspot_blob.h"
 #include "bpf/hotspot_entry.h"
+#include "bpf/hotspot_prologue.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
 #include "bpf/shared/hotspot_marks.h"
@@ -139,49 +140,6 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 			return code[i + 7] == 0x5d ? 0 : code[i + 3] | (u32)code[i + 4] << 8;
 	}
 	return 0;
-}
-
-/* How much of a compiled method's frame is there. */
-enum hotspot_frame_state {
-	FRAME_WHOLE = 0,
-	FRAME_WHOLE_BUT_RBP = 1, /* rbp is not saved yet */
-	FRAME_OF_RBP = 2,        /* rbp is pushed, nothing else */
-	FRAME_NOTHING = 3,       /* only the return address */
-};
-
-/* By the instruction that comes next; `before` are the eight bytes in front of it. */
-static __always_inline u32 state_in_prologue(u64 before, u64 code, u32 left)
-{
-	if ((u32)code == 0x246c8948) /* mov %rbp, n(%rsp) */
-		return FRAME_WHOLE_BUT_RBP;
-	if ((code & 0xffffff) == 0x7f8141) /* cmpl $n, 0x20(%r15): the entry's barrier */
-		return FRAME_WHOLE;
-	/* its jne, or its je and call, which end the prologue */
-	if (left <= 7 && ((code & 0xffff) == 0x850f || (code & 0xffff) == 0x0574 || (code & 0xff) == 0xe8))
-		return FRAME_WHOLE;
-	if ((code & 0xffffff) == 0xec8348 || (code & 0xffffff) == 0xec8148) /* sub $n, %rsp */
-		return before >> 56 == 0x55 || before >> 32 == 0xec8b4855 ? FRAME_OF_RBP : FRAME_NOTHING;
-	if ((code & 0xffffff) == 0xec8b48 && before >> 56 == 0x55) /* mov %rsp, %rbp */
-		return FRAME_OF_RBP;
-	return FRAME_NOTHING;
-}
-
-/* Polls of the epilogue stand between pop %rbp and ret: JDK 8's test, 11's mov and test, and the
- * cmp and ja of 17 and newer. */
-static __always_inline u32 state_in_body(u64 before, u64 code)
-{
-	if ((code & 0xff) == 0xc3 || (code & 0xffffff) == 0xa73b49 || (code & 0xffffff) == 0x673b49)
-		return FRAME_NOTHING;
-	if ((code & 0xff) == 0x5d)
-		return FRAME_OF_RBP;
-	if ((code & 0xffff) == 0x870f &&
-	    ((before >> 8 & 0xffffff) == 0xa73b49 || (before >> 32 & 0xffffff) == 0x673b49))
-		return FRAME_NOTHING;
-	if (before >> 56 == 0x5d && ((code & 0xffffff) == 0x978b4d || (code & 0xffff) == 0x0585))
-		return FRAME_NOTHING;
-	if ((code & 0xffffff) == 0x028541 && (before & 0xff) == 0x5d)
-		return FRAME_NOTHING;
-	return FRAME_WHOLE;
 }
 
 /* A frame of `words` words that is whole, or nearly: other places are tried where the likely one

@@ -120,6 +120,24 @@ TEST_P(HotSpotStep, ALeafIsLeftByItsNextInstruction) {
   }
 }
 
+// The barrier's begin is aligned. What the stack had in the new frame may look like a caller.
+TEST_P(HotSpotStep, BeforeAnEntrysBarrierTheFrameIsWhole) {
+  for (const std::initializer_list<u8> code : {std::initializer_list<u8>{0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x66, 0x90, 0x41, 0x81, 0x7f}}) {
+    Write(Compiled(4), code);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[0] = Compiled(0x30);
+    stack_[4] = 99;
+    stack_[5] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(Compiled(4), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), 6u);
+  }
+}
+
 TEST_P(HotSpotStep, ABarriersPushedWordsAreSkipped) {
   stack_[6] = 99;
   stack_[7] = Compiled(0x20);
