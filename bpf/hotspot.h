@@ -334,11 +334,41 @@ static __always_inline u64 interpreted_slot(const struct scratch *s, int word)
 	return s->stack.words[(word - INTERPRETED_LOWEST) & 7];
 }
 
+/* s->stack.const_method and sizes := those of the method there. */
+static __always_inline int read_interpreted_method(struct scratch *s, u64 method)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 now = s->record.header.time_ns;
+
+	if (now && method == s->stack.method && now == s->stack.method_ns)
+		return END_NONE;
+	s->stack.method_ns = 0;
+	if (env_read_runtime(s, &s->stack.const_method, sizeof(u64), method + p->const_method) ||
+	    env_read_runtime(s, &s->stack.sizes, sizeof(u64), s->stack.const_method + p->code_size))
+		return END_READ_FAULT;
+	s->stack.method = method;
+	s->stack.method_ns = now;
+	return END_NONE;
+}
+
+/* Is the leaf in the entry of a method with bytecodes, whose frame is not filled? From the call on
+ * until then no code there changes rbx, which has the Method (templateInterpreterGenerator.cpp). */
+static __always_inline int is_method_in_rbx(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+
+	return s->regs.pc - p->interpreter_begin - p->entries < p->entries_bytes && !(s->regs.r[HOTSPOT_RBX] & 7) &&
+	       !read_interpreted_method(s, s->regs.r[HOTSPOT_RBX]);
+}
+
 /* A leaf in the interpreter that has no frame, or not all of it. */
 static __always_inline int leave_interpreter_entry(struct scratch *s, int has_sender)
 {
-	int end = name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
+	int is_method = has_sender && is_method_in_rbx(s), end;
 
+	end = is_method ? name_stack_frame(s, s->stack.method | HOTSPOT_INTERPRETED,
+					   (u64)hotspot_method_check(s->stack.const_method, s->stack.sizes) << 32) :
+			  name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
 	if (end)
 		return end;
 	if (has_sender)
@@ -361,23 +391,6 @@ static __always_inline int read_interpreted_slots(struct scratch *s, u64 lowest)
 		return env_read(s, s->stack.words, INTERPRETED_WORDS * 8, lowest);
 	for (i = 0; i < INTERPRETED_WORDS; i++)
 		s->stack.words[i] = ((const loaded_u64 *)(s->window + at))[i];
-	return END_NONE;
-}
-
-/* s->stack.const_method and sizes := those of the method there. */
-static __always_inline int read_interpreted_method(struct scratch *s, u64 method)
-{
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 now = s->record.header.time_ns;
-
-	if (now && method == s->stack.method && now == s->stack.method_ns)
-		return END_NONE;
-	s->stack.method_ns = 0;
-	if (env_read_runtime(s, &s->stack.const_method, sizeof(u64), method + p->const_method) ||
-	    env_read_runtime(s, &s->stack.sizes, sizeof(u64), s->stack.const_method + p->code_size))
-		return END_READ_FAULT;
-	s->stack.method = method;
-	s->stack.method_ns = now;
 	return END_NONE;
 }
 

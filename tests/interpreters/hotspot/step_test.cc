@@ -427,6 +427,30 @@ TEST_P(HotSpotStep, AnInterpretersEntryHasItsCallersStackPointerInR13) {
   EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER});
 }
 
+// As long as the frame is not filled.
+TEST_P(HotSpotStep, AnInterpretersEntryIsNamedByTheMethodInRbx) {
+  Write(Compiled(0x20) - 5, kCall);
+  hotspot_process& process = s_->stack.process.hotspot;
+  process.entries = 24;
+  process.entries_bytes = 16;
+  const u64 pc = p().interpreter_begin + 32, method = jvm_.Address("outer_method");
+  const u64 constant = jvm_.Address("outer_const");
+  u64 sizes = 0;
+  env_read(s_.get(), &sizes, sizeof(sizes), constant + p().code_size);
+  s_->regs.r[13] = reinterpret_cast<u64>(&stack_[20]);
+  s_->regs.r[3] = method;
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->body[0], u64{FRAME_OF_STACK} << FRAME_KIND_SHIFT | method | HOTSPOT_INTERPRETED);
+  EXPECT_EQ(s_->body[1], u64{hotspot_method_check(constant, sizes)} << 32) << "of no bytecode";
+  ASSERT_EQ(Step(pc + 8, true), END_NONE);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER}) << "in no entry";
+  s_->regs.r[3] = 0x10000;
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER}) << "no Method";
+}
+
 TEST_P(HotSpotStep, AnInterpretersExitHasItsCallersStackPointerInRbx) {
   Write(Compiled(0x20) - 5, kCall);
   const u64 pc = p().interpreter_begin + 32;
