@@ -80,6 +80,7 @@ constexpr Wanted<Layout> kWanted[] = {
     {&Layout::space_high_boundary, {"VirtualSpace::_high_boundary"}},
     {&Layout::queue_buffer, {"StubQueue::_stub_buffer"}},
     {&Layout::queue_bytes, {"StubQueue::_buffer_limit"}},
+    {&Layout::codelet_text, {"InterpreterCodelet::_description"}, true},
     {&Layout::const_method_pool, {"ConstMethod::_constants"}},
     {&Layout::const_method_words, {"ConstMethod::_constMethod_size"}},
     {&Layout::const_method_flags, {"ConstMethod::_flags", "ConstMethod::_flags._flags"}},

@@ -70,6 +70,7 @@ struct Layout {
   uint16_t heap_memory = 0, heap_segment_map = 0, heap_segment_shift = 0;
   uint16_t space_low = 0, space_low_boundary = 0, space_high_boundary = 0;
   uint16_t queue_buffer = 0, queue_bytes = 0;
+  uint16_t codelet_text = kNoField;  // Of an InterpreterCodelet: what it is for.
 
   // Methods. Sizes are those of the C++ classes, which a list follows.
   uint16_t const_method_pool = 0, const_method_words = 0, const_method_flags = 0;

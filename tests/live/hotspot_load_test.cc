@@ -23,6 +23,7 @@ namespace stackray::test {
 namespace {
 
 constexpr double kFrequencyHz = 499, kOftenHz = 4999;
+constexpr double kMostInNoMethod = 0.02;  // 5 % before entries were named by their methods.
 constexpr int kLives = 3;
 constexpr size_t kShownOfCut = 8;   // Frames.
 constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
@@ -188,6 +189,16 @@ Checked CheckCallers(const LoadRun& run, const std::string& program, const Calle
   return checked;
 }
 
+// Samples whose leaf is in the interpreter, and in no method.
+int64_t InterpretersLeaves(const LoadRun& run) {
+  int64_t count = 0;
+  for (const SeenStack& stack : run.stacks)
+    if (!stack.user.empty() && !stack.user.front().lines.empty() &&
+        stack.user.front().lines.back().function == "interpreter")
+      count += stack.count;
+  return count;
+}
+
 // Leaves in adapters and in the interpreter's entries and exits; with "handles" also in what
 // MethodHandle's methods run.
 TEST(HotSpotLoad, MethodsBetweenCompiledAndInterpretedHaveTheirCallers) {
@@ -227,9 +238,13 @@ TEST(HotSpotLoad, MethodsBetweenCompiledAndInterpretedHaveTheirCallers) {
       const Checked checked = CheckCallers(*run, "Adapters", callers);
       Measured(fmt::format("of {} whole stacks {} have an impossible caller: {}", checked.stacks,
                            checked.wrong, fmt::join(checked.wrongs, "; ")));
+      const int64_t in_no_method = InterpretersLeaves(*run);
+      Measured(
+          fmt::format("of {} samples {} in the interpreter, in no method", run->all, in_no_method));
       ASSERT_GT(static_cast<double>(checked.stacks), 0.5 * run->all);
       EXPECT_GE(run->complete, bounds.least_whole * run->all);
       EXPECT_EQ(checked.wrong, 0);
+      EXPECT_LE(static_cast<double>(in_no_method), kMostInNoMethod * run->all);
     }
   }
 }

@@ -42,6 +42,12 @@ int env_step_hotspot(scratch* s, u32 step) {
 
 constexpr u64 kRbp = 0x1234;
 
+// Of code between two methods: the call that the return address is behind, and its instructions.
+void Write(u64 at, std::initializer_list<u8> code) {
+  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
+}
+constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
+
 class HotSpotStep : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -114,6 +120,24 @@ TEST_P(HotSpotStep, ALeafIsLeftByItsNextInstruction) {
   }
 }
 
+// The barrier's begin is aligned. What the stack had in the new frame may look like a caller.
+TEST_P(HotSpotStep, BeforeAnEntrysBarrierTheFrameIsWhole) {
+  for (const std::initializer_list<u8> code : {std::initializer_list<u8>{0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x66, 0x90, 0x41, 0x81, 0x7f}}) {
+    Write(Compiled(4), code);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[0] = Compiled(0x30);
+    stack_[4] = 99;
+    stack_[5] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(Compiled(4), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), 6u);
+  }
+}
+
 TEST_P(HotSpotStep, ABarriersPushedWordsAreSkipped) {
   stack_[6] = 99;
   stack_[7] = Compiled(0x20);
@@ -160,6 +184,26 @@ TEST_P(HotSpotStep, NativeCodeMayCallAStub) {
   stack_[0] = caller + 1;
   s_->window_base = ~0ULL;
   EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no call leaves that address";
+}
+
+// As VM_Version's stubs: rbp, rbx, rsi and the flags are pushed, then perhaps rax.
+TEST_P(HotSpotStep, NativeCodesStubMayHavePushedRegisters) {
+  const u64 caller = AfterCall(), rbp = reinterpret_cast<u64>(&stack_[20]);
+  for (u64 pushed : {3, 4, 5}) {
+    SCOPED_TRACE(pushed);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[pushed - 1] = rbp;
+    stack_[pushed] = caller;
+    stack_[pushed + 3] = Compiled(0x20);  // Of a frame further up.
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, caller);
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], rbp);
+    EXPECT_EQ(Popped(), pushed + 1);
+  }
+  stack_[4] = s_->regs.r[UNWIND_FP] = kRbp;
+  stack_[8] = 7;
+  EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no frame pointer is below it";
 }
 
 TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
@@ -249,12 +293,6 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(rbp);
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
-
-// Of code between two methods: the call that the return address is behind, and its instructions.
-void Write(u64 at, std::initializer_list<u8> code) {
-  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
-}
-constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
 
 // Deoptimisation makes the links first, and the slots of the method after them.
 TEST_P(HotSpotStep, ADeoptimisedFrameHasNoMethodYet) {
@@ -387,6 +425,30 @@ TEST_P(HotSpotStep, AnInterpretersEntryHasItsCallersStackPointerInR13) {
   EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
   EXPECT_EQ(Popped(), 22u);
   EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER});
+}
+
+// As long as the frame is not filled.
+TEST_P(HotSpotStep, AnInterpretersEntryIsNamedByTheMethodInRbx) {
+  Write(Compiled(0x20) - 5, kCall);
+  hotspot_process& process = s_->stack.process.hotspot;
+  process.entries = 24;
+  process.entries_bytes = 16;
+  const u64 pc = p().interpreter_begin + 32, method = jvm_.Address("outer_method");
+  const u64 constant = jvm_.Address("outer_const");
+  u64 sizes = 0;
+  env_read(s_.get(), &sizes, sizeof(sizes), constant + p().code_size);
+  s_->regs.r[13] = reinterpret_cast<u64>(&stack_[20]);
+  s_->regs.r[3] = method;
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+  EXPECT_EQ(s_->body[0], u64{FRAME_OF_STACK} << FRAME_KIND_SHIFT | method | HOTSPOT_INTERPRETED);
+  EXPECT_EQ(s_->body[1], u64{hotspot_method_check(constant, sizes)} << 32) << "of no bytecode";
+  ASSERT_EQ(Step(pc + 8, true), END_NONE);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER}) << "in no entry";
+  s_->regs.r[3] = 0x10000;
+  ASSERT_EQ(Step(pc, true), END_NONE);
+  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER}) << "no Method";
 }
 
 TEST_P(HotSpotStep, AnInterpretersExitHasItsCallersStackPointerInRbx) {
