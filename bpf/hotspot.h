@@ -34,6 +34,7 @@
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
 #define HOTSPOT_MOST_POPS 3
 #define HOTSPOT_MOST_NATIVE_FRAME 65536 /* bytes of one that has called a stub */
+#define HOTSPOT_MOST_ARGUMENTS 512     /* bytes of a native method's that its wrapper pushes */
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
@@ -142,6 +143,18 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	return 0;
 }
 
+/* The wrapper of a native method keeps rbp as a frame pointer. Around its calls into the JVM, as for
+ * a lock that another thread has, it pushes the method's arguments, which its size does not count:
+ * where the frame would end is then whatever was there before
+ * (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
+static __always_inline int leave_native_wrapper(struct scratch *s, u64 top)
+{
+	u64 rbp = s->regs.r[UNWIND_FP];
+
+	return !(rbp & 7) && rbp - (top - 8) < HOTSPOT_MOST_ARGUMENTS && is_native_wrapper(s) &&
+	       leave_to_java(s, rbp + 8, 1);
+}
+
 /* A frame of `words` words that is whole, or nearly: other places are tried where the likely one
  * holds no return address. END_NO_MAPPING: none does. */
 static __always_inline int leave_sized_frame(struct scratch *s, u32 words, u32 state)
@@ -153,6 +166,8 @@ static __always_inline int leave_sized_frame(struct scratch *s, u32 words, u32 s
 	if (state == FRAME_NOTHING && leave_to_java(s, sp, 0))
 		return END_NONE;
 	if (state == FRAME_OF_RBP && leave_to_java(s, sp + 8, 1))
+		return END_NONE;
+	if (state == FRAME_WHOLE && leave_native_wrapper(s, top))
 		return END_NONE;
 	if (leave_to_java(s, top - 8, state != FRAME_WHOLE_BUT_RBP))
 		return END_NONE;
