@@ -25,6 +25,7 @@ namespace {
 constexpr double kFrequencyHz = 499, kOftenHz = 4999;
 constexpr double kMostInNoMethod = 0.02;  // 5 % before entries were named by their methods.
 constexpr int kLives = 3;
+constexpr size_t kShownOfCut = 8;   // Frames.
 constexpr int kTimeoutMs = 60'000;  // A busy machine; else a second or two.
 constexpr uint64_t kWarmUpSamples = 800, kUsualSamples = 2000;
 
@@ -35,6 +36,10 @@ struct Seen {
   int64_t unknown = 0;                 // Stacks with [unknown jit].
 };
 
+bool IsNamed(const DecodedFrame& frame) {
+  return !frame.lines.empty() && !frame.lines.back().function.starts_with("[");
+}
+
 Seen Look(const std::vector<SeenStack>& stacks, size_t first) {
   Seen seen;
   for (size_t i = first; i < stacks.size(); ++i) {
@@ -43,9 +48,8 @@ Seen Look(const std::vector<SeenStack>& stacks, size_t first) {
     for (const DecodedFrame& frame : stack.user) {
       if (frame.type != "jvm") continue;
       seen.frames += stack.count;
-      const bool is_named = !frame.lines.empty() && !frame.lines.back().function.starts_with("[");
-      seen.unnamed += is_named ? 0 : stack.count;
-      if (!is_named) continue;
+      seen.unnamed += IsNamed(frame) ? 0 : stack.count;
+      if (!IsNamed(frame)) continue;
       if (!frame.lines.back().system_name.empty()) root = frame.lines.back().function;
       seen.inlined += frame.lines.size() > 1 ? stack.count : 0;
       seen.with_line += frame.lines.back().line != 0 ? stack.count : 0;
@@ -64,7 +68,8 @@ std::vector<std::string> CutStacks(const std::vector<SeenStack>& stacks) {
   for (const SeenStack& stack : stacks) {
     if (stack.marker.empty()) continue;
     std::string text = stack.marker + ":";
-    for (const std::string& name : stack.UserNames()) text += " < " + name;
+    const std::vector<std::string> names = stack.UserNames();
+    for (size_t i = 0; i < std::min(names.size(), kShownOfCut); ++i) text += " < " + names[i];
     kinds[text] += stack.count;
   }
   std::vector<std::string> texts;
@@ -137,13 +142,17 @@ TEST(HotSpotLoad, StacksAreWholeAndNamed) {
   }
 }
 
-// Methods of `program`.java, outermost first.
+constexpr const char* kUnnamed = "?";
+
+// Methods of `program`.java, outermost first. One that has lost its name may be any.
 std::vector<std::string> MethodsOf(const std::string& program, const SeenStack& stack) {
   std::vector<std::string> methods;
-  for (const DecodedFrame& frame : stack.user)
+  for (const DecodedFrame& frame : stack.user) {
+    if (frame.type == "jvm" && !IsNamed(frame)) methods.emplace_back(kUnnamed);
     for (const auto& line : frame.lines)
       if (line.function.starts_with(program + "."))
         methods.push_back(line.function.substr(program.size() + 1));
+  }
   std::reverse(methods.begin(), methods.end());
   return methods;
 }
@@ -154,7 +163,8 @@ bool HasPossibleCallers(const std::vector<std::string>& methods, const Callers& 
   std::string caller;
   for (const std::string& method : methods) {
     const auto [begin, end] = callers.equal_range(method);
-    if (std::none_of(begin, end, [&](const auto& one) { return one.second == caller; }))
+    if (method != kUnnamed && caller != kUnnamed &&
+        std::none_of(begin, end, [&](const auto& one) { return one.second == caller; }))
       return false;
     caller = method;
   }
