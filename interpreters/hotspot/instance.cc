@@ -155,6 +155,8 @@ absl::StatusOr<std::shared_ptr<const StackInstance>> Instance::Read(ProcessMemor
   if (layout->return_barrier_at == 0) layout->return_barrier_at = symbols.return_barrier;
   if (layout->continuation_return_at == 0)
     layout->continuation_return_at = symbols.continuation_return;
+  layout->threads.young_generation_at = symbols.young_generation;
+  layout->threads.old_generation_at = symbols.old_generation;
   SetVersion(ReadNumber<uint32_t>(memory, layout->major_version_at), &*layout);
   absl::Status status = AddHeaps(memory, *layout, &layout->bpf);
   if (status.ok()) status = AddCode(memory, *layout, &layout->bpf);
