@@ -234,8 +234,7 @@ def dotnet(folder, names):
 def programs(options):
     return [
         ("LuaJIT 2.1", luajit, "", False, False),
-        # Its rows' addresses are relative to .text, which is not read.
-        ("LuaJIT, gdb's list", luajit_listed, r"^TRACE_\d+$", False, False),
+        ("LuaJIT, gdb's list", luajit_listed, r"^TRACE_\d+$", False, True),
         ("PyPy", pypy, "", False, False),
         ("Node, perf map", node("--perf-basic-prof"), r"^burn$|burn .*burn\.js", False, False),
         ("Node, jitdump", node("--perf-prof"), r"^burn$|burn .*burn\.js", False, False),
