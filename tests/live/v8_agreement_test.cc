@@ -105,7 +105,7 @@ void TakeStop(SampledRun& run, TalkingProgram& program, Tally& tally) {
     const SeenStack& stack = run.stacks()[i];
     const std::vector<ScriptFrame> all = ScriptFrames(stack), ours = FromSpin(all);
     // Before the loop: the way there. A thread of the engine has no such frames at all.
-    if (ours.empty() && (stack.marker.empty() || stack.Has("work") == false)) continue;
+    if (ours.empty() && !stack.Has("work")) continue;
     if (std::ranges::find(all, kWarmUp, &ScriptFrame::function) != all.end()) continue;
     if (!Agree(ours, theirs) && Agree(ours, tally.before)) continue;  // Read late.
     seen += stack.count;
