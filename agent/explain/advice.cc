@@ -160,11 +160,12 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
 }
 
 // Samples know an unreadable file by its inode alone. A jitdump is mapped as a mark: it never runs.
+// A memory file that is no ELF is JIT code, which has an advice of its own.
 std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
   std::vector<std::string> files;
   for (const CodeFacts& facts : explanation.code.files)
     if (!facts.problem.empty() && !explanation.sampled.by_executable.contains(facts.path) &&
-        !IsJitDumpPath(facts.path))
+        !IsJitDumpPath(facts.path) && !IsMemoryFilePath(facts.path))
       files.push_back(fmt::format("{} cannot be read: {}", facts.path, facts.problem));
   return files;
 }
