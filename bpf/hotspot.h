@@ -23,6 +23,7 @@
 
 #include "bpf/hotspot_blob.h"
 #include "bpf/hotspot_entry.h"
+#include "bpf/hotspot_prologue.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
 #include "bpf/shared/hotspot_marks.h"
@@ -32,6 +33,8 @@
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
 #define HOTSPOT_MOST_POPS 3
+#define HOTSPOT_MOST_NATIVE_FRAME 65536 /* bytes of one that has called a stub */
+#define HOTSPOT_MOST_ARGUMENTS 512     /* bytes of a native method's that its wrapper pushes */
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
 /* Slots of an interpreted frame, words from rbp (frame_x86.hpp). */
 #define INTERPRETED_SENDER_SP (-1)
@@ -62,22 +65,38 @@ static __always_inline int leave_to_java(struct scratch *s, u64 at, int saves_rb
 	return 1;
 }
 
+/* Native code calls stubs that push rbp first (VM_Version's, which ask what the processor can), or
+ * make a frame record: of the word below the return address, is it the rbp of a caller that keeps
+ * a frame pointer? The JVM's own library does. */
+static __always_inline int is_frame_pointer(u64 rbp, u64 at)
+{
+	return !(rbp & 7) && rbp - at - 8 < HOTSPOT_MOST_NATIVE_FRAME;
+}
+
 /* Leaves a frame that has pushed some words beyond what is known: where a call, or the interpreter,
  * has left a return address in one of `words` words from `at` on. Of those of a compiled frame rbp
- * lies below it. */
+ * lies below it; a leaf of a stub may have been called by native code. */
 static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 {
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 pc = 0;
+	u64 pc = 0, below;
+	int is_java;
 	u32 i;
 
 	for (i = 0; i < HOTSPOT_STUB_WORDS; i++, at += 8) {
 		if (i >= words)
 			break;
-		if (read_word(s, at, &pc) || !is_in_code_heap(s, pc) ||
-		    (pc - p->interpreter_begin >= p->interpreter_bytes && !is_behind_jvms_call(s, pc)))
+		below = pc;
+		if (read_word(s, at, &pc))
 			continue;
-		return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED || at - 8 == s->regs.r[UNWIND_FP]);
+		is_java = is_in_code_heap(s, pc);
+		if (!is_java && (words != HOTSPOT_STUB_WORDS || !s->regs.exact_pc || !is_frame_pointer(below, at)))
+			continue;
+		if (!is_in_interpreter(s, pc) && !is_behind_jvms_call(s, pc))
+			continue;
+		if (is_java)
+			return leave_to_java(s, at, words == HOTSPOT_MOST_PUSHED || at - 8 == s->regs.r[UNWIND_FP]);
+		enter_caller(s, pc, at + 8, below);
+		return 1;
 	}
 	return 0;
 }
@@ -124,47 +143,16 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	return 0;
 }
 
-/* How much of a compiled method's frame is there. */
-enum hotspot_frame_state {
-	FRAME_WHOLE = 0,
-	FRAME_WHOLE_BUT_RBP = 1, /* rbp is not saved yet */
-	FRAME_OF_RBP = 2,        /* rbp is pushed, nothing else */
-	FRAME_NOTHING = 3,       /* only the return address */
-};
-
-/* By the instruction that comes next; `before` are the eight bytes in front of it. */
-static __always_inline u32 state_in_prologue(u64 before, u64 code, u32 left)
+/* The wrapper of a native method keeps rbp as a frame pointer. Around its calls into the JVM, as
+ * for a lock that another thread has, it pushes the method's arguments, which its size does not
+ * count: where the frame would end is then whatever was there before
+ * (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
+static __always_inline int leave_native_wrapper(struct scratch *s, u64 top)
 {
-	if ((u32)code == 0x246c8948) /* mov %rbp, n(%rsp) */
-		return FRAME_WHOLE_BUT_RBP;
-	if ((code & 0xffffff) == 0x7f8141) /* cmpl $n, 0x20(%r15): the entry's barrier */
-		return FRAME_WHOLE;
-	/* its jne, or its je and call, which end the prologue */
-	if (left <= 7 && ((code & 0xffff) == 0x850f || (code & 0xffff) == 0x0574 || (code & 0xff) == 0xe8))
-		return FRAME_WHOLE;
-	if ((code & 0xffffff) == 0xec8348 || (code & 0xffffff) == 0xec8148) /* sub $n, %rsp */
-		return before >> 56 == 0x55 || before >> 32 == 0xec8b4855 ? FRAME_OF_RBP : FRAME_NOTHING;
-	if ((code & 0xffffff) == 0xec8b48 && before >> 56 == 0x55) /* mov %rsp, %rbp */
-		return FRAME_OF_RBP;
-	return FRAME_NOTHING;
-}
+	u64 rbp = s->regs.r[UNWIND_FP];
 
-/* Polls of the epilogue stand between pop %rbp and ret: JDK 8's test, 11's mov and test, and the
- * cmp and ja of 17 and newer. */
-static __always_inline u32 state_in_body(u64 before, u64 code)
-{
-	if ((code & 0xff) == 0xc3 || (code & 0xffffff) == 0xa73b49 || (code & 0xffffff) == 0x673b49)
-		return FRAME_NOTHING;
-	if ((code & 0xff) == 0x5d)
-		return FRAME_OF_RBP;
-	if ((code & 0xffff) == 0x870f &&
-	    ((before >> 8 & 0xffffff) == 0xa73b49 || (before >> 32 & 0xffffff) == 0x673b49))
-		return FRAME_NOTHING;
-	if (before >> 56 == 0x5d && ((code & 0xffffff) == 0x978b4d || (code & 0xffff) == 0x0585))
-		return FRAME_NOTHING;
-	if ((code & 0xffffff) == 0x028541 && (before & 0xff) == 0x5d)
-		return FRAME_NOTHING;
-	return FRAME_WHOLE;
+	return !(rbp & 7) && rbp - (top - 8) < HOTSPOT_MOST_ARGUMENTS && is_native_wrapper(s) &&
+	       leave_to_java(s, rbp + 8, 1);
 }
 
 /* A frame of `words` words that is whole, or nearly: other places are tried where the likely one
@@ -178,6 +166,8 @@ static __always_inline int leave_sized_frame(struct scratch *s, u32 words, u32 s
 	if (state == FRAME_NOTHING && leave_to_java(s, sp, 0))
 		return END_NONE;
 	if (state == FRAME_OF_RBP && leave_to_java(s, sp + 8, 1))
+		return END_NONE;
+	if (state == FRAME_WHOLE && leave_native_wrapper(s, top))
 		return END_NONE;
 	if (leave_to_java(s, top - 8, state != FRAME_WHOLE_BUT_RBP))
 		return END_NONE;
@@ -359,11 +349,41 @@ static __always_inline u64 interpreted_slot(const struct scratch *s, int word)
 	return s->stack.words[(word - INTERPRETED_LOWEST) & 7];
 }
 
+/* s->stack.const_method and sizes := those of the method there. */
+static __always_inline int read_interpreted_method(struct scratch *s, u64 method)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+	u64 now = s->record.header.time_ns;
+
+	if (now && method == s->stack.method && now == s->stack.method_ns)
+		return END_NONE;
+	s->stack.method_ns = 0;
+	if (env_read_runtime(s, &s->stack.const_method, sizeof(u64), method + p->const_method) ||
+	    env_read_runtime(s, &s->stack.sizes, sizeof(u64), s->stack.const_method + p->code_size))
+		return END_READ_FAULT;
+	s->stack.method = method;
+	s->stack.method_ns = now;
+	return END_NONE;
+}
+
+/* Is the leaf in the entry of a method with bytecodes, whose frame is not filled? From the call on
+ * until then no code there changes rbx, which has the Method (templateInterpreterGenerator.cpp). */
+static __always_inline int is_method_in_rbx(struct scratch *s)
+{
+	const struct hotspot_process *p = hotspot_of(s);
+
+	return s->regs.pc - p->interpreter_begin - p->entries < p->entries_bytes && !(s->regs.r[HOTSPOT_RBX] & 7) &&
+	       !read_interpreted_method(s, s->regs.r[HOTSPOT_RBX]);
+}
+
 /* A leaf in the interpreter that has no frame, or not all of it. */
 static __always_inline int leave_interpreter_entry(struct scratch *s, int has_sender)
 {
-	int end = name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
+	int is_method = has_sender && is_method_in_rbx(s), end;
 
+	end = is_method ? name_stack_frame(s, s->stack.method | HOTSPOT_INTERPRETED,
+					   (u64)hotspot_method_check(s->stack.const_method, s->stack.sizes) << 32) :
+			  name_stack_frame(s, s->stack.block | HOTSPOT_INTERPRETER, 0);
 	if (end)
 		return end;
 	if (has_sender)
@@ -386,23 +406,6 @@ static __always_inline int read_interpreted_slots(struct scratch *s, u64 lowest)
 		return env_read(s, s->stack.words, INTERPRETED_WORDS * 8, lowest);
 	for (i = 0; i < INTERPRETED_WORDS; i++)
 		s->stack.words[i] = ((const loaded_u64 *)(s->window + at))[i];
-	return END_NONE;
-}
-
-/* s->stack.const_method and sizes := those of the method there. */
-static __always_inline int read_interpreted_method(struct scratch *s, u64 method)
-{
-	const struct hotspot_process *p = hotspot_of(s);
-	u64 now = s->record.header.time_ns;
-
-	if (now && method == s->stack.method && now == s->stack.method_ns)
-		return END_NONE;
-	s->stack.method_ns = 0;
-	if (env_read_runtime(s, &s->stack.const_method, sizeof(u64), method + p->const_method) ||
-	    env_read_runtime(s, &s->stack.sizes, sizeof(u64), s->stack.const_method + p->code_size))
-		return END_READ_FAULT;
-	s->stack.method = method;
-	s->stack.method_ns = now;
 	return END_NONE;
 }
 

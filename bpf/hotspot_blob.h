@@ -9,6 +9,7 @@
 #include "bpf/stack_frame.h"
 
 #define HOTSPOT_NO_SEGMENT 0xff
+#define HOTSPOT_NAME_OF_WRAPPERS 0x6e2065766974616eULL /* "native n", of "native nmethod" */
 
 static __always_inline const struct hotspot_process *hotspot_of(const struct scratch *s)
 {
@@ -163,11 +164,19 @@ static __always_inline int is_method_blob(struct scratch *s)
 		return 0;
 	if (text == 0x00646f6874656d6eULL) /* "nmethod" */
 		s->stack.method_names[0] = name;
-	else if (text == 0x6e2065766974616eULL) /* "native n", of "native nmethod" */
+	else if (text == HOTSPOT_NAME_OF_WRAPPERS)
 		s->stack.method_names[1] = name;
 	else
 		return 0;
 	return 1;
+}
+
+/* Is the compiled method the wrapper of a native one? */
+static __always_inline int is_native_wrapper(struct scratch *s)
+{
+	u64 name = blob_long(s, hotspot_of(s)->name), text = 0;
+
+	return name && !env_read_runtime(s, &text, sizeof(text), name) && text == HOTSPOT_NAME_OF_WRAPPERS;
 }
 
 #endif

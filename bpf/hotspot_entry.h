@@ -29,7 +29,6 @@
 #define HOTSPOT_R13 13
 #define HOTSPOT_MOST_SENDER_BYTES (1u << 20) /* arguments and locals, 65,535 words at most */
 #define HOTSPOT_ADAPTER_BYTES 504            /* of code behind `pop %rax`; 452 were seen */
-#define HOTSPOT_SLOTS_BYTES 72               /* of a new interpreted frame below its rbp */
 
 static_assert(HOTSPOT_ADAPTER_BYTES + 8 <= WINDOW_BYTES, "the code, and a word read at its end");
 
@@ -105,15 +104,37 @@ static __always_inline int find_return_to_sender(struct scratch *s)
 	return 1;
 }
 
+/* Before the `pop` r13 and rax say it already around the call that patches the caller. Other
+ * code has anything in rax: a stub that flushes the instruction cache the call that was patched. */
+static __always_inline int is_return_in_rax(struct scratch *s)
+{
+	u64 word = 0;
+
+	if (s->stack.words[0] == hotspot_of(s)->call_return)
+		return 1;
+	if (read_word(s, s->regs.r[HOTSPOT_R13], &word) || word != s->stack.words[0])
+		return 0;
+	s->stack.words[1] = s->regs.r[HOTSPOT_R13] + 8;
+	return is_sender_sp(s->stack.words[1], s->regs.r[UNWIND_SP]);
+}
+
 static __always_inline int find_sender_of_stub(struct scratch *s)
 {
+	u64 sp = s->regs.r[UNWIND_SP];
+
 	s->stack.words[2] = s->regs.r[UNWIND_FP];
 	if (!find_return_to_sender(s))
 		return 0;
-	if (is_in_interpreter(s, s->stack.words[0]) || !is_sender_in_r13(s))
+	if (is_in_interpreter(s, s->stack.words[0]))
 		return 1;
-	s->stack.words[1] = s->regs.r[HOTSPOT_R13];
-	return is_sender_sp(s->stack.words[1], s->regs.r[UNWIND_SP]);
+	if (is_sender_in_r13(s)) {
+		s->stack.words[1] = s->regs.r[HOTSPOT_R13];
+		return is_sender_sp(s->stack.words[1], sp);
+	}
+	if (s->stack.words[1] != sp || is_return_in_rax(s))
+		return 1;
+	s->stack.words[1] = sp + 8;
+	return !read_word(s, sp, &s->stack.words[0]) && is_jvms_return(s, s->stack.words[0]);
 }
 
 /* Behind `leave`: "pop %r13" or "pop %rsi", "mov %rbx, %rsp", a poll, and the jump. JDK 25 clears
@@ -138,13 +159,15 @@ static __always_inline int find_sender_at_exit(struct scratch *s, u64 before, u6
 	       is_jvms_return(s, s->stack.words[0]);
 }
 
-/* rbp is the new frame's, whose slots are being filled. */
+/* rbp is the new frame's, whose slots are being filled. The last one, below the bytecode's place,
+ * says where expressions begin: with it the frame is whole. */
 static __always_inline int find_sender_of_begun_frame(struct scratch *s)
 {
 	u64 rbp = s->regs.r[UNWIND_FP], bytes = rbp - s->regs.r[UNWIND_SP];
 
 	s->stack.words[1] = s->regs.r[HOTSPOT_R13];
-	return bytes < HOTSPOT_SLOTS_BYTES && !(rbp & 7) && (!bytes || !read_word(s, rbp - 8, &s->stack.words[1])) &&
+	return bytes < 8 * (hotspot_of(s)->bytecode_slot + 1ULL) && !(rbp & 7) &&
+	       (!bytes || !read_word(s, rbp - 8, &s->stack.words[1])) &&
 	       is_sender_sp(s->stack.words[1], rbp + 16) && !read_word(s, rbp, &s->stack.words[2]) &&
 	       !read_word(s, rbp + 8, &s->stack.words[0]) && is_jvms_return(s, s->stack.words[0]);
 }

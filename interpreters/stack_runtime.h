@@ -41,6 +41,9 @@ class StackInstance {
       ProcessMemory& memory, const RuntimePlace& place) const = 0;
   // nullptr: its threads have the kernel's names alone.
   virtual std::unique_ptr<ThreadNames> NamesOfThreads() const { return nullptr; }
+  // False: the runtime is still making its first code. What this says holds for samples that were
+  // taken before it was read; it is not for BPF.
+  virtual bool is_begun() const { return true; }
 };
 
 }  // namespace stackray

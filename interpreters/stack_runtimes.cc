@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMostLookedAt = 16'384, kMostNone = 16'384;
 constexpr absl::Duration kFirstWait = absl::Milliseconds(5), kLongestWait = absl::Seconds(10);
 constexpr uint32_t kTriesADoubling = 4, kMostDoublings = 11;
+constexpr uint32_t kMostAtOnce = 64;
 // A runtime that has begun is read again after these: its first code may have been in the making.
 constexpr std::array kAgain = {absl::Milliseconds(20), absl::Milliseconds(200), absl::Seconds(2)};
 
@@ -50,9 +51,12 @@ void StackRuntimes::Attach(absl::Time now, Known* known) {
   const std::unique_ptr<ProcessMemory> memory = open_(known->process.pid);
   absl::StatusOr<std::shared_ptr<const StackInstance>> instance =
       known->data->Attach(*memory, known->base);
-  if (!instance.ok()) {
-    const bool is_later = absl::IsUnavailable(instance.status()) && known->instance == nullptr;
+  known->last_try = now;
+  if (!instance.ok() || !(*instance)->is_begun()) {
+    const bool is_later =
+        (instance.ok() || absl::IsUnavailable(instance.status())) && !known->is_begun();
     known->next_try = is_later ? now + WaitAfter(known->tries++) : absl::InfiniteFuture();
+    if (instance.ok() && is_later) known->instance = *std::move(instance);
     return;
   }
   stack_process process = (*instance)->ForBpf();
@@ -61,7 +65,7 @@ void StackRuntimes::Attach(absl::Time now, Known* known) {
     known->next_try = now + kLongestWait;
     return;
   }
-  if (known->instance == nullptr) known->tries = 0;
+  if (!known->is_begun()) known->tries = 0;
   known->instance = *std::move(instance);
   known->next_try =
       known->tries < kAgain.size() ? now + kAgain.at(known->tries++) : absl::InfiniteFuture();
@@ -84,6 +88,18 @@ void StackRuntimes::MeetAgain(const ProcessId& process, absl::Time now) {
   if (found == known_.end()) return;
   Known& known = *found->second;
   if (known.data != nullptr && now >= known.next_try) Attach(now, &known);
+}
+
+void StackRuntimes::MeetAtOnce(const ProcessId& process, absl::Time sampled, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(process);
+  if (found == known_.end()) return;
+  Known& known = *found->second;
+  if (known.data == nullptr || known.is_begun() || known.next_try == absl::InfiniteFuture() ||
+      known.last_try >= sampled || known.tries_at_once >= kMostAtOnce)
+    return;
+  ++known.tries_at_once;
+  Attach(now, &known);
 }
 
 bool StackRuntimes::ShouldLook(const ProcessId& process) {
@@ -110,7 +126,7 @@ std::optional<stack_process> StackRuntimes::ForBpf(const ProcessId& process) con
 bool StackRuntimes::IsExpected(const ProcessId& process) const {
   absl::MutexLock lock(&mutex_);
   const Known* const known = Look(process);
-  return known != nullptr && known->instance == nullptr && known->next_try < absl::InfiniteFuture();
+  return known != nullptr && !known->is_begun() && known->next_try < absl::InfiniteFuture();
 }
 
 void StackRuntimes::SayNone(const ProcessId& process) { memory_.SayNone(KeyOf(process)); }

@@ -42,13 +42,16 @@ class StackRuntimes {
             const std::shared_ptr<const RuntimeData>& data, uint64_t base, absl::Time now);
   // As before, of a process that is met once more.
   void MeetAgain(const ProcessId& process, absl::Time now);
+  // As before, if its runtime has not begun and was not read since `sampled`: a sample was met in
+  // code that is too new to wait. Only the first times.
+  void MeetAtOnce(const ProcessId& process, absl::Time sampled, absl::Time now);
   // The process was sampled in memory of no file: should its files be looked at? Once a process.
   bool ShouldLook(const ProcessId& process);
-  // nullptr: none that is known.
+  // nullptr: none that is known. One that has not begun may have code already.
   std::shared_ptr<const StackInstance> Of(const ProcessId& process) const;
-  // What BPF is told of it.
+  // What BPF is told of it, and a walk in user space of one that has not begun.
   std::optional<stack_process> ForBpf(const ProcessId& process) const;
-  // Has it a runtime that has not begun yet?
+  // Has it a runtime that has not begun yet, so that it is asked again?
   bool IsExpected(const ProcessId& process) const;
   // BPF need not ask about the process again.
   void SayNone(const ProcessId& process);
@@ -69,8 +72,10 @@ class StackRuntimes {
     uint64_t base = 0;
     std::shared_ptr<const RuntimeData> data;
     std::shared_ptr<const StackInstance> instance;  // nullptr: not yet, or never.
-    absl::Time next_try = absl::InfinitePast();
-    uint32_t tries = 0;  // Of the present state.
+    absl::Time next_try = absl::InfinitePast(), last_try = absl::InfinitePast();
+    uint32_t tries = 0;          // Of the present state.
+    uint32_t tries_at_once = 0;  // Of MeetAtOnce().
+    bool is_begun() const { return instance != nullptr && instance->is_begun(); }
   };
   using Entries = std::list<Known>;  // Most recently asked for first.
   Known& Find(const ProcessId& process) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -62,7 +62,9 @@ std::optional<StackRuntimeOfProcess> FindStackRuntimeOf(const ProcessId& process
                                                         ExecutableFiles& files,
                                                         Runtimes& runtimes) {
   StackRuntimes& of_stack = runtimes.of_stack();
+  const absl::Time begin = absl::Now();
   MeetStackRuntimes(process, ranges, files, runtimes);
+  of_stack.MeetAtOnce(process, begin, absl::Now());
   std::optional<stack_process> found = of_stack.ForBpf(process);
   if (!found) {
     if (!of_stack.IsExpected(process)) of_stack.SayNone(process);

@@ -30,6 +30,9 @@ struct hotspot_process {
 	 * where the continuation was entered from. 0: not known. */
 	u64 return_barrier, barrier_target;
 	u32 segment_shift;
+	/* The interpreter's entries of methods with bytecodes, from interpreter_begin on: as long as
+	 * there is no frame the Method is in rbx. 0 bytes: not known. */
+	u32 entries, entries_bytes;
 	u32 reserved;
 	/* From the block's header on. */
 	u16 used;

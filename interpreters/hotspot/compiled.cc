@@ -1,5 +1,6 @@
 #include "interpreters/hotspot/compiled.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -76,7 +77,8 @@ std::vector<SourceLine> ReadScopes(ProcessMemory& memory, const Layout& layout,
         ReadNumber<uint64_t>(memory, nmethod.metadata + 8 * (uint64_t{scope->method} - 1));
     const absl::StatusOr<Method> method = ReadMethod(memory, layout, method_at, std::nullopt);
     if (!method.ok()) return {};
-    lines.push_back(method->At(scope->bytecode));
+    // -1: a synchronized method waits for its lock. The JVM calls that its first line.
+    lines.push_back(method->At(std::max(scope->bytecode, 0)));
     offset = scope->sender;
   }
   return lines;

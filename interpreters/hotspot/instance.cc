@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "bpf/shared/hotspot_marks.h"
@@ -18,6 +19,8 @@ constexpr uint64_t kMostInterpreterBytes = 16 << 20;
 constexpr uint32_t kLeastSegmentShift = 4, kMostSegmentShift = 16;
 constexpr size_t kMostStubName = 96;
 constexpr uint64_t kAddressBits = 47;
+constexpr uint32_t kMostCodelets = 64;
+constexpr std::string_view kEntryText = "method entry point (kind = zerolocals";
 
 absl::Status NotYet() { return absl::UnavailableError("the JVM has not made its code yet"); }
 
@@ -58,15 +61,51 @@ absl::Status AddHeaps(ProcessMemory& memory, const Layout& layout, hotspot_proce
   return absl::OkStatus();
 }
 
+struct Codelet {
+  uint64_t bytes = 0;  // With its header; 0: it makes no sense.
+  std::string text;
+};
+
+// Its size comes first in JDK 8 and 11, and behind the text's address in newer ones.
+Codelet CodeletAt(ProcessMemory& memory, const Layout& layout, uint64_t at, uint64_t room) {
+  const auto bytes =
+      ReadNumber<uint32_t>(memory, at + (layout.codelet_text == 0 ? sizeof(uint64_t) : 0));
+  if (bytes == 0 || bytes % 8 != 0 || bytes > room) return {};
+  return {.bytes = bytes,
+          .text = TextAt(memory, Pointer(memory, at + layout.codelet_text), kMostStubName)};
+}
+
+// Where methods with bytecodes are entered: two codelets, one behind the other, in the first dozens
+// of the interpreter's.
+void AddEntries(ProcessMemory& memory, const Layout& layout, hotspot_process* bpf) {
+  if (layout.codelet_text == kNoField) return;
+  uint64_t at = 0, begin = 0;
+  for (uint32_t i = 0; i < kMostCodelets; ++i) {
+    const Codelet codelet =
+        CodeletAt(memory, layout, bpf->interpreter_begin + at, bpf->interpreter_bytes - at);
+    const bool is_entry = codelet.text.starts_with(kEntryText);
+    if (codelet.bytes == 0 || (begin != 0 && !is_entry)) break;
+    if (is_entry && begin == 0) begin = at;
+    at += codelet.bytes;
+  }
+  if (begin == 0) return;
+  bpf->entries = static_cast<u32>(begin);
+  bpf->entries_bytes = static_cast<u32>(at - begin);
+}
+
+// Without the interpreter where the JVM has not made it yet.
 absl::Status AddCode(ProcessMemory& memory, const Layout& layout, hotspot_process* bpf) {
   const uint64_t queue = Pointer(memory, layout.interpreter_at);
   bpf->call_return = Pointer(memory, layout.call_return_at);
-  if (queue == 0 || bpf->call_return == 0) return NotYet();
-  bpf->interpreter_begin = Pointer(memory, queue + layout.queue_buffer);
-  bpf->interpreter_bytes = ReadNumber<uint32_t>(memory, queue + layout.queue_bytes);
-  if (bpf->interpreter_begin == 0 || bpf->interpreter_bytes == 0) return NotYet();
-  if (bpf->interpreter_bytes > kMostInterpreterBytes)
+  if (queue == 0 || bpf->call_return == 0) return absl::OkStatus();
+  const uint64_t begin = Pointer(memory, queue + layout.queue_buffer);
+  const auto bytes = ReadNumber<uint32_t>(memory, queue + layout.queue_bytes);
+  if (begin == 0 || bytes == 0) return absl::OkStatus();
+  if (bytes > kMostInterpreterBytes)
     return absl::DataLossError("an interpreter that makes no sense");
+  bpf->interpreter_begin = begin;
+  bpf->interpreter_bytes = bytes;
+  AddEntries(memory, layout, bpf);
   bpf->return_barrier = Pointer(memory, layout.return_barrier_at);
   bpf->barrier_target = layout.continuation_return_at;
   if (bpf->barrier_target == 0) bpf->return_barrier = 0;
@@ -116,6 +155,8 @@ absl::StatusOr<std::shared_ptr<const StackInstance>> Instance::Read(ProcessMemor
   if (layout->return_barrier_at == 0) layout->return_barrier_at = symbols.return_barrier;
   if (layout->continuation_return_at == 0)
     layout->continuation_return_at = symbols.continuation_return;
+  layout->threads.young_generation_at = symbols.young_generation;
+  layout->threads.old_generation_at = symbols.old_generation;
   SetVersion(ReadNumber<uint32_t>(memory, layout->major_version_at), &*layout);
   absl::Status status = AddHeaps(memory, *layout, &layout->bpf);
   if (status.ok()) status = AddCode(memory, *layout, &layout->bpf);

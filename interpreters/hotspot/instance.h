@@ -26,6 +26,8 @@ class Instance : public StackInstance {
   explicit Instance(const Layout& layout) : layout_(layout) {}
 
   stack_process ForBpf() const override;
+  // Its heaps are there before the interpreter: with code that asks what the processor can.
+  bool is_begun() const override { return layout_.bpf.interpreter_bytes != 0; }
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, const RuntimePlace& place) const override;
   std::unique_ptr<ThreadNames> NamesOfThreads() const override;

@@ -31,12 +31,15 @@ constexpr uint32_t kTagBits = 2, kTagMask = 3, kTagOffset = 1;
 // four of which one is set. The address begins above that one.
 constexpr uint64_t kRemappedShift = 12, kRemappedMask = 0xf;
 
-// ZGC without generations (gc/z/zForwardingEntry.hpp, zGlobals_x86.hpp, zHash.inline.hpp, JDK 15 to
-// 20; gc/x in 21 to 23). A table has a ZForwarding for each granule of which objects are moved, and
-// that a hash table of what was moved: a bit that says so, 45 of the new place, 18 of the old one.
+// ZGC (gc/z/zForwardingEntry.hpp, zGlobals.hpp, zHash.inline.hpp, JDK 15 to 28; gc/x in 21 to 23).
+// A table has a ZForwarding for each granule of which objects are moved, and that a hash table of
+// what was moved: a bit that says so, 45 of the new place, 18 of the old one.
 constexpr uint64_t kGranuleShift = 21, kNewPlaceShift = 1, kOldPlaceShift = 46;
 constexpr uint64_t kNewPlaceMask = (uint64_t{1} << 45) - 1, kMostEntries = 1 << 20;
 constexpr int kMostProbes = 1024;
+// A generation's table, behind its own table of functions, its number and two pointers
+// (gc/z/zGeneration.hpp, JDK 21 to 28): how many granules it has, and then as the heap's.
+constexpr uint64_t kGenerationsTable = 32;
 
 uint32_t HashOfPlace(uint32_t key) {
   key = ~key + (key << 15);
@@ -47,13 +50,26 @@ uint32_t HashOfPlace(uint32_t key) {
   return key ^ key >> 16;
 }
 
+uint64_t TableOfHeap(ProcessMemory& memory, const ForwardingLayout& at) {
+  if (at.collected_heap_at == 0) return 0;
+  const auto heap = ReadNumber<uint64_t>(memory, at.collected_heap_at);
+  return heap == 0 ? 0 : ReadNumber<uint64_t>(memory, heap + at.heap + at.table + at.map);
+}
+
+// 0: the granule of this offset is not in it.
+uint64_t TableOfGeneration(ProcessMemory& memory, const ForwardingLayout& at, uint64_t variable,
+                           uint64_t offset) {
+  const uint64_t generation = variable == 0 ? 0 : ReadNumber<uint64_t>(memory, variable);
+  if (generation == 0 || at.bytes == 0) return 0;
+  const uint64_t table = generation + kGenerationsTable;
+  return offset >> kGranuleShift < ReadNumber<uint64_t>(memory, table)
+             ? ReadNumber<uint64_t>(memory, table + at.map)
+             : 0;
+}
+
 // Where the object of this offset is now. nullopt: the table is not there, or makes no sense.
 std::optional<uint64_t> MovedOffset(ProcessMemory& memory, const ForwardingLayout& at,
-                                    uint64_t offset) {
-  if (at.collected_heap_at == 0) return std::nullopt;
-  const auto heap = ReadNumber<uint64_t>(memory, at.collected_heap_at);
-  const uint64_t table =
-      heap == 0 ? 0 : ReadNumber<uint64_t>(memory, heap + at.heap + at.table + at.map);
+                                    uint64_t table, uint64_t offset) {
   if (table == 0) return std::nullopt;
   const auto forwarding =
       ReadNumber<uint64_t>(memory, table + (offset >> kGranuleShift) * sizeof(uint64_t));
@@ -73,6 +89,24 @@ std::optional<uint64_t> MovedOffset(ProcessMemory& memory, const ForwardingLayou
     if (entry >> kOldPlaceShift == old_place) return entry >> kNewPlaceShift & kNewPlaceMask;
   }
   return std::nullopt;
+}
+
+// Where a generation says that the object is now; else `address`. A reference's colours say which
+// generation has moved it (gc/z/zBarrier.inline.hpp), and both may have: what comes of this counts
+// only with the kernel's name (Reference::may_be_old).
+uint64_t MovedByGenerations(ProcessMemory& memory, const ThreadLayout& threads, uint64_t globals,
+                            uint64_t address) {
+  const ForwardingLayout& at = threads.generational;
+  if (at.bytes == 0) return address;
+  const auto mask =
+      ReadNumber<uint64_t>(memory, ReadNumber<uint64_t>(memory, globals + at.offset_mask));
+  const uint64_t offset = address & mask;
+  for (const uint64_t variable : {threads.young_generation_at, threads.old_generation_at}) {
+    const std::optional<uint64_t> moved =
+        MovedOffset(memory, at, TableOfGeneration(memory, at, variable, offset), offset);
+    if (moved && *moved != offset) return (address & ~mask) | *moved;
+  }
+  return address;
 }
 
 bool IsField(ProcessMemory& memory, const Layout& layout, uint64_t pool, uint32_t name,
@@ -187,13 +221,16 @@ Reference JavaHeap::Decode(ProcessMemory& memory, uint64_t raw) const {
             ? raw >> (kRemappedShift + 1 + static_cast<uint64_t>(std::countr_zero(remapped)))
             : 0;
     reference.may_be_old = (raw & bad) != 0;
+    if (reference.may_be_old && reference.address != 0)
+      reference.address = MovedByGenerations(memory, at, globals, reference.address);
   } else if (globals != 0 || older != 0) {  // Its views of the heap are all mapped.
     reference.may_be_old =
         (raw & (mask_of(globals, at.bad_mask) | mask_of(older, at.older_bad_mask))) != 0;
     const uint64_t of_masks = older != 0 ? older : globals;
     const std::optional<uint64_t> moved =
         reference.may_be_old
-            ? MovedOffset(memory, at.forwarding, raw & mask_of(of_masks, at.forwarding.offset_mask))
+            ? MovedOffset(memory, at.forwarding, TableOfHeap(memory, at.forwarding),
+                          raw & mask_of(of_masks, at.forwarding.offset_mask))
             : std::nullopt;
     if (moved) {
       reference.address = *moved | mask_of(of_masks, at.forwarding.good_mask);

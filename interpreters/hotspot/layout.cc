@@ -80,6 +80,7 @@ constexpr Wanted<Layout> kWanted[] = {
     {&Layout::space_high_boundary, {"VirtualSpace::_high_boundary"}},
     {&Layout::queue_buffer, {"StubQueue::_stub_buffer"}},
     {&Layout::queue_bytes, {"StubQueue::_buffer_limit"}},
+    {&Layout::codelet_text, {"InterpreterCodelet::_description"}, true},
     {&Layout::const_method_pool, {"ConstMethod::_constants"}},
     {&Layout::const_method_words, {"ConstMethod::_constMethod_size"}},
     {&Layout::const_method_flags, {"ConstMethod::_flags", "ConstMethod::_flags._flags"}},
@@ -137,6 +138,15 @@ constexpr Wanted<ForwardingLayout> kOfForwarding[] = {
      true},
 };
 
+// The generational one's.
+constexpr Wanted<ForwardingLayout> kOfGenerations[] = {
+    {&ForwardingLayout::map, {"ZGranuleMapForForwarding::_map"}, true},
+    {&ForwardingLayout::begin, {"ZForwarding::_virtual"}, true},
+    {&ForwardingLayout::alignment_shift, {"ZForwarding::_object_alignment_shift"}, true},
+    {&ForwardingLayout::entries, {"ZForwarding::_entries"}, true},
+    {&ForwardingLayout::offset_mask, {"ZGlobalsForVMStructs::_ZAddressOffsetMask"}, true},
+};
+
 absl::Status FillBytes(const VmTables& tables, std::string_view type, u16* bytes) {
   const std::optional<uint64_t> size = tables.TypeBytes(type);
   if (!size || *size == 0 || *size > kMostOffset)
@@ -184,6 +194,14 @@ void FillForwarding(const VmTables& tables, ForwardingLayout* forwarding) {
   forwarding->collected_heap_at = AddressOf(tables, "Universe::_collectedHeap");
 }
 
+void FillGenerations(const VmTables& tables, ForwardingLayout* forwarding) {
+  for (const auto& wanted : kOfGenerations) {
+    if (!Fill(tables, wanted, kMostOffset, forwarding).ok()) return;
+    if (forwarding->*wanted.field == kNoField) return;
+  }
+  if (!FillBytes(tables, "ZForwarding", &forwarding->bytes).ok()) forwarding->bytes = 0;
+}
+
 absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
   for (const auto& wanted : kOfThreads)
     if (absl::Status status = Fill(tables, wanted, kMostOffset, threads); !status.ok())
@@ -205,6 +223,7 @@ absl::Status FillThreads(const VmTables& tables, ThreadLayout* threads) {
   threads->colours_at = AddressOf(tables, "ZGlobalsForVMStructs::_instance_p");
   threads->older_colours_at = AddressOf(tables, "XGlobalsForVMStructs::_instance_p");
   FillForwarding(tables, &threads->forwarding);
+  if (threads->load_bad_mask != kNoField) FillGenerations(tables, &threads->generational);
   FillFieldFlags(tables, threads);
   const VmField* const object = tables.Field("JavaThread::_threadObj");
   threads->is_handle = object != nullptr && object->type == "OopHandle";

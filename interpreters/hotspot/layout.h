@@ -25,7 +25,7 @@ struct ForwardingLayout {
   uint16_t heap = kNoField, table = kNoField, map = kNoField;
   uint16_t begin = kNoField, alignment_shift = kNoField, entries = kNoField;
   uint16_t offset_mask = kNoField, good_mask = kNoField;  // In ZGC's globals: of their pointers.
-  uint16_t bytes = 0;                                     // Of a ZForwarding; its entries follow.
+  uint16_t bytes = 0;  // Of a ZForwarding, which its entries follow; 0: not said.
 };
 
 // Where the names of threads are: the VM's list of threads, their objects and Strings. All of it is
@@ -39,7 +39,9 @@ struct ThreadLayout {
   uint16_t load_bad_mask = kNoField;   // In these: of the pointer to the mask. Generational ZGC's.
   uint16_t bad_mask = kNoField;        // ZGC's without generations.
   uint16_t older_bad_mask = kNoField;  // In the older ones' globals.
-  ForwardingLayout forwarding;
+  ForwardingLayout forwarding, generational;
+  // The generational ZGC's generations, variables of the pointers to them; 0: not said.
+  uint64_t young_generation_at = 0, old_generation_at = 0;
 
   uint16_t list_length = kNoField, list_threads = kNoField, next = kNoField;
   uint16_t os_thread = kNoField, id = kNoField, object = kNoField;
@@ -70,6 +72,7 @@ struct Layout {
   uint16_t heap_memory = 0, heap_segment_map = 0, heap_segment_shift = 0;
   uint16_t space_low = 0, space_low_boundary = 0, space_high_boundary = 0;
   uint16_t queue_buffer = 0, queue_bytes = 0;
+  uint16_t codelet_text = kNoField;  // Of an InterpreterCodelet: what it is for.
 
   // Methods. Sizes are those of the C++ classes, which a list follows.
   uint16_t const_method_pool = 0, const_method_words = 0, const_method_flags = 0;

@@ -1,5 +1,6 @@
 #include "interpreters/hotspot/loader.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -20,15 +21,18 @@ constexpr std::array<Place, 6> kTables = {{
     {"gHotSpotVMTypeEntryArrayStride", &hotspot::VmSymbols::type_stride},
     {"gHotSpotVMIntConstantEntryArrayStride", &hotspot::VmSymbols::int_constant_stride},
 }};
-// StubRoutines::_cont_returnBarrier and ContinuationEntry::_return_pc, in .symtab alone.
-constexpr std::array<Place, 2> kOfVirtualThreads = {{
+// StubRoutines::_cont_returnBarrier, ContinuationEntry::_return_pc, ZGeneration::_young and _old:
+// in .symtab alone.
+constexpr std::array<Place, 4> kNotExported = {{
     {"_ZN12StubRoutines19_cont_returnBarrierE", &hotspot::VmSymbols::return_barrier},
     {"_ZN17ContinuationEntry10_return_pcE", &hotspot::VmSymbols::continuation_return},
+    {"_ZN11ZGeneration6_youngE", &hotspot::VmSymbols::young_generation},
+    {"_ZN11ZGeneration4_oldE", &hotspot::VmSymbols::old_generation},
 }};
 
 bool IsWanted(std::string_view name) {
-  return name == kCreate || name.starts_with("gHotSpotVM") || name == kOfVirtualThreads[0].first ||
-         name == kOfVirtualThreads[1].first;
+  return name == kCreate || name.starts_with("gHotSpotVM") ||
+         std::ranges::find(kNotExported, name, &Place::first) != kNotExported.end();
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ std::shared_ptr<const RuntimeData> HotSpotLoader::Recognise(const ElfImage& imag
     places.*place = file.PlaceOf(name);
     is_complete = is_complete && places.*place != 0;
   }
-  for (const auto& [name, place] : kOfVirtualThreads) places.*place = file.PlaceOf(name);
+  for (const auto& [name, place] : kNotExported) places.*place = file.PlaceOf(name);
   return std::make_shared<const HotSpotData>(places, is_complete);
 }
 

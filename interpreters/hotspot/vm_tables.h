@@ -31,6 +31,7 @@ struct VmSymbols {
   uint64_t struct_stride = 0, type_stride = 0, int_constant_stride = 0;
   // Of virtual threads, where the file has symbols that no table has; 0: it has none.
   uint64_t return_barrier = 0, continuation_return = 0;
+  uint64_t young_generation = 0, old_generation = 0;  // Of the generational ZGC; likewise.
 };
 
 struct VmField {

@@ -16,11 +16,16 @@ class NoMemory : public ProcessMemory {
 
 class FakeInstance : public StackInstance {
  public:
+  explicit FakeInstance(bool is_begun) : is_begun_(is_begun) {}
+  bool is_begun() const override { return is_begun_; }
   stack_process ForBpf() const override { return {.kind = RUNTIME_HOTSPOT}; }
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(ProcessMemory&,
                                                               const RuntimePlace&) const override {
     return absl::DataLossError("none");
   }
+
+ private:
+  const bool is_begun_;
 };
 
 class FakeData : public RuntimeData {
@@ -38,9 +43,10 @@ class FakeData : public RuntimeData {
                                                               uint64_t) const override {
     ++asked;
     if (!answer.ok()) return answer;
-    return std::make_shared<const FakeInstance>();
+    return std::make_shared<const FakeInstance>(is_begun);
   }
   absl::Status answer;
+  bool is_begun = true;
   mutable int asked = 0;
 
  private:
@@ -80,6 +86,44 @@ TEST_F(StackRuntimesTest, ARuntimeThatHasNotBegunIsAskedEverMoreRarely) {
   now_ += absl::Seconds(10);
   Meet(7);
   EXPECT_NE(runtimes_.Of(Process(7)), nullptr);
+}
+
+// A JVM runs code before its interpreter is there.
+TEST_F(StackRuntimesTest, WhatIsMakingItsFirstCodeIsKnownButNotToldToBpf) {
+  data_->is_begun = false;
+  Meet(7);
+  ASSERT_NE(runtimes_.Of(Process(7)), nullptr);
+  EXPECT_EQ(runtimes_.ForBpf(Process(7))->runtime, kRuntime);
+  EXPECT_FALSE(bpf_.processes_.contains(7));
+  EXPECT_TRUE(runtimes_.IsExpected(Process(7)));
+  data_->is_begun = true;
+  now_ += absl::Milliseconds(10);
+  Meet(7);
+  EXPECT_TRUE(bpf_.processes_.contains(7));
+  EXPECT_FALSE(runtimes_.IsExpected(Process(7)));
+  data_->is_begun = false;
+  for (int i = 0; i < 1000; ++i, now_ += absl::Milliseconds(10)) Meet(7);
+  EXPECT_TRUE(runtimes_.Of(Process(7))->is_begun()) << "what was known once";
+}
+
+TEST_F(StackRuntimesTest, ASampleInNewCodeDoesNotWait) {
+  data_->answer = absl::UnavailableError("not yet");
+  Meet(7);
+  const auto sampled = [&] {
+    runtimes_.MeetAtOnce(Process(7), now_, now_ + absl::Microseconds(10));
+    return data_->asked;
+  };
+  EXPECT_EQ(sampled(), 1) << "it was read at the sample's own time";
+  now_ += absl::Microseconds(100);
+  EXPECT_EQ(sampled(), 2);
+  for (int i = 0; i < 1000; ++i, now_ += absl::Microseconds(100)) sampled();
+  EXPECT_LT(data_->asked, 100) << "a process without end";
+  const int asked = data_->asked;
+  data_->answer = absl::OkStatus();
+  now_ += absl::Seconds(10);
+  Meet(7);
+  now_ += absl::Microseconds(100);
+  EXPECT_EQ(sampled(), asked + 1) << "one that has begun";
 }
 
 TEST_F(StackRuntimesTest, WhatMakesNoSenseIsNotAskedAgain) {

@@ -90,9 +90,11 @@ struct Tally {
   std::vector<std::string> before;  // The JVM's answer at the last stop.
 };
 
+// The main thread is in no other method of the program's classes.
 bool IsOfWorker(const std::vector<std::string>& ours) {
-  return std::ranges::any_of(
-      ours, [](const std::string& frame) { return frame.starts_with("Stops.spin:"); });
+  return std::ranges::any_of(ours, [](const std::string& frame) {
+    return frame.starts_with("Stops") && !frame.starts_with("Stops.main:");
+  });
 }
 
 void TakeStop(SampledRun& run, TalkingProgram& program, const Mode& mode, Tally& tally) {

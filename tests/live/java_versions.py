@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Every JVM that can be had, against its own answer, under load and in short lives: one row a JDK.
 
-    java_versions.py BUILD [--roots FOLDER] [--stops N] [--samples N] [--only VERSION,...]
-                     [--parts agreement,load,short]
+    java_versions.py BUILD [--roots FOLDER] [--stops N] [--samples N] [--lives N]
+                     [--only VERSION,...] [--parts agreement,load,short]
 
 BUILD has the test programs. What runs: this machine's JDKs, and those of Debian's other suites,
 each in a root folder of its own with its own libc (as every_version.py makes them). Of each JDK: N
 stops of each kind equal to the JVM's own answer (100); under load N samples (5,000) of which 99.8 %
-are whole and at most 0.1 % of the Java frames unnamed, with each collector; and programs that live
-for 300 ms in a pid namespace of their own, started after the recorder. Needs root and, the first
+are whole and at most 0.1 % of the Java frames unnamed, with each collector; and N programs (5) that
+live for 300 ms in a pid namespace of their own, started after the recorder: no [unknown jit], and
+at most 0.1 % of the frames without a name, each told with its caller. Needs root and, the first
 time, the network. Exit: 77 with the reason when nothing can be run, 1 when a test failed, else 0.
 """
 
@@ -36,6 +37,7 @@ SUITES = (
 )
 NO_NAME = re.compile(r"^\[(stale|gone|unknown jit|truncated: .*|.* unsupported)\]$")
 SHORT_HZ = 499
+MOST_WITHOUT_NAME = 0.001  # Of frames in short lives: ended before anybody could look, or cut.
 
 
 class Jdk:
@@ -80,7 +82,7 @@ def run_test(program, jdk, options, log):
 
 
 def run_short(jdk, options, log):
-    """Five lives of 300 ms. (row, whether something had no name)."""
+    """Lives of 300 ms. (rows, whether something had no name)."""
     classes = os.path.join(options.build, "live_programs", "java")
     os.makedirs(classes, exist_ok=True)
     subprocess.run(["javac", "--release", "8", "-Xlint:-options", "-g", "-d", classes, f"{HERE}/programs/java/Brief.java"], check=True)
@@ -90,23 +92,26 @@ def run_short(jdk, options, log):
         one = f"unshare -m -p -f sh -c '{mount}{run}{jdk.home}/bin/java -cp {classes} Brief'"
         # It waits until the recorder is there; what is recorded did not exist before.
         subprocess.run([os.path.join(options.build, "stackray"), "record", "-F", str(SHORT_HZ), "--as-root", "-o", output.name,
-                        "--", "sh", "-c", f"sleep 3; for i in 1 2 3 4 5; do {one}; done"], check=True, capture_output=True)
+                        "--", "sh", "-c", f"sleep 3; for i in $(seq {options.lives}); do {one}; done"], check=True, capture_output=True)
         with open(output.name, encoding="utf-8", errors="replace") as lines:
             stacks = [line.rstrip("\n").rpartition(" ") for line in lines if line.startswith("java")]
     log.write("".join(f"{stack} {count}\n" for stack, _, count in stacks))
-    seen, bad, frames = collections.Counter(), collections.Counter(), 0
+    seen, bad, told, frames = collections.Counter(), collections.Counter(), collections.Counter(), 0
     for stack, _, count in stacks:
-        for frame in stack.split(";")[1:]:
+        names = stack.split(";")[1:]
+        for i, frame in enumerate(names):
             frames += int(count)
             if NO_NAME.match(frame):
                 bad[frame] += int(count)
+                told[" < ".join(reversed(names[max(i - 1, 0):i + 2]))] += int(count)
         for name in ("first", "middle", "last"):
             if f";Brief.{name};" in stack:
                 seen[name] += int(count)
     samples = sum(int(count) for _, _, count in stacks)
-    row = (f"300 ms, five times: {samples} samples, {dict(seen)}, {sum(bad.values())} of {frames} frames unknown"
-           f"{' ' + str(dict(bad)) if bad else ''}")
-    return row, len(seen) < 3 or sum(bad.values()) > 0
+    rows = [f"300 ms, {options.lives} times: {samples} samples, {dict(seen)}, {sum(bad.values())} of {frames} frames unknown"
+            f"{' ' + str(dict(bad)) if bad else ''}"]
+    rows += [f"{count} times {text}" for text, count in told.most_common()]
+    return rows, len(seen) < 3 or bad["[unknown jit]"] > 0 or sum(bad.values()) > MOST_WITHOUT_NAME * frames
 
 
 def examine(jdk, options):
@@ -119,8 +124,8 @@ def examine(jdk, options):
                 rows += more
                 failed += bad
         if "short" in options.parts:
-            row, is_bad = run_short(jdk, options, log)
-            rows.append(row)
+            more, is_bad = run_short(jdk, options, log)
+            rows += more
             failed += ["short lives"] if is_bad else []
     return rows, failed
 
@@ -131,6 +136,7 @@ def main():
     parser.add_argument("--roots", default="")
     parser.add_argument("--stops", type=int, default=100)
     parser.add_argument("--samples", type=int, default=5000)
+    parser.add_argument("--lives", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--parts", default="agreement,load,short")
     options = parser.parse_args()

@@ -236,6 +236,8 @@ struct struct_entry structs[] = {
 #endif
 	FIELD("StubQueue", "_stub_buffer", "address", offsetof(struct queue, buffer))
 	FIELD("StubQueue", "_buffer_limit", "int", offsetof(struct queue, bytes))
+	/* 17: as in JDK 8 and 11, where the size comes first. */
+	FIELD("InterpreterCodelet", "_description", "const char*", JDK == 17 ? 8 : 0)
 	FIELD("Method", "_constMethod", "ConstMethod*", offsetof(struct method, constant))
 	FIELD("ConstMethod", "_constants", "ConstantPool*", offsetof(struct const_method, pool))
 	FIELD("ConstMethod", "_constMethod_size", "int", offsetof(struct const_method, words))

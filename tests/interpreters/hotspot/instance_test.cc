@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "bpf/shared/hotspot_marks.h"
 #include "tests/interpreters/hotspot/fake_jvm.h"
 
@@ -112,6 +114,42 @@ TEST_P(HotSpotInstance, StubsHaveNames) {
           jvm_.memory, jvm_.data->PlaceOf(stub | HOTSPOT_CALL_STUB, HOTSPOT_DEOPTIMISED_FRAME))),
       ElementsAre("deoptimised frame :0"));
   EXPECT_THAT(name(stub | 7), ElementsAre("DATA_LOSS: a frame of no known kind"));
+}
+
+// The stub that asks what the processor can is made, and runs, before the interpreter.
+TEST_P(HotSpotInstance, CodeBeforeTheInterpreterIsKnown) {
+  EXPECT_TRUE(instance_->is_begun());
+  auto* const queue = reinterpret_cast<uint64_t*>(jvm_.Address("interpreter_variable"));
+  const uint64_t before = std::exchange(*queue, 0);
+  const auto early = jvm_.Attach();
+  *queue = before;
+  ASSERT_TRUE(early.ok()) << early.status();
+  EXPECT_FALSE((*early)->is_begun());
+  EXPECT_EQ((*early)->ForBpf().hotspot.heaps[0].begin, bpf_.heaps[0].begin);
+  EXPECT_EQ((*early)->ForBpf().hotspot.interpreter_bytes, 0u);
+}
+
+TEST_P(HotSpotInstance, EntriesOfMethodsAreFoundAmongTheCodelets) {
+  EXPECT_EQ(bpf_.entries_bytes, 0u);
+  const bool is_text_first = std::string(GetParam()) == "fake_hotspot_25";
+  const auto put = [&](uint64_t at, uint32_t bytes, const char* text) {
+    auto* const words = reinterpret_cast<uint64_t*>(bpf_.interpreter_begin + at);
+    words[is_text_first ? 1 : 0] = bytes;
+    words[is_text_first ? 0 : 1] = reinterpret_cast<uint64_t>(text);
+  };
+  const auto entries = [&] {
+    const hotspot_process found = (*jvm_.Attach())->ForBpf().hotspot;
+    return std::pair(found.entries, found.entries_bytes);
+  };
+  put(0, 32, "slow signature handler");
+  put(32, 24, "method entry point (kind = zerolocals)");
+  put(56, 40, "method entry point (kind = zerolocals_synchronized)");
+  put(96, 16, "method entry point (kind = abstract)");
+  EXPECT_EQ(entries(), std::pair(32U, 64U));
+  put(56, 80, "method entry point (kind = zerolocals_synchronized)");
+  EXPECT_EQ(entries(), std::pair(32U, 24U)) << "a codelet beyond the interpreter's end";
+  put(0, 33, "slow signature handler");
+  EXPECT_EQ(entries(), std::pair(0U, 0U)) << "no codelet begins there";
 }
 
 INSTANTIATE_TEST_SUITE_P(Jdks, HotSpotInstance,

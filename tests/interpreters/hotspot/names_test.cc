@@ -297,6 +297,47 @@ TEST(HotSpotHeap, AMovedStringIsFollowed) {
   EXPECT_EQ(jvm.Text(), "worker");
 }
 
+// The generational ZGC: all references are coloured, and a generation has moved the String.
+struct MadeGenerations : MadeJvm {
+  static constexpr uint64_t kGlobals = 0x700, kGeneration = 0x9000, kForwarding = 0xb000;
+  static constexpr uint64_t kNew = 0x31000, kBadBit = 1 << 12, kGoodBit = 1 << 13;
+  explicit MadeGenerations(bool is_young) : MadeJvm(Class::kWhole, false) {
+    ThreadLayout& at = layout.threads;
+    PutVariable(&at.colours_at, kGlobals);
+    at.load_bad_mask = 0, at.generational.offset_mask = 8;
+    memory.Put<uint64_t>(kGlobals, kGlobals + 0x80);
+    memory.Put<uint64_t>(kGlobals + 0x80, kBadBit);
+    memory.Put<uint64_t>(kGlobals + 8, kGlobals + 0x88);
+    memory.Put<uint64_t>(kGlobals + 0x88, (uint64_t{1} << 42) - 1);
+    ForwardingLayout& moves = at.generational;
+    moves.map = 8, moves.begin = 0, moves.alignment_shift = 16, moves.entries = 24;
+    moves.bytes = 60;
+    PutVariable(is_young ? &at.young_generation_at : &at.old_generation_at, kGeneration);
+    memory.Put<uint64_t>(kGeneration + 32, 1);
+    memory.Put<uint64_t>(kGeneration + 32 + 8, 0xa000);
+    memory.Put<uint64_t>(0xa000, kForwarding);
+    memory.Put<uint64_t>(kForwarding, 0);
+    memory.Put<uint64_t>(kForwarding + 16, 3);
+    memory.Put<uint64_t>(kForwarding + 24, 1);
+    memory.Put<uint64_t>(kForwarding + 64, (kString >> 3) << 46 | kNew << 1 | 1);
+    memory.Put<uint64_t>(kRoot, kThread << 14 | kGoodBit);
+    memory.Put<uint64_t>(kThread + kName, kString << 13 | kBadBit);
+    PutHeader(kString, kArrayClass);  // What is at its old place now.
+    PutString(kNew);
+    memory.Put<uint64_t>(kNew + kValue, kArray << 14 | kGoodBit);
+  }
+};
+
+TEST(HotSpotHeap, WhatAGenerationHasMovedIsFollowed) {
+  for (const bool is_young : {true, false}) {
+    MadeGenerations jvm(is_young);
+    ASSERT_EQ(jvm.Text(), "worker");
+    EXPECT_TRUE(jvm.Name()->may_be_old) << "the kernel's name must agree";
+    jvm.memory.Put<uint64_t>(MadeGenerations::kGeneration + 32, 0);
+    EXPECT_EQ(jvm.Text(), "none") << "no granule is in the table";
+  }
+}
+
 TEST(HotSpotScopes, TheNextDescriptionCounts) {
   Bytes descs;
   for (const int32_t word : {-1, 0, 0, 0, 16, 5, 0, 0, 32, 9, 0, 0})

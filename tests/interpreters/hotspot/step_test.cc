@@ -1,83 +1,13 @@
-// Leaving HotSpot's frames (bpf/hotspot.h) on made-up stacks, in a code heap of a library.
-#include <gtest/gtest.h>
-
+// Leaving HotSpot's frames (bpf/hotspot.h) on made-up stacks.
 #include <algorithm>
 #include <initializer_list>
-#include <memory>
-#include <vector>
 
-#include "bpf/scratch.h"
-#include "tests/interpreters/hotspot/fake_jvm.h"
+#include "tests/interpreters/hotspot/made_stack.h"
 
-#undef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#define barrier_var(variable) asm volatile("" : "+r"(variable))
-
-namespace stackray::test {
+namespace stackray::test::hotspot {
 namespace {
 
-int reads = 0;
-int env_read(scratch*, void* to, u32 bytes, u64 from) {
-  ++reads;
-  LiveProcessMemory memory(static_cast<uint32_t>(getpid()));
-  return memory.Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
-}
-int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
-  return env_read(s, to, bytes, from);
-}
-u8* env_chunk(scratch*, u32) { return nullptr; }
-[[maybe_unused]] void env_count(u32) {}
-int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
-int env_find_jit_table(scratch*, u64) { return 0; }
-
-#define CODE_IS_READABLE 1
-#include "bpf/hotspot.h"
-
-int env_leave_pushed(scratch* s, u64 at, u32 words) { return leave_pushed(s, at, words); }
-int env_find_sender(scratch* s, u32 between) { return find_hotspot_sender(s, between); }
-int env_step_hotspot(scratch* s, u32 step) {
-  if (step == HOTSPOT_STEP_INTERPRETED) return step_interpreted_frame(s);
-  return step == HOTSPOT_STEP_COMPILED ? step_compiled_frame(s) : step_hotspot_stub(s);
-}
-
-constexpr u64 kRbp = 0x1234;
-
-class HotSpotStep : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const auto instance = jvm_.Attach();
-    ASSERT_TRUE(instance.ok()) << instance.status();
-    s_->stack.process = (*instance)->ForBpf();
-    s_->stack.process.runtime = STACK_RUNTIME | 3;
-    s_->window_base = ~0ULL;
-    s_->range_count = 1;
-    s_->ranges[0].kind = RANGE_ANON;
-    s_->max_words = SAMPLE_MAX_NATIVE_FRAMES;
-    heap_ = jvm_.Address("code_heap");
-    // Every blob is laid out alike.
-    code_ = p().call_return - 0x10 - heap_ - 2048;
-  }
-  const hotspot_process& p() const { return s_->stack.process.hotspot; }
-  u64 Compiled(u64 offset) const { return heap_ + 1024 + code_ + offset; }
-  u64 StubAt(u64 offset) const { return heap_ + 2048 + code_ + offset; }
-
-  int Step(u64 pc, bool exact) {
-    s_->regs.pc = pc;
-    s_->regs.exact_pc = exact;
-    s_->regs.r[UNWIND_SP] = reinterpret_cast<u64>(stack_.data());
-    if (s_->regs.r[UNWIND_FP] == 0) s_->regs.r[UNWIND_FP] = kRbp;
-    s_->word_count = 1;  // The native word, as the walk appends it.
-    s_->window_base = ~0ULL;
-    reads = 0;
-    return step_hotspot(s_.get());
-  }
-  u64 Popped() const { return (s_->regs.r[UNWIND_SP] - reinterpret_cast<u64>(stack_.data())) / 8; }
-
-  FakeJvm jvm_{GetParam()};
-  std::unique_ptr<scratch> s_ = std::make_unique<scratch>();
-  std::vector<u64> stack_ = std::vector<u64>(32, 7);
-  u64 heap_ = 0, code_ = 0;
-};
+using HotSpotStep = MadeStack;
 
 TEST_P(HotSpotStep, ACalledFrameIsLeftByItsSize) {
   stack_[4] = 99;
@@ -114,6 +44,24 @@ TEST_P(HotSpotStep, ALeafIsLeftByItsNextInstruction) {
   }
 }
 
+// The barrier's begin is aligned. What the stack had in the new frame may look like a caller.
+TEST_P(HotSpotStep, BeforeAnEntrysBarrierTheFrameIsWhole) {
+  for (const std::initializer_list<u8> code : {std::initializer_list<u8>{0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x90, 0x41, 0x81, 0x7f},
+                                               {0x66, 0x66, 0x90, 0x41, 0x81, 0x7f}}) {
+    Write(Compiled(4), code);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[0] = Compiled(0x30);
+    stack_[4] = 99;
+    stack_[5] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(Compiled(4), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), 6u);
+  }
+}
+
 TEST_P(HotSpotStep, ABarriersPushedWordsAreSkipped) {
   stack_[6] = 99;
   stack_[7] = Compiled(0x20);
@@ -145,11 +93,6 @@ TEST_P(HotSpotStep, AnEntryBarriersStubHasAWordMoreThanAFrameRecord) {
   EXPECT_EQ(Popped(), 6u);
 }
 
-// An address behind a call.
-__attribute__((noinline)) u64 AfterCall() {
-  return reinterpret_cast<u64>(__builtin_return_address(0));
-}
-
 TEST_P(HotSpotStep, NativeCodeMayCallAStub) {
   const u64 caller = AfterCall();
   stack_[0] = caller;
@@ -160,6 +103,26 @@ TEST_P(HotSpotStep, NativeCodeMayCallAStub) {
   stack_[0] = caller + 1;
   s_->window_base = ~0ULL;
   EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no call leaves that address";
+}
+
+// As VM_Version's stubs: rbp, rbx, rsi and the flags are pushed, then perhaps rax.
+TEST_P(HotSpotStep, NativeCodesStubMayHavePushedRegisters) {
+  const u64 caller = AfterCall(), rbp = reinterpret_cast<u64>(&stack_[20]);
+  for (u64 pushed : {3, 4, 5}) {
+    SCOPED_TRACE(pushed);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[pushed - 1] = rbp;
+    stack_[pushed] = caller;
+    stack_[pushed + 3] = Compiled(0x20);  // Of a frame further up.
+    s_->regs.r[UNWIND_FP] = kRbp;
+    ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+    EXPECT_EQ(s_->regs.pc, caller);
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], rbp);
+    EXPECT_EQ(Popped(), pushed + 1);
+  }
+  stack_[4] = s_->regs.r[UNWIND_FP] = kRbp;
+  stack_[8] = 7;
+  EXPECT_EQ(Step(StubAt(0x20), true), END_NO_MAPPING) << "no frame pointer is below it";
 }
 
 TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
@@ -250,12 +213,6 @@ TEST_P(HotSpotStep, AnInterpretedFrameMayEndBelowItsReturnAddress) {
   EXPECT_EQ(Step(p().interpreter_begin + 5, false), END_BAD_FP);
 }
 
-// Of code between two methods: the call that the return address is behind, and its instructions.
-void Write(u64 at, std::initializer_list<u8> code) {
-  std::copy(code.begin(), code.end(), reinterpret_cast<u8*>(at));
-}
-constexpr std::initializer_list<u8> kCall = {0xe8, 1, 0, 0, 0};
-
 // Deoptimisation makes the links first, and the slots of the method after them.
 TEST_P(HotSpotStep, ADeoptimisedFrameHasNoMethodYet) {
   const u64 pc = p().interpreter_begin + 32;
@@ -329,83 +286,6 @@ TEST_P(HotSpotStep, APlaceIsRememberedWhileItsBlobIsThere) {
   compile_id = old_id;
 }
 
-// The arguments lie between the return address and the caller's frame.
-TEST_P(HotSpotStep, AnAdaptersCallerHasItsStackPointerInR13) {
-  Write(Compiled(0x20) - 5, kCall);
-  for (const std::initializer_list<u8> begin :
-       {std::initializer_list<u8>{0x58, 0x4c, 0x8b, 0xec},              // pop %rax; mov %rsp, %r13
-        std::initializer_list<u8>{0x4c, 0x8d, 0x6c, 0x24, 8, 0x58}}) {  // lea 8(%rsp), %r13; pop
-    Write(StubAt(0x60), {0, 0, 0, 0, 0, 0, 0, 0});
-    Write(StubAt(0x60), begin);
-    const u64 popped = StubAt(0x60) + begin.size();
-    s_->regs.r[13] = reinterpret_cast<u64>(&stack_[9]);
-    s_->regs.r[0] = Compiled(0x20);
-    ASSERT_EQ(Step(popped, true), END_NONE) << "in rax";
-    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
-    EXPECT_EQ(Popped(), 9u);
-    s_->regs.r[0] = 7;
-    stack_[0] = Compiled(0x20);
-    ASSERT_EQ(Step(popped + 8, true), END_NONE) << "on top";
-    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
-    EXPECT_EQ(Popped(), 9u);
-    // Before the pop r13 is whatever the caller has left there.
-    ASSERT_EQ(Step(StubAt(0x60), true), END_NONE);
-    EXPECT_EQ(Popped(), 1u);
-    stack_[0] = 7;
-  }
-  EXPECT_EQ(Step(StubAt(0x70), true), END_NO_MAPPING);
-}
-
-TEST_P(HotSpotStep, AnInterpretersEntryHasItsCallersStackPointerInR13) {
-  Write(Compiled(0x20) - 5, kCall);
-  const u64 pc = p().interpreter_begin + 32;
-  s_->regs.r[13] = reinterpret_cast<u64>(&stack_[20]);
-  stack_[0] = Compiled(0x20);
-  ASSERT_EQ(Step(pc, true), END_NONE);
-  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
-  EXPECT_EQ(Popped(), 20u);
-  // Locals are pushed while the address is in rax.
-  stack_[0] = 0;
-  s_->regs.r[0] = Compiled(0x20);
-  ASSERT_EQ(Step(pc, true), END_NONE);
-  EXPECT_EQ(Popped(), 20u);
-  s_->regs.r[0] = 7;
-  EXPECT_EQ(Step(pc, true), END_NO_MAPPING) << "no return address";
-  // push %rbp, in front of mov %rsp, %rbp
-  Write(pc - 1, {0x55, 0x48, 0x8b, 0xec});
-  stack_[1] = Compiled(0x20);
-  ASSERT_EQ(Step(pc, true), END_NONE);
-  EXPECT_EQ(s_->regs.r[UNWIND_FP], kRbp);
-  EXPECT_EQ(Popped(), 20u);
-  // The frame's first slot has it.
-  stack_[4] = reinterpret_cast<u64>(&stack_[22]);
-  stack_[5] = 99;
-  stack_[6] = Compiled(0x20);
-  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[5]);
-  s_->regs.r[13] = 1;
-  ASSERT_EQ(Step(pc + 3, true), END_NONE);
-  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
-  EXPECT_EQ(Popped(), 22u);
-  EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_INTERPRETER});
-}
-
-TEST_P(HotSpotStep, AnInterpretersExitHasItsCallersStackPointerInRbx) {
-  Write(Compiled(0x20) - 5, kCall);
-  const u64 pc = p().interpreter_begin + 32;
-  Write(pc, {0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3});  // leave; pop %r13; mov %rbx, %rsp
-  s_->regs.r[3] = reinterpret_cast<u64>(&stack_[20]);
-  stack_[0] = Compiled(0x20);
-  ASSERT_EQ(Step(pc + 1, true), END_NONE);
-  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
-  EXPECT_EQ(Popped(), 20u);
-  stack_[0] = 7;
-  s_->regs.r[13] = Compiled(0x20);
-  ASSERT_EQ(Step(pc + 3, true), END_NONE);
-  EXPECT_EQ(Popped(), 20u);
-  s_->regs.r[13] = Compiled(0x20) + 1;
-  EXPECT_EQ(Step(pc + 3, true), END_NO_MAPPING) << "no call leaves that address";
-}
-
 // By which a compiled method calls an interpreted one: it is no frame of its own.
 TEST_P(HotSpotStep, AStaticStubsFrameIsItsMethods) {
   Write(Compiled(0x20) - 5, kCall);
@@ -420,6 +300,31 @@ TEST_P(HotSpotStep, AStaticStubsFrameIsItsMethods) {
   }
 }
 
+// Around a call into the JVM: rbp says where its frame is; in its place lies an older address.
+TEST_P(HotSpotStep, ANativeWrapperMayHavePushedItsArguments) {
+  const char* const is_wrapper = "native nmethod";
+  const char*& name = *reinterpret_cast<const char**>(heap_ + 1024 + p().blob + p().name);
+  const char* const old_name = name;
+  for (const u64 pushed : {0, 1, 4, 22}) {
+    SCOPED_TRACE(pushed);
+    std::fill(stack_.begin(), stack_.end(), 7);
+    stack_[5] = Compiled(0x30);
+    stack_[4 + pushed] = 99;
+    stack_[5 + pushed] = Compiled(0x20);
+    s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[4 + pushed]);
+    name = is_wrapper;
+    ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+    EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+    EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+    EXPECT_EQ(Popped(), 6 + pushed);
+    name = old_name;
+  }
+  // Other compiled code has anything in rbp.
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[26]);
+  ASSERT_EQ(Step(Compiled(0x30), false), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+}
+
 TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {
   EXPECT_EQ(Step(heap_ - 1, true), END_UNSUPPORTED_RULE);
   EXPECT_EQ(Step(heap_ + 3072 + code_, true), END_UNSUPPORTED_RULE) << "a freed blob";
@@ -431,4 +336,4 @@ TEST_P(HotSpotStep, WhatIsNotTheJvmsIsLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Jdks, HotSpotStep, testing::Values("fake_hotspot_17", "fake_hotspot_25"));
 
 }  // namespace
-}  // namespace stackray::test
+}  // namespace stackray::test::hotspot
