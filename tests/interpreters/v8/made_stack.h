@@ -22,31 +22,31 @@
 namespace stackray::test {
 namespace {
 
-int env_read(scratch*, void* to, u32 bytes, u64 from) {
+inline int env_read(scratch*, void* to, u32 bytes, u64 from) {
   LiveProcessMemory memory(static_cast<uint32_t>(getpid()));
   return memory.Read(from, {static_cast<u8*>(to), bytes}) ? END_NONE : END_READ_FAULT;
 }
-int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
+inline int env_read_runtime(scratch* s, void* to, u32 bytes, u64 from) {
   return env_read(s, to, bytes, from);
 }
-u8* env_chunk(scratch*, u32) { return nullptr; }
-[[maybe_unused]] void env_count(u32) {}
-[[maybe_unused]] int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
-[[maybe_unused]] int env_find_jit_table(scratch*, u64) { return 0; }
+inline u8* env_chunk(scratch*, u32) { return nullptr; }
+inline void env_count(u32) {}
+inline int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
+inline int env_find_jit_table(scratch*, u64) { return 0; }
 
 #define CODE_IS_READABLE 1
 #include "bpf/v8.h"
 
-int env_step_v8(scratch* s, u32 step) {
+inline int env_step_v8(scratch* s, u32 step) {
   if (step == V8_STEP_AWAITING) return step_awaiting(s);
   return step == V8_STEP_LEAF ? step_v8_leaf(s) : step_v8_frame(s);
 }
 
 using v8::V8Frame;
-constexpr u64 kReturn = 0x7f0012345678, kCallersFp = 0x7ffc00001000;
-constexpr u32 kIdentity = 0xabcd1234;
-constexpr u16 kShared = 32, kCheck = 64, kHeader = 64, kLength = 8;
-constexpr size_t kRecord = 32;  // The word of the stack that rbp points at.
+inline constexpr u64 kReturn = 0x7f0012345678, kCallersFp = 0x7ffc00001000;
+inline constexpr u32 kIdentity = 0xabcd1234;
+inline constexpr u16 kShared = 32, kCheck = 64, kHeader = 64, kLength = 8;
+inline constexpr size_t kRecord = 32;  // The word of the stack that rbp points at.
 
 class V8Step : public testing::Test {
  protected:
