@@ -34,6 +34,7 @@
  *   int env_scan_word(struct scratch *s, u64 at)   scan_word_inline(), as a call of its own
  *   int env_frame_record_kind(struct scratch *s)   frame_record_kind(), as a call of its own
  *     A driver whose code is readable asks needs_scan() behind step_native().
+ *   u32 env_bytes_of_new_frame(struct scratch *s)   bytes_of_new_frame(), as a call of its own
  *   int env_leave_made_code(struct scratch *s)   leave_made_frame() or step_of_stack_runtime(),
  *                                                where a runtime has made the code;
  *                                                END_UNSUPPORTED_RULE: the code is no runtime's

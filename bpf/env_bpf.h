@@ -95,6 +95,7 @@ static int env_leave_probe(struct scratch *s, int end);
 #ifndef STACKRAY_ARM64
 static int env_scan_word(struct scratch *s, u64 at);
 static int env_frame_record_kind(struct scratch *s);
+static u32 env_bytes_of_new_frame(struct scratch *s);
 static __always_inline int env_leave_made_code(struct scratch *s);
 #endif
 static __always_inline int env_is_new_code(struct scratch *s, u64 code, u32 check);

@@ -143,9 +143,9 @@ static __always_inline u32 bytes_around_call(struct scratch *s)
 	return 0;
 }
 
-/* The wrapper of a native method keeps rbp as a frame pointer. Around its calls into the JVM, as for
- * a lock that another thread has, it pushes the method's arguments, which its size does not count:
- * where the frame would end is then whatever was there before
+/* The wrapper of a native method keeps rbp as a frame pointer. Around its calls into the JVM, as
+ * for a lock that another thread has, it pushes the method's arguments, which its size does not
+ * count: where the frame would end is then whatever was there before
  * (sharedRuntime_x86_64.cpp, generate_native_wrapper). */
 static __always_inline int leave_native_wrapper(struct scratch *s, u64 top)
 {

@@ -112,6 +112,30 @@ static __always_inline int step_signal(struct scratch *s)
 	return END_NONE;
 }
 
+/* Does the instruction jump, by itself or by one more jump, to the begin of a function that keeps
+ * frame pointers (push %rbp; mov %rsp,%rbp)? Then there is no frame: Erlang's functions begin with
+ * a jump over a breakpoint's call, and call their last function by leave and a jump. */
+static __always_inline int jumps_to_new_frame(struct scratch *s, u64 code)
+{
+	u64 at = s->regs.pc;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		if ((code & 0xff) == 0xeb)
+			at += 2 + (u64)(s64)(s8)(code >> 8);
+		else if ((code & 0xff) == 0xe9)
+			at += 5 + (u64)(s64)(s32)(code >> 8);
+		else
+			return 0;
+		if (env_read(s, s->window, sizeof(code), at))
+			return 0;
+		code = *(loaded_u64 *)s->window;
+		if ((u32)code == 0xe5894855 || (u32)code == 0xec8b4855)
+			return 1;
+	}
+	return 0;
+}
+
 /* How much of its frame a function has made, where one can say so by the instruction that comes
  * next: 8 right behind the call and before the return, 16 with rbp pushed and not yet set, 0 else.
  * Intel's manual, volume 2: endbr64, push %rbp, mov %rsp,%rbp (two encodings), ret (also with a
@@ -125,6 +149,8 @@ static __always_inline u32 bytes_of_new_frame(struct scratch *s)
 	if (env_read(s, s->window, sizeof(code), s->regs.pc))
 		return 0;
 	code = *(loaded_u64 *)s->window;
+	if (jumps_to_new_frame(s, code))
+		return 8;
 	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xff) == 0x55)
 		return 8;
 	if ((code & 0xffff) == 0x25ff)
@@ -352,7 +378,7 @@ static __always_inline int step_without_rules(struct scratch *s)
 		end = env_leave_made_code(s);
 	if (end != END_UNSUPPORTED_RULE)
 		return end;
-	bytes = s->regs.exact_pc ? bytes_of_new_frame(s) : 0;
+	bytes = s->regs.exact_pc ? env_bytes_of_new_frame(s) : 0;
 	if (is_made_by_hand(s))
 		return end_before_frame(s);
 	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && begin_scan(s))

@@ -186,6 +186,18 @@ static int env_frame_record_kind(struct scratch *s)
 {
 	return look_at_frame_record((u32)s->host);
 }
+
+__noinline u32 look_at_new_frame(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? bytes_of_new_frame(s) : 0;
+}
+
+static u32 env_bytes_of_new_frame(struct scratch *s)
+{
+	return look_at_new_frame((u32)s->host);
+}
 #endif
 
 /* What few frames need is in functions of its own: step_frame() is small, because between two ticks

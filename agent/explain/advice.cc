@@ -101,11 +101,17 @@ std::vector<std::string> WaysToWholeStacks(std::string_view reason, const CodeFa
   if (reason == TruncationReason(END_COMPAT_TASK)) return {"32-bit programs are not unwound"};
   if (reason == TruncationReason(END_UNKNOWN_FILE) || reason == TruncationReason(END_MISSING_PAGE))
     return {"more memory for stacks that wait for their tables: --raw-slices"};
+  if (facts == nullptr) return {};  // No compiler's flag changes what a runtime makes.
   if (has_table)
     return {"some of its code has no entry in the table: assembler without CFI directives"};
-  if (facts != nullptr && facts->unwind == UnwindSource::kGo) return {};
+  if (facts->unwind == UnwindSource::kGo) return {};
   return {"build it with -fasynchronous-unwind-tables (gcc's and clang's default on x86-64)",
           "or build it with -fno-omit-frame-pointer"};
+}
+
+std::string CutReason(std::string_view name, int64_t stacks, std::string_view reason) {
+  return fmt::format("{}: {} early there: [truncated: {}]", name,
+                     stacks == 1 ? "1 stack ends" : fmt::format("{} stacks end", stacks), reason);
 }
 
 void CutAdvice(const std::string& name, const CodeFacts* facts,
@@ -113,8 +119,7 @@ void CutAdvice(const std::string& name, const CodeFacts* facts,
   for (const auto& [reason, stacks] : cuts)
     advice->push_back({.weight = stacks,
                        .is_cut = true,
-                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
-                                             stacks, reason),
+                       .reason = CutReason(name, stacks, reason),
                        .helps = WaysToWholeStacks(reason, facts)});
 }
 
@@ -149,19 +154,18 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
     advice->push_back(
         {.weight = stacks,
          .is_cut = true,
-         .reason =
-             fmt::format("code made at run time (JIT): {} stacks end early there: [truncated: {}]",
-                         stacks, reason),
+         .reason = CutReason("code made at run time (JIT)", stacks, reason),
          .helps = {is_java ? "a JVM of HotSpot from JDK 8 on, on x86-64; arm64 is not walked yet"
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
 
 // Samples know an unreadable file by its inode alone. A jitdump is mapped as a mark: it never runs.
+// A memory file that is no ELF is JIT code, which has an advice of its own.
 std::vector<std::string> UnreadableFiles(const Explanation& explanation) {
   std::vector<std::string> files;
   for (const CodeFacts& facts : explanation.code.files)
     if (!facts.problem.empty() && !explanation.sampled.by_executable.contains(facts.path) &&
-        !IsJitDumpPath(facts.path))
+        !IsJitDumpPath(facts.path) && !IsMemoryFilePath(facts.path))
       files.push_back(fmt::format("{} cannot be read: {}", facts.path, facts.problem));
   return files;
 }
@@ -181,8 +185,7 @@ void NoFileAdvice(const Explanation& explanation, const SampledCode& code,
   for (const auto& [reason, stacks] : code.cuts)
     advice->push_back({.weight = stacks,
                        .is_cut = true,
-                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
-                                             stacks, reason),
+                       .reason = CutReason(name, stacks, reason),
                        .helps = unreadable});
 }
 

@@ -9,6 +9,7 @@
 #include "agent/sampling/made_code_name.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/stack_runtimes_of_process.h"
+#include "interpreters/jit/jit_file.h"
 
 namespace stackray {
 namespace {
@@ -136,7 +137,7 @@ std::optional<FrameResolver::CallerPlace> FrameResolver::PlaceOf(const UserStack
   const uint32_t range = FrameWordRange(word);
   if (stack.ranges[range].kind != RANGE_FILE) return std::nullopt;
   const ExecutableFile* file = FileOf(stack, range);
-  if (file == nullptr) return std::nullopt;
+  if (file == nullptr || !file->info.is_elf) return std::nullopt;
   const uint64_t offset = FrameWordOffset(word) - 1;
   return CallerPlace{file, AddressOfFileOffset(file->info, offset).value_or(offset)};
 }
@@ -196,11 +197,12 @@ int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Ca
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
   const ExecutableFile* const file =
       range.kind == RANGE_ANON ? nullptr : FileOf(stack, FrameWordRange(word));
-  // JIT code may lie in shared memory with a name (.NET's).
-  if (file == nullptr || !file->info.is_elf)
+  const bool is_elf = file != nullptr && file->info.is_elf;
+  if (!is_elf)
     if (const auto jit = JitFrame(stack, offset - range.file_offset + range.start, batch))
       return *jit;
-  if (range.kind == RANGE_ANON) return FrameOfNoFile(stack, callers, batch);
+  if (range.kind == RANGE_ANON || (file != nullptr && !is_elf && IsMemoryFilePath(file->info.path)))
+    return FrameOfNoFile(stack, callers, batch);
   return file != nullptr ? NativeFrame(stack.process.pid, *file, offset, batch)
                          : FrameWithoutFile(range, offset, batch);
 }

@@ -2,8 +2,10 @@
 
 #include <elf.h>
 
+#include <optional>
 #include <utility>
 
+#include "symbolizer/cfi/text_rows.h"
 #include "symbolizer/elf_image.h"
 
 namespace stackray {
@@ -32,7 +34,8 @@ class EntrySection {
         image_(image),
         section_(section),
         code_(code),
-        machine_(*cfi::Machine::Of(image.machine())) {}
+        machine_(*cfi::Machine::Of(image.machine())),
+        text_address_(TextAddress(image)) {}
 
   std::vector<cfi::CodeRows> ReadDebugFrame() const { return FromFile(0, true); }
 
@@ -49,24 +52,34 @@ class EntrySection {
   }
 
  private:
+  // LuaJIT's entries are relative to it.
+  static std::optional<uint64_t> TextAddress(const ElfImage& image) {
+    const ElfSection* const text = image.FindSection(".text");
+    if (text == nullptr || text->address == 0) return std::nullopt;
+    return text->address;
+  }
+
   const ElfSection* FirstCode() const {
     for (const ElfSection& section : image_.sections())
       if ((section.flags & SHF_EXECINSTR) != 0 && section.address != 0) return &section;
     return nullptr;
   }
 
+  std::vector<cfi::CodeRows> Rows(const cfi::EntryBytes& entries) const {
+    return cfi::ReadRowsOfText(entries, text_address_, machine_, code_);
+  }
+
   std::vector<cfi::CodeRows> FromMemory(uint64_t address) const {
     std::vector<uint8_t> bytes(section_.size_bytes);
     if (!memory_.Read(address, bytes)) return {};
-    return cfi::ReadCodeRows({.bytes = bytes, .address = address}, machine_, code_);
+    return Rows({.bytes = bytes, .address = address});
   }
 
   std::vector<cfi::CodeRows> FromFile(uint64_t address, bool is_debug_frame) const {
     const auto bytes = ProcessBytes(memory_, entry_.elf, entry_.size_bytes)
                            .Read(section_.file_offset, section_.size_bytes, kMaxEntryBytes);
     if (!bytes.ok()) return {};
-    return cfi::ReadCodeRows(
-        {.bytes = *bytes, .address = address, .is_debug_frame = is_debug_frame}, machine_, code_);
+    return Rows({.bytes = *bytes, .address = address, .is_debug_frame = is_debug_frame});
   }
 
   ProcessMemory& memory_;
@@ -75,6 +88,7 @@ class EntrySection {
   const ElfSection& section_;
   const std::vector<cfi::AddressRange>& code_;
   const cfi::Machine& machine_;
+  const std::optional<uint64_t> text_address_;
 };
 
 }  // namespace

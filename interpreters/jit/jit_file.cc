@@ -103,6 +103,8 @@ bool IsJitDumpPath(std::string_view path) {
   return path.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+bool IsMemoryFilePath(std::string_view path) { return path.starts_with("/memfd:"); }
+
 absl::StatusOr<UniqueFd> OpenMarkedJitDump(uint32_t pid, const JitFileOwner& owner) {
   const absl::StatusOr<std::string> place = FindExecutableMapping(pid, IsJitDumpPath);
   if (!place.ok()) return place.status();

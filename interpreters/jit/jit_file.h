@@ -42,6 +42,8 @@ absl::StatusOr<UniqueFd> OpenJitFile(const std::string& root, const std::string&
 absl::StatusOr<UniqueFd> OpenMarkedJitDump(uint32_t pid, const JitFileOwner& owner);
 // Is this the path of such a file?
 bool IsJitDumpPath(std::string_view path);
+// A memory file, which .NET and BEAM keep their JIT code in: no folder has its name.
+bool IsMemoryFilePath(std::string_view path);
 
 }  // namespace stackray
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "interpreters/jit/jit_file.h"
 #include "interpreters/symbol_finder.h"
 #include "kernel/process_files.h"
 #include "kernel/process_info.h"
@@ -145,7 +146,9 @@ std::optional<JitNames::Answer> JitNames::Find(const ProcessId& process, uint64_
 
 void JitNames::ReadAhead(const ProcessId& process) {
   const absl::StatusOr<std::vector<code_range>> ranges = ReadExecutableRanges(process.pid);
-  if (!ranges.ok() || std::ranges::find(*ranges, RANGE_ANON, &code_range::kind) == ranges->end())
+  if (!ranges.ok()) return;
+  if (std::ranges::find(*ranges, RANGE_ANON, &code_range::kind) == ranges->end() &&
+      !FindExecutableMapping(process.pid, IsMemoryFilePath).ok())
     return;
   Follow(BootTimeNs(), Of(process));
   KeepLimit();

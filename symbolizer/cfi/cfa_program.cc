@@ -229,7 +229,8 @@ void CfaProgram::SetLocation() {
   const uint64_t field =
       instructions_address_ + static_cast<uint64_t>(cursor_.position() - instructions_begin_);
   const std::optional<uint64_t> next =
-      ReadEncodedPointer(cursor_, context_->pointer_encoding, {.field_address = field});
+      ReadEncodedPointer(cursor_, context_->pointer_encoding,
+                         {.field_address = field, .text_address = context_->text_address});
   if (!next || *next < location_) return cursor_.Fail();
   location_ = *next;
 }

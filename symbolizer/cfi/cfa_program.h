@@ -6,6 +6,7 @@
 #define STACKRAY_SYMBOLIZER_CFI_CFA_PROGRAM_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct CfaContext {
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t pointer_encoding = 0;  // Of DW_CFA_set_loc's operand.
-  CfaState initial;              // After the common entry's own instructions.
+  std::optional<uint64_t> text_address;
+  CfaState initial;  // After the common entry's own instructions.
 };
 
 class CfaProgram {

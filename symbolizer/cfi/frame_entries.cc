@@ -19,15 +19,16 @@ constexpr uint64_t kDebugFrameCommonId64 = ~uint64_t{0};
 
 // The code that an entry is of. Nearly all say it in two words of 4 bytes, so these go by a shorter
 // way.
-bool ReadCodeRange(ByteCursor& cursor, uint8_t encoding, uint64_t field_address,
+bool ReadCodeRange(ByteCursor& cursor, const CfaContext& context, uint64_t field_address,
                    FrameEntry* entry) {
+  const uint8_t encoding = context.pointer_encoding;
   if (encoding == kUsualEncoding && cursor.remaining_bytes() >= 2 * sizeof(int32_t)) {
     entry->begin = field_address + static_cast<uint64_t>(int64_t{cursor.Read<int32_t>()});
     entry->end = entry->begin + static_cast<uint64_t>(int64_t{cursor.Read<int32_t>()});
     return true;
   }
-  const std::optional<uint64_t> begin =
-      ReadEncodedPointer(cursor, encoding, {.field_address = field_address});
+  const std::optional<uint64_t> begin = ReadEncodedPointer(
+      cursor, encoding, {.field_address = field_address, .text_address = context.text_address});
   const std::optional<uint64_t> size = ReadEncodedFormat(cursor, encoding);
   if (!begin || !size) return false;
   entry->begin = *begin;
@@ -93,8 +94,7 @@ FrameEntries::ReadResult FrameEntries::ParseDescription(ByteCursor cursor, uint6
                                                         FrameEntry* entry) {
   const CommonEntry& common = *entry->common;
   const size_t body_bytes = cursor.remaining_bytes();
-  if (!ReadCodeRange(cursor, common.context.pointer_encoding, region_.address + body_position,
-                     entry))
+  if (!ReadCodeRange(cursor, common.context, region_.address + body_position, entry))
     return ReadResult::kNoEntry;
   if (entry->end < entry->begin) return ReadResult::kNoEntry;
   if (common.has_augmentation_size) cursor.Take(cursor.ReadUleb());
@@ -160,6 +160,7 @@ bool FrameEntries::ParseCommon(ByteCursor cursor, uint64_t body_position, Common
     if (address_bytes != 8 || segment_selector_bytes != 0) return false;
   }
   common->context.machine = region_.machine;
+  common->context.text_address = region_.text_address;
   common->context.code_alignment = cursor.ReadUleb();
   common->context.data_alignment = cursor.ReadSleb();
   const uint64_t return_register = version == 1 ? cursor.Read<uint8_t>() : cursor.ReadUleb();

@@ -19,6 +19,8 @@ struct FrameRegion {
   uint64_t file_offset = 0, address = 0, size_bytes = 0;
   // Where a scan of all entries starts and ends, as positions.
   uint64_t scan_begin = 0, scan_end = 0;
+  // Of .text, where entries may be relative to it: a JIT's.
+  std::optional<uint64_t> text_address;
   bool is_debug_frame = false;
   // The end comes from a section header: a zero length is then no end (crtend.o's may be in the
   // middle).

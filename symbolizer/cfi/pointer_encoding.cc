@@ -42,6 +42,9 @@ std::optional<uint64_t> ReadEncodedPointer(ByteCursor& cursor, uint8_t encoding,
     case DW_EH_PE_absptr: return value;
     case DW_EH_PE_pcrel: return *value + bases.field_address;
     case DW_EH_PE_datarel: return *value + bases.data_address;
+    case DW_EH_PE_textrel:
+      if (!bases.text_address) return std::nullopt;
+      return *value + *bases.text_address;
     default: return std::nullopt;
   }
 }

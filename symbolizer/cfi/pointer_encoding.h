@@ -14,10 +14,12 @@ namespace stackray::cfi {
 struct PointerBases {
   uint64_t field_address = 0;  // ELF address of the pointer itself, for pc-relative ones.
   uint64_t data_address = 0;   // ELF address of .eh_frame_hdr, for data-relative ones.
+  // Address of .text, for text-relative ones; nullopt: unknown, as a library's.
+  std::optional<uint64_t> text_address = std::nullopt;
 };
 
 // nullopt, with or without a failed cursor: the bytes end, or the encoding is one that cannot be
-// resolved from a file alone (indirect, text- or function-relative).
+// resolved here (indirect, function-relative, or relative to a base that is unknown).
 std::optional<uint64_t> ReadEncodedPointer(ByteCursor& cursor, uint8_t encoding,
                                            const PointerBases& bases);
 

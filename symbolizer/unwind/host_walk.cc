@@ -36,6 +36,7 @@ int env_step_rarely(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
 #ifndef STACKRAY_ARM64
 int env_leave_made_code(scratch* s);
+u32 env_bytes_of_new_frame(scratch* s);
 #endif
 int env_find_go_stack(scratch* s);
 int env_leave_probe(scratch* s, int end);
@@ -59,6 +60,9 @@ int env_find_jit_table(scratch* s, u64 file_offset) {
 }
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
+#ifndef STACKRAY_ARM64
+u32 env_bytes_of_new_frame(scratch* s) { return bytes_of_new_frame(s); }
+#endif
 
 // A leaf of a probe's page is BPF's to leave: it has the thread at hand.
 int env_leave_probe(scratch* s, int end) {
@@ -98,6 +102,7 @@ int env_step_hotspot(scratch* s, u32 step) {
 }
 
 int env_step_v8(scratch* s, u32 step) {
+  if (step == V8_STEP_AWAITING) return V8_AWAITING_CUT;  // The heap has changed since.
   return step == V8_STEP_LEAF ? step_v8_leaf(s) : step_v8_frame(s);
 }
 

@@ -21,8 +21,15 @@ namespace {
 // The stack of the test at hand: words from kStack on.
 constexpr u64 kStack = 0x7fff0000, kBase = 0x400000;
 std::vector<u64> stack;
+// And the code that it runs; empty: it cannot be read.
+constexpr u64 kCode = 0x12345678;
+std::vector<u8> code;
 
 int env_read(scratch*, void* to, u32 bytes, u64 from) {
+  if (from - kCode < code.size() && bytes <= code.size() - (from - kCode)) {
+    std::memcpy(to, &code[from - kCode], bytes);
+    return END_NONE;
+  }
   if (from < kStack || (from - kStack) % 8 != 0 || (from - kStack + bytes) / 8 > stack.size())
     return END_READ_FAULT;
   std::memcpy(to, &stack[(from - kStack) / 8], bytes);
@@ -39,6 +46,7 @@ int env_find_go_stack(scratch*) { return END_UNSUPPORTED_RULE; }
 int env_leave_probe(scratch*, int end) { return end; }
 int env_scan_word(scratch*, u64) { return 0; }  // It would have to see code.
 int env_frame_record_kind(scratch*) { return 0; }
+u32 env_bytes_of_new_frame(scratch* s);
 
 #define CODE_IS_READABLE 0
 #include "bpf/native.h"
@@ -47,6 +55,7 @@ int env_leave_made_code(scratch* s) {
   return s->made_code.is_there != 0 ? leave_made_frame(s) : int{END_UNSUPPORTED_RULE};
 }
 int env_find_range(scratch*, u64) { return END_NO_MAPPING; }
+u32 env_bytes_of_new_frame(scratch* s) { return bytes_of_new_frame(s); }
 
 // Code that is called from 0x1000 to 0x1fff and from 0x5000 to 0x5007 of the runtime's file.
 std::unique_ptr<scratch> MadeFrame(u64 rbp) {
@@ -56,7 +65,7 @@ std::unique_ptr<scratch> MadeFrame(u64 rbp) {
   s->ranges[0].kind = RANGE_ANON;
   s->regs.r[UNWIND_SP] = kStack;
   s->regs.r[UNWIND_FP] = rbp;
-  s->regs.pc = 0x12345678;
+  s->regs.pc = kCode;
   s->made_code = {.base = kBase,
                   .callers = {.begin = {0x1000, 0x5000}, .bytes = {0x1000, 8}},
                   .is_known = 1,
@@ -133,6 +142,52 @@ TEST(MadeCode, ARecordWithoutAPredecessorIsTheOutermost) {
   s->ranges[s->current_range].kind = RANGE_ANON;
   s->word_count = 3;
   EXPECT_EQ(step_frame_pointer(s.get()), END_NULL_FP);
+}
+
+// Where code without rules goes on: behind the word at rsp (the function's frame is not there), or
+// behind the frame record at rbp.
+enum class Left { kByRsp, kByRecord };
+Left LeftBy(const std::vector<u8>& bytes, size_t at) {
+  stack.assign(100, 1);
+  stack[0] = kBase + 0x1111;
+  stack[60] = kStack + 80 * 8;
+  stack[61] = kBase + 0x7777;
+  code = bytes;
+  code.resize(64, 0x90);
+  const auto s = MadeFrame(kStack + 60 * 8);
+  s->made_code = {};
+  s->regs.pc += at;
+  s->regs.exact_pc = 1;
+  EXPECT_EQ(step_without_rules(s.get()), END_NONE);
+  code.clear();
+  const bool is_by_rsp = s->regs.pc == kBase + 0x1111;
+  EXPECT_EQ(s->regs.pc, kBase + (is_by_rsp ? 0x1111 : 0x7777));
+  EXPECT_EQ(s->regs.r[UNWIND_FP], kStack + (is_by_rsp ? 60 : 80) * 8);
+  return is_by_rsp ? Left::kByRsp : Left::kByRecord;
+}
+
+// A function of Erlang's: it jumps over the call of a breakpoint, makes its frame, and calls itself
+// at its end with leave and a jump.
+TEST(MadeCode, AJumpToAFunctionsBeginHasNoFrame) {
+  const std::vector<u8> function = {0xeb, 6,    0x90, 0xe8, 0x21, 0xff, 0xff, 0xff,  // jmp 8
+                                    0x55, 0x48, 0x89, 0xe5, 0x49, 0xff, 0xce,        // dec %r14
+                                    0xc9, 0xeb, 0xee,                                // leave; jmp 0
+                                    0xe9, 0xe9, 0xff, 0xff, 0xff};                   // jmp 0
+  EXPECT_EQ(LeftBy(function, 0), Left::kByRsp);
+  EXPECT_EQ(LeftBy(function, 8), Left::kByRsp);
+  EXPECT_EQ(LeftBy(function, 12), Left::kByRecord);
+  EXPECT_EQ(LeftBy(function, 15), Left::kByRecord);
+  EXPECT_EQ(LeftBy(function, 16), Left::kByRsp);
+  EXPECT_EQ(LeftBy(function, 18), Left::kByRsp);
+}
+
+TEST(MadeCode, AnotherJumpKeepsItsFrame) {
+  EXPECT_EQ(LeftBy({0xeb, 0, 0x55, 0x90, 0x90}, 0), Left::kByRecord);  // A pushed register.
+  EXPECT_EQ(LeftBy({0xeb, 0, 0x55, 0x48, 0x8b, 0xec}, 0), Left::kByRsp);
+  EXPECT_EQ(LeftBy({0xeb, 0, 0xeb, 0, 0xeb, 0, 0x55, 0x48, 0x89, 0xe5}, 0), Left::kByRecord);
+  EXPECT_EQ(LeftBy({0xeb, 0xfe}, 0), Left::kByRecord);                       // To itself.
+  EXPECT_EQ(LeftBy({0xe9, 0, 0, 0, 0x7f}, 0), Left::kByRecord);              // To where nothing is.
+  EXPECT_EQ(LeftBy({0x75, 0, 0x55, 0x48, 0x89, 0xe5}, 0), Left::kByRecord);  // If not equal.
 }
 
 // A walk that user space finishes: a leaf in memory of no file, and the runtime's file, which has

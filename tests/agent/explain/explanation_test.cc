@@ -133,6 +133,26 @@ TEST(Explanation, AJitDumpIsNoFileThatStacksEndIn) {
   EXPECT_THAT(text,
               HasSubstr("JIT code: 3 stacks end early there: [truncated: frame pointer is 0]"));
   EXPECT_THAT(text, Not(HasSubstr("files that cannot be read")));
+  EXPECT_THAT(text, Not(HasSubstr("frame-pointer"))) << "no compiler of the user's has made it";
+  batch.samples[0].count = 1;
+  explanation.sampled = {};
+  AddTo(&explanation.sampled, batch);
+  EXPECT_THAT(RenderExplanation(explanation), HasSubstr("JIT code: 1 stack ends early there"));
+}
+
+// As .NET keeps it.
+TEST(Explanation, JitCodeInAMemoryFileIsNoFileThatCannotBeRead) {
+  Explanation explanation = SomeExplanation();
+  DecodedBatch batch;
+  batch.frames = {{}, MarkerFrame(MarkerKind::kUnknownCode), Frame("", 0x5000, "named")};
+  batch.samples = {{.frames = {1, 2}, .count = 3}};
+  explanation.sampled = {};
+  AddTo(&explanation.sampled, batch);
+  explanation.code.files.push_back({.path = "/memfd:doublemapper", .problem = "not an ELF file"});
+  explanation.code.files.push_back({.path = "/opt/libcoreclr.so", .problem = ""});
+  const std::string text = RenderExplanation(explanation);
+  EXPECT_THAT(text, HasSubstr("(JIT) that nothing names\n    -> .NET: DOTNET_PerfMapEnabled=1"));
+  EXPECT_THAT(text, Not(HasSubstr("cannot be read")));
 }
 
 TEST(Explanation, SaysEachExecutableAndWhatWouldHelp) {

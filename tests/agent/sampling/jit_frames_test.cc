@@ -1,5 +1,6 @@
 // Frames of JIT code that a perf map names: in every batch, and with two functions at one address.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <fstream>
 
 #include "kernel/pid_namespace.h"
+#include "kernel/process_files.h"
+#include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/record_bytes.h"
@@ -27,11 +30,14 @@ class JitFrames : public testing::Test {
   }
   // A sample with this one frame.
   void Sample(frame_kind kind, uint64_t distance) {
+    SampleAt(kind, JitRange(), JitRange().start + distance);
+  }
+  void SampleAt(frame_kind kind, const code_range& range, uint64_t file_offset) {
     const uint32_t pid = OwnPidInProc();
     SampleParts parts{.process = {.pid = pid, .exec_id = 1, .start_time_ns = StartTimeOf(pid)},
                       .time_ns = BootTimeNs()};
-    parts.ranges = {JitRange()};
-    parts.user = {FrameWord(kind, 0, JitRange().start + distance)};
+    parts.ranges = {range};
+    parts.user = {FrameWord(kind, 0, file_offset)};
     bench_.Take(MakeSample(parts).bytes());
   }
   // Of the samples in the batch, each of one frame.
@@ -74,6 +80,25 @@ TEST_F(JitFrames, AReturnAddressIsBehindItsCall) {
   Sample(FRAME_RETURN, 0x10);
   Sample(FRAME_EXACT, 0x10);
   EXPECT_EQ(Names(0), (std::vector<std::string>{"[unknown jit]", "first"}));
+}
+
+// Memory with a name that no folder has, as .NET keeps its code in: bytes that are no ELF file.
+TEST_F(JitFrames, AMemoryFileThatIsNoElfIsJitCode) {
+  const UniqueFd fd(memfd_create("doublemapper", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(fd.get(), 8192), 0);
+  void* const code = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd.get(), 4096);
+  ASSERT_NE(code, MAP_FAILED);
+  const auto start = reinterpret_cast<uint64_t>(code);
+  const auto ranges = ReadExecutableRanges(OwnPidInProc());
+  ASSERT_TRUE(ranges.ok());
+  const auto range = std::ranges::find(*ranges, start, &code_range::start);
+  ASSERT_NE(range, ranges->end());
+  ASSERT_EQ(range->kind, RANGE_FILE);
+  std::ofstream(map_) << std::hex << start + 64 << " 10 named\n";
+  SampleAt(FRAME_EXACT, *range, 4096 + 16);
+  SampleAt(FRAME_EXACT, *range, 4096 + 64);
+  EXPECT_EQ(Names(0), (std::vector<std::string>{"[unknown jit]", "named"}));
+  munmap(code, 4096);
 }
 
 }  // namespace

@@ -23,6 +23,15 @@ inline std::vector<uint8_t> EntriesOf(int32_t distance, uint32_t function_bytes)
   return bytes;
 }
 
+// With DW_EH_PE_textrel | DW_EH_PE_udata4, as LuaJIT writes them: `place` counts from .text.
+inline std::vector<uint8_t> TextRelativeEntriesOf(uint32_t place, uint32_t function_bytes) {
+  constexpr int kEncoding = 16, kPlace = 32;
+  std::vector<uint8_t> bytes = EntriesOf(0, function_bytes);
+  bytes[kEncoding] = 0x23;
+  std::memcpy(bytes.data() + kPlace, &place, sizeof(place));
+  return bytes;
+}
+
 }  // namespace stackray::test
 
 #endif  // STACKRAY_TESTS_INTERPRETERS_JIT_EH_FRAME_BYTES_H_

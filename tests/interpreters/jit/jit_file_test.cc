@@ -105,6 +105,13 @@ TEST(JitFileNames, OfAJitDump) {
     EXPECT_FALSE(IsJitDumpPath(other)) << other;
 }
 
+TEST(JitFileNames, OfMemoryWithoutAFolder) {
+  EXPECT_TRUE(IsMemoryFilePath("/memfd:doublemapper"));
+  EXPECT_TRUE(IsMemoryFilePath("/memfd:doublemapper (deleted)"));
+  for (const char* const other : {"", "/memfd", "memfd:x", "/tmp/memfd:x", "/dev/zero (deleted)"})
+    EXPECT_FALSE(IsMemoryFilePath(other)) << other;
+}
+
 TEST(JitFileOwners, TheInnermostNumberCounts) {
   const auto owner = ParseJitFileOwner("Name:\tx\nUid:\t1\t2\t3\t4\nNSpid:\t700\t12\t1\n");
   ASSERT_TRUE(owner.has_value());

@@ -14,6 +14,7 @@
 
 #include "kernel/pid_namespace.h"
 #include "kernel/process_info.h"
+#include "kernel/unique_fd.h"
 #include "kernel/wall_clock.h"
 #include "tests/interpreters/jit/dump_bytes.h"
 #include "tests/interpreters/jit/jit_elf.h"
@@ -182,6 +183,20 @@ TEST_F(JitNamesTest, ReadsAheadWhereThereIsCodeOfNoFile) {
   names_.ReadAhead(own_);
   munmap(code, kBytes);
   EXPECT_EQ(names_.counts().gdb_lists, 1);
+  EXPECT_EQ(names_.counts().functions, 1);
+}
+
+TEST_F(JitNamesTest, ReadsAheadWhereCodeLiesInAMemoryFile) {
+  Write("1000 10 f\n");
+  names_.ReadAhead(own_);
+  EXPECT_EQ(names_.counts().functions, 0);
+  constexpr size_t kBytes = 4096;
+  const UniqueFd fd(memfd_create("vmem", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(fd.get(), kBytes), 0);
+  void* const code = mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_SHARED, fd.get(), 0);
+  ASSERT_NE(code, MAP_FAILED);
+  names_.ReadAhead(own_);
+  munmap(code, kBytes);
   EXPECT_EQ(names_.counts().functions, 1);
 }
 

@@ -27,6 +27,7 @@ namespace {
 using cfi::CodeRows;
 using cfi::JitRows;
 using test::EntriesOf;
+using test::TextRelativeEntriesOf;
 using From = JitRows::From;
 
 constexpr u16 kNone = CODE_SPECIAL(SPECIAL_NONE);
@@ -140,9 +141,27 @@ TEST_F(ElfRows, EntriesOfCodeThatIsNotTheFilesDoNotCount) {
   EXPECT_FALSE(Read({0x7f, 'E', 'L', 'F'}).ok());
 }
 
+// As LuaJIT registers a trace.
+TEST_F(ElfRows, EntriesRelativeToText) {
+  const auto found = Read(test::JitElf(ET_REL, kCode, 64, {}, TextRelativeEntriesOf(16, 48)));
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->rows.size(), 1U);
+  EXPECT_EQ(found->rows[0].begin, kCode + 16);
+  EXPECT_EQ(found->rows[0].end, kCode + 64);
+  ASSERT_EQ(found->rows[0].rows.size(), 2U);
+  EXPECT_EQ(found->rows[0].rows[1].code, 2);
+  // Beyond its end, and of a file that says no address.
+  EXPECT_TRUE(
+      Read(test::JitElf(ET_REL, kCode, 64, {}, TextRelativeEntriesOf(17, 48)))->rows.empty());
+  EXPECT_TRUE(Read(test::JitElf(ET_REL, 0, 64, {}, TextRelativeEntriesOf(0, 64)))->rows.empty());
+}
+
+class DamagedElfRows : public ElfRows,
+                       public testing::WithParamInterface<std::vector<uint8_t> (*)()> {};
+
 // Each byte set to some values: what comes out lies in what the file says is its code.
-TEST_F(ElfRows, Damage) {
-  const auto good = test::JitElf(ET_DYN, kCode, 64, {}, EntriesOf(-232, 64));
+TEST_P(DamagedElfRows, LieInTheFilesCode) {
+  const auto good = test::JitElf(ET_DYN, kCode, 64, {}, GetParam()());
   for (size_t at = 0; at < good.size(); ++at)
     for (const uint8_t value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
       std::vector<uint8_t> elf = good;
@@ -155,6 +174,10 @@ TEST_F(ElfRows, Damage) {
         }));
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Encodings, DamagedElfRows,
+                         testing::Values([] { return EntriesOf(-232, 64); },
+                                         [] { return TextRelativeEntriesOf(0, 64); }));
 
 // A stack and the code that it returns to, in made-up memory of no file.
 class Walked : public WalkEnvironment {

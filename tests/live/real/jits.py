@@ -12,6 +12,7 @@ although the JIT says it, or when stacks are cut or guessed although it says row
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -219,14 +220,17 @@ def python_perf(version, flag):
 
 
 def dotnet(folder, names):
-    root = os.environ.get("DOTNET_ROOT_31", "")
-    program = os.environ.get("DOTNET_BURN", "")
-    if not os.path.exists(os.path.join(root, "dotnet")) or not program:
-        raise Missing("no .NET (DOTNET_ROOT_31, DOTNET_BURN)")
-    extra = {"DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"}
-    if names:
-        extra |= {"COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}
-    return [os.path.join(root, "dotnet"), program], extra
+    """DOTNET: a folder with `dotnet`, `host` and `shared`. The program is of mono's compiler."""
+    root = os.environ.get("DOTNET", "")
+    host = os.path.join(root, "host/fxr")
+    if not root or not os.path.isdir(host):
+        raise Missing("no .NET (DOTNET)")
+    source, program = written(folder, "burn.cs", CSHARP), os.path.join(folder, "burn.dll")
+    subprocess.run([need("mcs"), "-optimize", "-target:exe", f"-out:{program}", source], check=True, capture_output=True)
+    framework = {"name": "Microsoft.NETCore.App", "version": sorted(os.listdir(host))[-1]}
+    written(folder, "burn.runtimeconfig.json", json.dumps({"runtimeOptions": {
+        "framework": framework, "configProperties": {"System.Globalization.Invariant": True}}}))
+    return [os.path.join(root, "dotnet"), program], {"DOTNET_PerfMapEnabled": "1"} if names else {}
 
 
 # Name, command, the burning function's name where the JIT says it, does it say it without a flag?
@@ -234,8 +238,7 @@ def dotnet(folder, names):
 def programs(options):
     return [
         ("LuaJIT 2.1", luajit, "", False, False),
-        # Its rows' addresses are relative to .text, which is not read.
-        ("LuaJIT, gdb's list", luajit_listed, r"^TRACE_\d+$", False, False),
+        ("LuaJIT, gdb's list", luajit_listed, r"^TRACE_\d+$", False, True),
         ("PyPy", pypy, "", False, False),
         ("Node, perf map", node("--perf-basic-prof"), r"^burn$|burn .*burn\.js", False, False),
         ("Node, jitdump", node("--perf-prof"), r"^burn$|burn .*burn\.js", False, False),
@@ -249,7 +252,7 @@ def programs(options):
         ("PostgreSQL 15, gdb's list", postgres("jit_debugging_support"), r"^evalexpr", False, True),
         # Debian's LLVM 14 writes no jitdump for it.
         ("PostgreSQL 15, jitdump", postgres("jit_profiling_support"), "", False, False),
-        (".NET 3.1, perf map", dotnet, r"Burn", False, False),
+        (".NET, perf map", dotnet, r"Program::Burn", False, False),
         ("CPython 3.12 -X perf", python_perf("3.12", "perf"), r"py::burn", False, False),
         ("CPython 3.13 -X perf_jit", python_perf("3.13", "perf_jit"), r"py::burn", False, True),
     ]

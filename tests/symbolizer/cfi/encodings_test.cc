@@ -41,6 +41,17 @@ TEST(Encodings, AllOfTheEntriesGiveTheSamePages) {
   }
 }
 
+// Whoever loads a file knows where .text is (DW_EH_PE_textrel); the file alone does not say it.
+TEST(Encodings, EntriesRelativeToTextAreRefused) {
+  FrameFile file = SomeFunctions();
+  file.with_header = false;
+  for (const int encoding : {0x20, 0x23, 0x2b}) {
+    file.entry_encoding = static_cast<uint8_t>(encoding);
+    for (const std::vector<u16>& page : AllPages(file.Build()))
+      for (const u16 code : page) ASSERT_EQ(code, CODE_SPECIAL(SPECIAL_NONE)) << encoding;
+  }
+}
+
 TEST(Encodings, SegmentsAreEnoughWithoutSections) {
   FrameFile file = SomeFunctions();
   const std::vector<std::vector<u16>> expected = AllPages(file.Build());

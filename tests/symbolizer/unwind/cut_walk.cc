@@ -24,6 +24,9 @@ int env_find_range(scratch* s, u64 pc);
 int env_find_code(scratch* s, u64 file_offset);
 int env_step_rarely(scratch* s, u64 file_offset);
 [[maybe_unused]] int env_frame_record_kind(scratch*) { return 0; }
+#ifndef STACKRAY_ARM64
+u32 env_bytes_of_new_frame(scratch* s);
+#endif
 [[maybe_unused]] int env_scan_word(scratch*, u64) { return 0; }
 [[maybe_unused]] int env_leave_made_code(scratch*) { return END_UNSUPPORTED_RULE; }
 int env_find_go_stack(scratch* s);
@@ -34,6 +37,9 @@ int env_leave_probe(scratch*, int end) { return end; }
 
 int env_find_code(scratch* s, u64 file_offset) { return find_code_inline(s, file_offset); }
 int env_find_go_stack(scratch* s) { return find_go_stack(s); }
+#ifndef STACKRAY_ARM64
+u32 env_bytes_of_new_frame(scratch* s) { return bytes_of_new_frame(s); }
+#endif
 int env_step_rarely(scratch* s, u64 file_offset) { return step_rarely(s, file_offset); }
 
 // As bpf/walk.h: the current range first, then those that are there, then a new one.
