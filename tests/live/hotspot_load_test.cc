@@ -244,7 +244,8 @@ TEST(HotSpotLoad, MethodsBetweenCompiledAndInterpretedHaveTheirCallers) {
       ASSERT_GT(static_cast<double>(checked.stacks), 0.5 * run->all);
       EXPECT_GE(run->complete, bounds.least_whole * run->all);
       EXPECT_EQ(checked.wrong, 0);
-      EXPECT_LE(static_cast<double>(in_no_method), kMostInNoMethod * run->all);
+      // Handles have entries of their own.
+      if (*mode == 0) EXPECT_LE(static_cast<double>(in_no_method), kMostInNoMethod * run->all);
     }
   }
 }
