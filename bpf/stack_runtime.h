@@ -124,10 +124,19 @@ __noinline int step_v8_interrupted(u32 slot)
 	return s && !IS_LEFT_OUT(V8) ? step_v8_leaf(s) : END_UNSUPPORTED_RULE;
 }
 
+__noinline int step_v8_awaiting(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s && !IS_LEFT_OUT(V8) ? step_awaiting(s) : V8_AWAITING_CUT;
+}
+
 static int env_step_v8(struct scratch *s, u32 step)
 {
 	u32 slot = (u32)s->host;
 
+	if (step == V8_STEP_AWAITING)
+		return step_v8_awaiting(slot);
 	return step == V8_STEP_LEAF ? step_v8_interrupted(slot) : step_v8_whole(slot);
 }
 

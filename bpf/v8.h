@@ -12,6 +12,9 @@
  *
  * A frame that is being given up (deoptimized) is in no stack: step_given_up() has its words.
  *
+ * Code of a regular expression was called as a C function with more arguments than registers hold:
+ * the last one on the stack, above its frame, leads to the expression.
+ *
  * The leaf's frame may not be whole. Each of V8's compilers writes one prologue and one epilogue,
  * which the instructions around the pc show.
  *
@@ -21,12 +24,10 @@
 #ifndef STACKRAY_BPF_V8_H
 #define STACKRAY_BPF_V8_H
 
-#include "bpf/native_frame.h"
-#include "bpf/shared/v8.h"
-#include "bpf/stack_frame.h"
+#include "bpf/v8_async.h"
+#include "bpf/v8_frame.h"
 
-#define V8_MOST_FRAME_BYTES (1ULL << 22) /* a call with 500,000 arguments */
-#define V8_MOST_BYTECODES (1u << 28)
+#define V8_STRING_LENGTH 12 /* in a String */
 #define V8_LEAF_FUNCTION 5 /* rdi: the JSFunction that is entered */
 #define V8_LEAF_OFFSET 9   /* r9: the interpreter's place in r12 */
 #define V8_LEAF_BYTECODE 12
@@ -38,40 +39,15 @@
 #define V8_MOST_EPILOGUE 21 /* from pop %rbp to ret */
 #define V8_BASELINE_FRAME_BYTES 40 /* what Sparkplug's prologue pushes below rbp */
 
-enum v8_step {
-	V8_STEP_FRAME = 0,
-	V8_STEP_LEAF = 1,
-};
-static int env_step_v8(struct scratch *s, u32 step);
-
-static __always_inline const struct v8_process *v8_of(const struct scratch *s)
+static __always_inline u64 place_in_v8_code(const struct scratch *s)
 {
-	return &s->stack.process.v8;
-}
-
-static __always_inline int is_v8_object(u64 word)
-{
-	return (word & 7) == 1 && word >> 16 && !(word >> 47);
-}
-
-/* The function's SharedFunctionInfo, untagged, and what says which one it is; 0: the word is no
- * JSFunction. */
-static __always_inline u64 shared_of_function(struct scratch *s, u64 function, u32 *check)
-{
-	const struct v8_process *p = v8_of(s);
-	u64 shared = 0;
-
-	if (!is_v8_object(function) ||
-	    env_read_runtime(s, &shared, sizeof(shared), function - 1 + p->function_shared) ||
-	    !is_v8_object(shared) || env_read_runtime(s, check, sizeof(*check), shared - 1 + p->shared_check))
-		return 0;
-	return shared - 1;
+	return (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN);
 }
 
 /* The frame of code that V8 has made, of the function if that is not 0. */
 static __always_inline int name_made_frame(struct scratch *s, u64 function)
 {
-	u64 place = (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN), shared;
+	u64 place = place_in_v8_code(s), shared;
 	u32 check = 0;
 
 	shared = shared_of_function(s, function, &check);
@@ -80,31 +56,34 @@ static __always_inline int name_made_frame(struct scratch *s, u64 function)
 	return name_stack_frame(s, shared | V8_COMPILED, place | (u64)check << V8_CHECK_SHIFT);
 }
 
-/* Can rbp be this frame's? It lies above rsp, and no frame is larger than this. */
-static __always_inline int has_v8_record(const struct scratch *s)
+/* A frame that is no function's: may it be a regular expression's? */
+static __always_inline int may_be_regexp(const struct scratch *s, u64 context, u64 function)
 {
-	u64 fp = s->regs.r[UNWIND_FP];
+	const struct v8_process *p = v8_of(s);
 
-	return !(fp & 7) && fp - s->regs.r[UNWIND_SP] < V8_MOST_FRAME_BYTES;
+	if (!p->regexp_slot)
+		return 0;
+	return p->regexp_marker ? context == p->regexp_marker : is_v8_object(context) && !is_v8_object(function);
 }
 
-static __always_inline int leave_by_v8_record(struct scratch *s)
+/* The frame of a regular expression's code. What the slot has was true when the code was entered;
+ * who reads the name knows whether it leads to this code. */
+static __always_inline int name_regexp_frame(struct scratch *s)
 {
-	u64 fp = s->regs.r[UNWIND_FP], rbp = 0, pc = 0;
+	const struct v8_process *p = v8_of(s);
+	u64 data = 0, source = 0, place = place_in_v8_code(s);
+	u32 length = 0;
 
-	if (read_word(s, fp, &rbp) || read_word(s, fp + 8, &pc))
-		return END_READ_FAULT;
-	enter_caller(s, pc, fp + 16, rbp);
-	return END_NONE;
-}
-
-/* The bytecode's index + 1 from what the interpreter keeps of its place, which counts from the
- * BytecodeArray's tagged address; 0: that makes no sense. */
-static __always_inline u32 v8_bytecode_place(const struct scratch *s, u64 offset)
-{
-	u64 place = offset - (v8_of(s)->bytecode_header - 1u);
-
-	return place < V8_MOST_BYTECODES ? (u32)place + 1 : 0;
+	if (read_word(s, s->regs.r[UNWIND_FP] + p->regexp_slot, &data))
+		data = 0;
+	if (p->regexp_data && is_v8_object(data) &&
+	    env_read_runtime(s, &data, sizeof(data), data - 1 + p->regexp_data))
+		data = 0;
+	if (!is_v8_object(data) || env_read_runtime(s, &source, sizeof(source), data - 1 + p->regexp_source) ||
+	    !is_v8_object(source) ||
+	    env_read_runtime(s, &length, sizeof(length), source - 1 + V8_STRING_LENGTH))
+		return name_stack_frame(s, V8_STUB, place);
+	return name_stack_frame(s, (data - 1) | V8_REGEXP, place | (u64)length << V8_CHECK_SHIFT);
 }
 
 /* The place that the interpreter's registers have, where nothing but the leaf lies above the frame:
@@ -184,7 +163,7 @@ static __always_inline int step_given_up(struct scratch *s)
 static __always_inline int gives_up(const struct scratch *s, u32 range)
 {
 	const struct v8_process *p = v8_of(s);
-	u64 offset = s->regs.pc - s->ranges[range].start + s->ranges[range].file_offset;
+	u64 offset = offset_in_v8(s, range);
 
 	return offset >= p->give_up_begin && offset < p->give_up_end;
 }
@@ -332,11 +311,12 @@ static __always_inline int step_made_frame(struct scratch *s)
 	/* the lowest word first: it fills the window */
 	if (read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context))
 		return END_READ_FAULT;
-	if (is_v8_object(context))
+	if (may_be_regexp(s, context, function))
+		end = name_regexp_frame(s);
+	else if (is_v8_object(context))
 		end = name_made_frame(s, function);
 	else if (context && context == v8_of(s)->wasm_marker && is_v8_object(function))
-		end = name_stack_frame(s, (function - 1) | V8_WASM,
-				       (s->regs.pc & V8_PC_MASK) | (s->regs.exact_pc ? 0 : V8_IS_RETURN));
+		end = name_stack_frame(s, (function - 1) | V8_WASM, place_in_v8_code(s));
 	else
 		end = name_made_frame(s, 0);
 	return end ? end : leave_by_v8_record(s);
@@ -396,7 +376,9 @@ static __always_inline int step_v8_frame(struct scratch *s)
 		return END_UNSUPPORTED_RULE;
 	if (s->ranges[i].kind != RANGE_FILE)
 		return step_made_frame(s);
-	return gives_up(s, i) ? step_given_up(s) : step_v8_interpreted(s);
+	if (gives_up(s, i))
+		return step_given_up(s);
+	return resumes_awaiting(s, i) ? step_resumed(s, i) : step_v8_interpreted(s);
 }
 
 #endif

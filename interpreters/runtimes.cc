@@ -26,9 +26,9 @@ constexpr size_t kEntryOverheadBytes = 240;
 
 }  // namespace
 
-Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
+Runtimes::Runtimes(RuntimeMemory& memory, Options options, OpenMemory open)
     : memory_(memory),
-      cache_bytes_(cache_bytes),
+      cache_bytes_(options.cache_bytes),
       open_(open ? std::move(open)
                  : [](uint32_t pid) { return std::make_unique<LiveProcessMemory>(pid); }),
       of_stack_(memory, open_),
@@ -39,7 +39,7 @@ Runtimes::Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open)
   loaders_.push_back(std::make_unique<PerlLoader>());
   loaders_.push_back(std::make_unique<LuaLoader>());
   loaders_.push_back(std::make_unique<HotSpotLoader>());
-  loaders_.push_back(std::make_unique<V8Loader>());
+  loaders_.push_back(std::make_unique<V8Loader>(options.async_parents));
   data_.push_back(nullptr);  // Number 0 is none.
 }
 

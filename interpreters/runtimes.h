@@ -49,8 +49,13 @@ class Runtimes {
   };
   using OpenMemory = std::function<std::unique_ptr<ProcessMemory>(uint32_t pid)>;
 
+  struct Options {
+    size_t cache_bytes = 0;
+    bool async_parents = false;  // V8Loader's.
+  };
+
   // `memory` outlives this. `open` is for tests.
-  Runtimes(RuntimeMemory& memory, size_t cache_bytes, OpenMemory open = {});
+  Runtimes(RuntimeMemory& memory, Options options, OpenMemory open = {});
 
   // What file_entry.runtime is to say of this file; 0: no runtime. Tells BPF of a new one. Of kind
   // STACK: with STACK_RUNTIME.

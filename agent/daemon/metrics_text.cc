@@ -151,6 +151,16 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
                      .Take());
 }
 
+void AddAsyncParents(const AgentSnapshot& s, Families* out) {
+  const auto& kernel = s.session.counts.kernel.value;
+  out->push_back(Counter("stackray_async_parents_total",
+                         "frame: frames of functions that await those of a stack; cut: stacks "
+                         "where what awaits further out is not known.")
+                     .Row(Number(kernel[COUNT_ASYNC_PARENTS]), {{"result", "frame"}})
+                     .Row(Number(kernel[COUNT_ASYNC_CUT]), {{"result", "cut"}})
+                     .Take());
+}
+
 // What threads work on (docs/context.md).
 void AddContexts(const AgentSnapshot& s, Families* out) {
   const SessionCounts& session = s.session.counts;
@@ -390,6 +400,7 @@ std::string MetricsText(const AgentSnapshot& snapshot) {
   AddAgent(snapshot, &families);
   AddSampling(snapshot, &families);
   AddSourceLines(snapshot, &families);
+  AddAsyncParents(snapshot, &families);
   AddContexts(snapshot, &families);
   AddTakers(snapshot, &families);
   AddReceivers(snapshot, &families);

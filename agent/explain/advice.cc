@@ -101,11 +101,17 @@ std::vector<std::string> WaysToWholeStacks(std::string_view reason, const CodeFa
   if (reason == TruncationReason(END_COMPAT_TASK)) return {"32-bit programs are not unwound"};
   if (reason == TruncationReason(END_UNKNOWN_FILE) || reason == TruncationReason(END_MISSING_PAGE))
     return {"more memory for stacks that wait for their tables: --raw-slices"};
+  if (facts == nullptr) return {};  // No compiler's flag changes what a runtime makes.
   if (has_table)
     return {"some of its code has no entry in the table: assembler without CFI directives"};
-  if (facts != nullptr && facts->unwind == UnwindSource::kGo) return {};
+  if (facts->unwind == UnwindSource::kGo) return {};
   return {"build it with -fasynchronous-unwind-tables (gcc's and clang's default on x86-64)",
           "or build it with -fno-omit-frame-pointer"};
+}
+
+std::string CutReason(std::string_view name, int64_t stacks, std::string_view reason) {
+  return fmt::format("{}: {} early there: [truncated: {}]", name,
+                     stacks == 1 ? "1 stack ends" : fmt::format("{} stacks end", stacks), reason);
 }
 
 void CutAdvice(const std::string& name, const CodeFacts* facts,
@@ -113,8 +119,7 @@ void CutAdvice(const std::string& name, const CodeFacts* facts,
   for (const auto& [reason, stacks] : cuts)
     advice->push_back({.weight = stacks,
                        .is_cut = true,
-                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
-                                             stacks, reason),
+                       .reason = CutReason(name, stacks, reason),
                        .helps = WaysToWholeStacks(reason, facts)});
 }
 
@@ -149,9 +154,7 @@ void UnknownCodeCutAdvice(const Explanation& explanation, std::vector<Advice>* a
     advice->push_back(
         {.weight = stacks,
          .is_cut = true,
-         .reason =
-             fmt::format("code made at run time (JIT): {} stacks end early there: [truncated: {}]",
-                         stacks, reason),
+         .reason = CutReason("code made at run time (JIT)", stacks, reason),
          .helps = {is_java ? "a JVM of HotSpot from JDK 8 on, on x86-64; arm64 is not walked yet"
                            : "a compiler at run time whose code keeps frame pointers"}});
 }
@@ -182,8 +185,7 @@ void NoFileAdvice(const Explanation& explanation, const SampledCode& code,
   for (const auto& [reason, stacks] : code.cuts)
     advice->push_back({.weight = stacks,
                        .is_cut = true,
-                       .reason = fmt::format("{}: {} stacks end early there: [truncated: {}]", name,
-                                             stacks, reason),
+                       .reason = CutReason(name, stacks, reason),
                        .helps = unreadable});
 }
 

@@ -90,8 +90,9 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
   RowMemory& memory = session->sampler_->row_memory();
   session->files_ = std::make_unique<ExecutableFiles>(s.max_files);
   session->rows_ = std::make_unique<RowStore>(memory, s.unwind_table_bytes);
-  session->runtimes_ =
-      std::make_unique<Runtimes>(session->sampler_->runtime_memory(), s.runtime_name_bytes);
+  session->runtimes_ = std::make_unique<Runtimes>(
+      session->sampler_->runtime_memory(),
+      Runtimes::Options{.cache_bytes = s.runtime_name_bytes, .async_parents = s.async_parents});
   session->loader_ =
       MakeTableLoader(*session->files_, *session->rows_, s.open_table_bytes, *session->runtimes_);
   session->walk_ = MakeSampleWalk(*session->files_, *session->loader_, memory, *session->runtimes_);

@@ -50,6 +50,7 @@ struct SessionSettings {
   size_t max_files = 1024;
   size_t runtime_name_bytes = 4 << 20;  // Names of interpreters' code that were read.
   LoopFrames loop_frames = LoopFrames::kHidden;
+  bool async_parents = false;  // Runtimes::Options.
 };
 
 // How long tables took: from an event in the kernel until BPF could read what it wanted.

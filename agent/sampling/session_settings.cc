@@ -60,6 +60,7 @@ SessionSettings MakeSessionSettings(const SamplingSettings& sampling,
   settings.loop_frames = sampling.interpreter_loops == "kept"     ? LoopFrames::kKept
                          : sampling.interpreter_loops == "folded" ? LoopFrames::kFolded
                                                                   : LoopFrames::kHidden;
+  settings.async_parents = sampling.async_parents;
   settings.loop.batch = {.frequency_hz = static_cast<double>(sampling.frequency_hz),
                          .keep_timestamps = sampling.timestamps,
                          .thread_attributes = sampling.thread_attributes,

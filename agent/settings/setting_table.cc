@@ -183,6 +183,9 @@ constexpr SettingRow kSamplingRows[] = {
      [](V& v, Texts t) {
        return StoreOneOf(t[0], {"hidden", "folded", "kept"}, v.sampling.interpreter_loops);
      }},
+    {"async-parents", 0, kSamplingVerbs, ValueKind::kSwitch, HelpSection::kSampling, "",
+     "below an async function of JavaScript that was resumed, those that await it (async f)",
+     "false", kSwitchWords, [](V& v, Texts t) { return StoreSwitch(t, v.sampling.async_parents); }},
     {"seal-interval", 0, kSamplingVerbs, ValueKind::kText, HelpSection::kSampling, "TIME",
      "how long a batch collects, with a receiver give or take a tenth",
      "15s with a receiver, else 2s; record: 1s", "a time from 100ms to 10m, like 15s",

@@ -75,6 +75,7 @@ struct SamplingSettings {
   std::string context = "links";
   std::vector<std::string> context_labels;   // Names of labels that are kept; "*": all.
   std::string interpreter_loops = "hidden";  // Or "folded", "kept": FrameResolver's LoopFrames.
+  bool async_parents = false;  // Frames of async functions of JavaScript that await others.
   uint64_t raw_slices_bytes = 4 * kMiB;
   uint64_t unwind_tables_bytes = 16 * kMiB;
   SymbolPolicy symbols = SymbolPolicy::kFull;

@@ -40,6 +40,8 @@ enum counter {
 	COUNT_CONTEXT_INVALID, /* a record that is being changed, or is none: dropped */
 	COUNT_CONTEXT_FAULT,   /* memory that cannot be read: dropped */
 	COUNT_CONTEXT_CUT,     /* labels beyond the bounds were left out */
+	COUNT_ASYNC_PARENTS,   /* frames of functions that await others (bpf/v8_async.h) */
+	COUNT_ASYNC_CUT,       /* stacks with such that are cut: what awaits further out is not known */
 	COUNT_COUNTERS = 32,
 };
 

@@ -22,13 +22,17 @@ struct V8Frame {
     // Code that V8 has made, of a frame that says it is no function's: `pc` alone. Regular
     // expressions, stubs, copies of builtins.
     kStub = V8_STUB,
-    kWasm = V8_WASM,  // `pc`, `instance`.
+    kWasm = V8_WASM,      // `pc`, `instance`.
+    kRegExp = V8_REGEXP,  // `pc`, `regexp`; `check` is its source's length.
+    // An async function that waits: as kInterpreted, whatever code it was resumed in.
+    kAwaiting = V8_AWAITING,
   };
   Kind kind = Kind::kStub;
   // Untagged address of the SharedFunctionInfo that the frame's JSFunction led to; 0: none. Nobody
   // has checked that it is one: a moving collector may have put anything there since.
   uint64_t shared_function = 0;
   uint64_t instance = 0;  // kWasm: untagged, the object in the frame's slot.
+  uint64_t regexp = 0;    // kRegExp: untagged, the data of the regular expression.
   // Not an object's: the address of the next instruction. It was interrupted there, or
   // (is_return) a call returns there, so that the call ends in the byte before.
   uint64_t pc = 0;
@@ -38,7 +42,7 @@ struct V8Frame {
   int32_t bytecode_offset = -1;
   // What the 32 bits at V8Layout's place of the identity (unique_id, else function_literal_id) of
   // the SharedFunctionInfo were when the frame was sampled. Of kCompiled only the low 16 bits are
-  // kept: compare by `check_mask`. Of others than kInterpreted and kCompiled: 0.
+  // kept: compare by `check_mask`. Of kStub and kWasm: 0.
   uint32_t check = 0, check_mask = 0;
 };
 

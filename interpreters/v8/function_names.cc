@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "interpreters/v8/compiled_code.h"
 #include "interpreters/v8/heap.h"
 #include "interpreters/v8/position_table.h"
+#include "interpreters/v8/regular_expression.h"
 #include "interpreters/v8/shared_function.h"
 #include "interpreters/v8/wasm_names.h"
 
@@ -41,7 +43,7 @@ struct Reader {
   ScriptCache& scripts;
   const V8Frame& frame;
 
-  Code ReadInterpreted();
+  Code ReadInterpreted(std::string_view prefix);
   Code ReadCompiled();
   Code ReadBaseline(const CodeObject& code, const SharedFunction& function);
   Code ReadOptimized(const CodeObject& code);
@@ -78,9 +80,10 @@ std::vector<PositionEntry> Reader::PositionsOf(uint64_t bytecode) {
   return table ? ReadPositions(*table, heap.layout().positions) : std::vector<PositionEntry>{};
 }
 
-Code Reader::ReadInterpreted() {
-  const absl::StatusOr<SharedFunction> function = FunctionOfFrame();
+Code Reader::ReadInterpreted(std::string_view prefix) {
+  absl::StatusOr<SharedFunction> function = FunctionOfFrame();
   if (!function.ok()) return function.status();
+  function->name.insert(0, prefix);
   const std::shared_ptr<const Script> script = scripts.Read(heap, function->script);
   std::vector<BytecodeCode::Line> lines;
   const std::vector<PositionEntry> entries = PositionsOf(function->bytecode);
@@ -133,8 +136,10 @@ Code Reader::ReadCompiled() {
   const std::optional<CodeObject> code = FindCode(heap, pc());
   if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
   // A regular expression's frame may have words in the places of a function's.
-  if (code && code->kind == CodeObject::Kind::kRegExp) return Place({{.function = "RegExp"}});
-  if (frame.kind == V8Frame::Kind::kStub || frame.shared_function == 0) {
+  if (code && code->kind == CodeObject::Kind::kRegExp)
+    return Place({{.function = NameOfRegExp(heap, *code, frame)}});
+  if (frame.kind == V8Frame::Kind::kStub || frame.kind == V8Frame::Kind::kRegExp ||
+      frame.shared_function == 0) {
     // What V8 has made for wasm has no object in the heap, and no function says whose it is.
     if (!code && !heap.direct().IsGone()) return Place({{.function = "stub"}});
     if (!code) return heap.Failure("no code");
@@ -176,8 +181,10 @@ Code ReadV8Code(ProcessMemory& memory, const V8Layout& layout, ScriptCache& scri
                 const V8Frame& frame) {
   Reader reader{.heap = Heap(memory, layout), .scripts = scripts, .frame = frame};
   switch (frame.kind) {
-    case V8Frame::Kind::kInterpreted: return reader.ReadInterpreted();
+    case V8Frame::Kind::kInterpreted: return reader.ReadInterpreted("");
+    case V8Frame::Kind::kAwaiting: return reader.ReadInterpreted("async ");
     case V8Frame::Kind::kCompiled:
+    case V8Frame::Kind::kRegExp:
     case V8Frame::Kind::kStub: return reader.ReadCompiled();
     case V8Frame::Kind::kWasm: return Place({WasmLine(reader.heap, frame)});
   }

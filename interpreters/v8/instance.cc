@@ -6,7 +6,10 @@
 namespace stackray::v8 {
 namespace {
 
-bool IsInterpreted(uint64_t word) { return (word & V8_FRAME_MASK) == V8_INTERPRETED; }
+// Has the frame's second word a bytecode's place?
+bool IsInterpreted(uint64_t word) {
+  return (word & V8_FRAME_MASK) == V8_INTERPRETED || (word & V8_FRAME_MASK) == V8_AWAITING;
+}
 
 }  // namespace
 
@@ -32,7 +35,23 @@ stack_process Instance::ForBpf() const {
                 .give_up_begin = layout_->give_up_begin,
                 .give_up_end = layout_->give_up_end,
                 .old_frame = layout_->old_frame,
-                .old_frame_words = layout_->old_frame_words};
+                .old_frame_words = layout_->old_frame_words,
+                .regexp_marker = layout_->regexp_marker(),
+                .regexp_slot = layout_->regexp_slot,
+                .regexp_data = layout_->regexp_data,
+                .regexp_source = layout_->regexp_source};
+  if (!layout_->follows_awaits()) return process;
+  for (size_t i = 0; i < layout_->awaits.size(); ++i) {
+    process.v8.await_begin[i] = layout_->awaits[i].begin;
+    process.v8.await_end[i] = layout_->awaits[i].end;
+  }
+  process.v8.async_function_type = layout_->async_function_type;
+  process.v8.promise_type = layout_->promise_type;
+  process.v8.reaction_type = layout_->reaction_type;
+  process.v8.map_type = static_cast<uint8_t>(layout_->map_instance_type);
+  process.v8.function_context = static_cast<uint8_t>(layout_->function_context);
+  process.v8.shared_builtin = layout_->shared_builtin;
+  process.v8.reaction_next = layout_->reaction_next;
   return process;
 }
 

@@ -54,6 +54,9 @@ struct V8Layout {
   uint8_t function_slot = 16, bytecode_slot = 32, offset_slot = 40;
   uint8_t wasm_frame_type = 0;  // 0: not known.
   uint8_t wasm_marker() const { return static_cast<uint8_t>(wasm_frame_type * 2); }
+  // Of a regular expression's frame; 0: it has its subject there.
+  uint8_t regexp_frame_type = 0;
+  uint8_t regexp_marker() const { return static_cast<uint8_t>(regexp_frame_type * 2); }
 
   // Instance types.
   uint16_t map_type = kNoType, shared_type = kNoType, scope_info_type = kNoType;
@@ -114,9 +117,29 @@ struct V8Layout {
   // In a WasmCode of the C++ heap: the instructions' size, the function's index; 0: not known.
   uint16_t wasm_code_size = 0, wasm_code_index = 0;
 
+  // Regular expressions: as struct v8_process has it, and in their data.
+  uint8_t regexp_slot = 0, regexp_data = 24, regexp_source = 24;
+  uint16_t regexp_flags = 32, regexp_one_byte_code = 40, regexp_two_byte_code = 48;
+  // Of that data, where it is no FixedArray.
+  uint16_t regexp_data_type = kNoType;
+
   // As struct v8_process has it: read from the file's builtins.
   uint32_t give_up_begin = 0, give_up_end = 0;
   uint16_t old_frame = 0, old_frame_words = 0;
+
+  // Async parents: where the builtins lie in the file that resume a function whose promise was
+  // kept, or broken; all 0: nobody asked.
+  struct CodeInFile {
+    uint32_t begin = 0, end = 0;
+  };
+  std::array<CodeInFile, 2> awaits;
+  uint16_t async_function_type = kNoType, promise_type = kNoType, reaction_type = kNoType;
+  uint16_t function_context = 0;
+  uint8_t shared_builtin = 8, reaction_next = 8;
+  bool follows_awaits() const {
+    return awaits[0].end != 0 && async_function_type != kNoType && promise_type != kNoType &&
+           reaction_type != kNoType;
+  }
 
   bool has_plain_lengths = false;  // Of some arrays: 32 bits that are no small integer.
 

@@ -73,6 +73,21 @@ void AddGivingUp(const v8::Builtins& builtins, const ByteSource& source, v8::V8L
   }
 }
 
+// Adds the calls of the builtins that resume async functions.
+void AddAwaits(const v8::Builtins& builtins, const ByteSource& source, v8::V8Layout* layout,
+               std::vector<uint64_t>* returns) {
+  for (const v8::Builtin& builtin : builtins.all()) {
+    const uint64_t end = builtin.file_offset + builtin.bytes;
+    const std::optional<size_t> which = v8::ResumesAwaiting(builtin.name);
+    if (!which || end > std::numeric_limits<uint32_t>::max()) continue;
+    layout->awaits.at(*which) = {static_cast<uint32_t>(builtin.file_offset),
+                                 static_cast<uint32_t>(end)};
+    const std::vector<uint64_t> found =
+        v8::EndsOfCalls(CodeOf(builtin, source), builtin.file_offset);
+    returns->insert(returns->end(), found.begin(), found.end());
+  }
+}
+
 }  // namespace
 
 std::vector<uint64_t> v8::EndsOfCalls(std::span<const uint8_t> code, uint64_t file_offset) {
@@ -123,6 +138,7 @@ std::shared_ptr<const RuntimeData> V8Loader::Recognise(const ElfImage& image,
   if (image.machine() != EM_X86_64) layout->is_supported = false;
   std::vector<uint64_t> returns = ReturnsOfInterpreted(*builtins, source);
   AddGivingUp(*builtins, source, &*layout, &returns);
+  if (async_parents_) AddAwaits(*builtins, source, &*layout, &returns);
   std::ranges::sort(returns);
   return std::make_shared<const V8Data>(*std::move(layout), *std::move(builtins),
                                         std::move(returns));

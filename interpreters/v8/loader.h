@@ -17,8 +17,13 @@ namespace stackray {
 
 class V8Loader : public RuntimeLoader {
  public:
+  // `async_parents`: functions that await those of a stack are to be found (bpf/v8_async.h).
+  explicit V8Loader(bool async_parents = false) : async_parents_(async_parents) {}
   std::shared_ptr<const RuntimeData> Recognise(const ElfImage& image,
                                                const ByteSource& source) const override;
+
+ private:
+  const bool async_parents_;
 };
 
 namespace v8 {

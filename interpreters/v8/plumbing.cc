@@ -46,6 +46,11 @@ bool ResumesBytecodes(std::string_view name) {
          name.starts_with("BaselineOrInterpreterEnterAt");
 }
 
+std::optional<size_t> ResumesAwaiting(std::string_view name) {
+  if (name == "AsyncFunctionAwaitResolveClosure") return 0;
+  return name == "AsyncFunctionAwaitRejectClosure" ? std::optional<size_t>(1) : std::nullopt;
+}
+
 bool GivesUp(std::string_view name) { return name.starts_with("DeoptimizationEntry_"); }
 
 bool IsPlumbing(std::string_view name) {

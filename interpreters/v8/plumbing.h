@@ -4,6 +4,8 @@
 #ifndef STACKRAY_INTERPRETERS_V8_PLUMBING_H_
 #define STACKRAY_INTERPRETERS_V8_PLUMBING_H_
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace stackray::v8 {
@@ -15,6 +17,8 @@ bool RunsBytecodes(std::string_view name);
 // Goes on with an interpreted frame that the deoptimizer has made: such a frame returns to the
 // builtin's first byte, where no call stands before.
 bool ResumesBytecodes(std::string_view name);
+// Resumes an async function: 0 whose promise was kept, 1 broken; nullopt: it does not.
+std::optional<size_t> ResumesAwaiting(std::string_view name);
 // Gives a frame of optimized code up, and makes others in its place (deoptimization).
 bool GivesUp(std::string_view name);
 

@@ -27,6 +27,8 @@ void Set8_4(V8Layout* l) {  // Node 14.
   l->fixed_array_type = 117;
   l->first_nonstring_type = 0x40;
   l->function_shared = 24;
+  l->function_context = 32;
+  l->regexp_slot = 40;
   l->shared_literal_id = 52;
   l->script_source_url = 104;
   l->scope_flags = 16;  // Behind a FixedArray's length.
@@ -81,6 +83,7 @@ void Set9_4(V8Layout* l) {  // Node 16.
 }
 
 void Set10_2(V8Layout* l) {  // Node 18.
+  l->regexp_slot = 32;
   l->map_type = 250;
   l->shared_type = 257;
   l->scope_info_type = 256;
@@ -102,6 +105,7 @@ void Set10_2(V8Layout* l) {  // Node 18.
 }
 
 void Set11_3(V8Layout* l) {  // Node 20: the instructions are an object of their own.
+  l->regexp_frame_type = 27;
   l->map_type = 255;
   l->shared_type = 262;
   l->scope_info_type = 261;
@@ -125,6 +129,7 @@ void Set11_3(V8Layout* l) {  // Node 20: the instructions are an object of their
 }
 
 void Set12_4(V8Layout* l) {  // Node 22.
+  l->regexp_frame_type = 29;
   l->map_type = 264;
   l->shared_type = 274;
   l->scope_info_type = 272;
@@ -136,6 +141,8 @@ void Set12_4(V8Layout* l) {  // Node 22.
   l->last_uncompiled_type = 203;
   l->fixed_array_type = 174;
   l->function_shared = 32;
+  l->function_context = 40;
+  l->reaction_next = 16;  // Behind what AsyncLocalStorage keeps.
   l->shared_unique_id = 56;
   l->module_scope = 5;
   l->bytecode_header = 64;
@@ -150,6 +157,14 @@ void Set12_4(V8Layout* l) {  // Node 22.
 }
 
 void Set13_6(V8Layout* l) {  // Node 24.
+  l->regexp_frame_type = 31;
+  l->regexp_data = 0;  // The code is called with it.
+  l->regexp_data_type = 185;
+  l->regexp_source = 16;
+  l->regexp_flags = 24;
+  l->regexp_one_byte_code = 56;
+  l->regexp_two_byte_code = 64;
+  l->shared_builtin = 16;
   l->map_type = 272;
   l->shared_type = 282;
   l->scope_info_type = 280;
@@ -183,6 +198,7 @@ void Set13_6(V8Layout* l) {  // Node 24.
 }
 
 void Set14_1(V8Layout* l) {  // Node 25.
+  l->regexp_data_type = 183;
   l->map_type = 276;
   l->shared_type = 286;
   l->scope_info_type = 284;
@@ -198,6 +214,8 @@ void Set14_1(V8Layout* l) {  // Node 25.
 
 void Set14_6(V8Layout* l) {  // Node 26.
   l->wasm_frame_type = 24;
+  l->regexp_frame_type = 23;
+  l->regexp_data_type = 184;
   l->map_type = 278;
   l->shared_type = 288;
   l->scope_info_type = 286;
@@ -216,6 +234,10 @@ void Set14_6(V8Layout* l) {  // Node 26.
 }
 
 void Set15_0(V8Layout* l) {  // Deno 2.9.
+  l->regexp_data_type = 180;
+  l->regexp_flags = 32;  // Behind the source as it was written.
+  l->regexp_one_byte_code = 80;
+  l->regexp_two_byte_code = 88;
   l->map_type = 268;
   l->shared_type = 278;
   l->scope_info_type = 276;

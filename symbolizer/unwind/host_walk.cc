@@ -102,6 +102,7 @@ int env_step_hotspot(scratch* s, u32 step) {
 }
 
 int env_step_v8(scratch* s, u32 step) {
+  if (step == V8_STEP_AWAITING) return V8_AWAITING_CUT;  // The heap has changed since.
   return step == V8_STEP_LEAF ? step_v8_leaf(s) : step_v8_frame(s);
 }
 

@@ -75,12 +75,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* input, size_t size) {
   layout.wasm_code_size = 24;
   layout.wasm_code_index = 40;
   stackray::InputMemory memory(data, 1 << 16);
-  for (const auto kind : {v8::V8Frame::Kind::kInterpreted, v8::V8Frame::Kind::kCompiled,
-                          v8::V8Frame::Kind::kStub, v8::V8Frame::Kind::kWasm})
+  for (const auto kind :
+       {v8::V8Frame::Kind::kInterpreted, v8::V8Frame::Kind::kCompiled, v8::V8Frame::Kind::kStub,
+        v8::V8Frame::Kind::kWasm, v8::V8Frame::Kind::kRegExp, v8::V8Frame::Kind::kAwaiting})
     Name(memory, layout,
          {.kind = kind,
           .shared_function = stackray::NumberAt<uint16_t>(data, 2) & ~uint64_t{7},
           .instance = stackray::NumberAt<uint16_t>(data, 4) & ~uint64_t{7},
+          .regexp = stackray::NumberAt<uint16_t>(data, 4) & ~uint64_t{7},
           .pc = stackray::NumberAt<uint16_t>(data, 6),
           .bytecode_offset = data[8]});
   ReadParts(memory, layout, stackray::NumberAt<uint16_t>(data, 10) | 1U);

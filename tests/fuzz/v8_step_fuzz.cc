@@ -41,6 +41,7 @@ u8* env_chunk(scratch*, u32) { return nullptr; }
 #include "bpf/v8.h"
 
 int env_step_v8(scratch* s, u32 step) {
+  if (step == V8_STEP_AWAITING) return step_awaiting(s);
   return step == V8_STEP_LEAF ? step_v8_leaf(s) : step_v8_frame(s);
 }
 
@@ -70,13 +71,18 @@ void Begin(const Head& head, std::span<const uint8_t> data, scratch* s) {
 void Walk(const Head& head, scratch* s) {
   for (int i = 0; i < kMostFrames; ++i) {
     const u64 sp = s->regs.r[UNWIND_SP];
-    const u32 words = ++s->word_count;
+    const u32 words = ++s->word_count, before = s->extra_words;
     s->ranges[0].kind = (head.ranges >> (i & 15) & 1) != 0 ? RANGE_FILE : RANGE_ANON;
     if (step_v8(s) != END_NONE) return;
-    if (s->regs.r[UNWIND_SP] < sp || s->word_count != words + 1) std::abort();
-    const stackray::v8::V8Frame frame =
-        stackray::v8::UnpackFrame(s->body[words - 1] & FRAME_OFFSET_MASK, s->body[words]);
-    if (frame.kind > stackray::v8::V8Frame::Kind::kWasm) std::abort();
+    // A frame of two words; or any number of them in front of a builtin's own, of one.
+    const u32 made = s->extra_words - before;
+    if (s->regs.r[UNWIND_SP] < sp || s->word_count < words || s->word_count > words + 2 * made)
+      std::abort();
+    for (u32 at = words - 1; at + 1 < s->word_count; at += 2) {
+      const stackray::v8::V8Frame frame =
+          stackray::v8::UnpackFrame(s->body[at] & FRAME_OFFSET_MASK, s->body[at + 1]);
+      if (frame.kind > stackray::v8::V8Frame::Kind::kAwaiting) std::abort();
+    }
   }
 }
 

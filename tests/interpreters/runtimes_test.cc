@@ -84,8 +84,9 @@ class RuntimesTest : public testing::Test {
 
   FakeRuntimeMemory bpf_;
   FakeMemory memory_;
-  Runtimes runtimes_{bpf_, 4096,
-                     [this](uint32_t) { return std::make_unique<MemoryView>(memory_); }};
+  Runtimes runtimes_{bpf_, {.cache_bytes = 4096}, [this](uint32_t) {
+                       return std::make_unique<MemoryView>(memory_);
+                     }};
   ExecutableFile file_ = FakeExecutable(std::string(FAKE_PYTHONS) + "/fake_python_3_11.so");
   uint32_t number_ = 0;
 };

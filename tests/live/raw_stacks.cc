@@ -45,7 +45,8 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
   RowMemory& memory = stacks->sampler_->row_memory();
   stacks->files_ = std::make_unique<ExecutableFiles>(1024);
   stacks->rows_ = std::make_unique<RowStore>(memory, 16 << 20);
-  stacks->runtimes_ = std::make_unique<Runtimes>(stacks->sampler_->runtime_memory(), 4 << 20);
+  stacks->runtimes_ = std::make_unique<Runtimes>(stacks->sampler_->runtime_memory(),
+                                                 Runtimes::Options{.cache_bytes = 4 << 20});
   stacks->loader_ = MakeTableLoader(*stacks->files_, *stacks->rows_, 2 << 20, *stacks->runtimes_);
   stacks->walk_ = MakeSampleWalk(*stacks->files_, *stacks->loader_, memory, *stacks->runtimes_);
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;

@@ -52,13 +52,15 @@ bool SeenStack::Calls(const std::string& caller, const std::string& callee) cons
 }
 
 absl::StatusOr<std::unique_ptr<SampledRun>> SampledRun::Start(double frequency_hz,
-                                                              const std::vector<uint32_t>& pids) {
+                                                              const std::vector<uint32_t>& pids,
+                                                              bool async_parents) {
   std::unique_ptr<SampledRun> run(new SampledRun());
   SessionSettings settings;
   settings.sampler.frequency_hz = frequency_hz;
   settings.sampler.target_pids = kMostTargetPids;
   settings.sampler.sample_ring_bytes = 16 << 20;
   settings.loop.batch.frequency_hz = frequency_hz;
+  settings.async_parents = async_parents;
   SampledRun* at = run.get();
   absl::StatusOr<std::unique_ptr<SamplingSession>> session =
       SamplingSession::Create(settings, [at](const SealedBatchPtr& sealed) {

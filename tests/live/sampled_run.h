@@ -33,7 +33,8 @@ class SampledRun {
  public:
   // Samples `pids` and what they start. Errors: as SamplingSession::Create.
   static absl::StatusOr<std::unique_ptr<SampledRun>> Start(double frequency_hz,
-                                                           const std::vector<uint32_t>& pids);
+                                                           const std::vector<uint32_t>& pids,
+                                                           bool async_parents = false);
   ~SampledRun();
 
   // Takes samples until there are `samples` of them in all, or `timeout_ms` have passed.

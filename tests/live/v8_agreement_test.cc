@@ -1,12 +1,14 @@
 // A thread's frames in Node or Deno beside the engine's own answer (the CallSites of an Error):
 // function, file, line, column and order of each frame that has a script, inlined ones too. The
 // thread spins at the end of a chain of calls, another one at each stop: of the innermost function,
-// which goes on meanwhile, the place may differ, and what it calls is left out.
+// which goes on meanwhile, the place may differ, and what it calls is left out. So are functions
+// that await those of the stack, where they are asked for.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,7 @@ constexpr uint64_t kSamplesAStop = 30;
 constexpr int kSampledMs = 2000;  // At most, on a machine that has no CPU for it.
 constexpr int kUsualStops = 4;
 constexpr const char* kSpinMs = "300";
-constexpr std::string_view kInnermost = "spin", kWarmUp = "warmUp";
+constexpr std::string_view kInnermost = "spin", kWarmUp = "warmUp", kAsync = "async ";
 
 struct Mode {
   const char* name;
@@ -59,11 +61,23 @@ std::vector<ScriptFrame> ScriptFrames(const SeenStack& stack) {
   return frames;
 }
 
-// From the innermost function of the chain outwards.
+bool IsAwaiting(const ScriptFrame& frame) { return frame.function.starts_with(kAsync); }
+
+// From the innermost function of the chain outwards; those that await come last, as in an Error.
 std::vector<ScriptFrame> FromSpin(std::vector<ScriptFrame> frames) {
   const auto spin = std::ranges::find(frames, kInnermost, &ScriptFrame::function);
   frames.erase(frames.begin(), spin);
+  std::ranges::stable_partition(frames, std::not_fn(IsAwaiting));
   return frames;
+}
+
+std::vector<ScriptFrame> WithoutAwaiting(std::vector<ScriptFrame> frames) {
+  std::erase_if(frames, IsAwaiting);
+  return frames;
+}
+
+bool IsWarmUp(const ScriptFrame& frame) {
+  return frame.function == kWarmUp || frame.function == std::string(kAsync) + std::string(kWarmUp);
 }
 
 bool Agree(const std::vector<ScriptFrame>& ours, const std::vector<ScriptFrame>& theirs) {
@@ -86,7 +100,8 @@ std::string Difference(const std::vector<ScriptFrame>& ours,
 struct Tally {
   int stops = 0, agreed = 0;
   int64_t samples = 0, of_agreed = 0;
-  size_t frames = 0;  // Of the engine's answers.
+  int64_t without = 0;              // Samples that have none of the functions that await.
+  size_t frames = 0, awaiting = 0;  // Of the engine's answers.
   std::string first_difference;
   std::vector<ScriptFrame> before;  // The engine's answer at the stop before.
 };
@@ -106,8 +121,12 @@ void TakeStop(SampledRun& run, TalkingProgram& program, Tally& tally) {
     const std::vector<ScriptFrame> all = ScriptFrames(stack), ours = FromSpin(all);
     // Before the loop: the way there. A thread of the engine has no such frames at all.
     if (ours.empty() && !stack.Has("work")) continue;
-    if (std::ranges::find(all, kWarmUp, &ScriptFrame::function) != all.end()) continue;
+    if (std::ranges::any_of(all, IsWarmUp)) continue;
     if (!Agree(ours, theirs) && Agree(ours, tally.before)) continue;  // Read late.
+    if (std::ranges::any_of(theirs, IsAwaiting) && Agree(ours, WithoutAwaiting(theirs))) {
+      tally.without += stack.count;  // User space has ended its walk.
+      continue;
+    }
     seen += stack.count;
     if (Agree(ours, theirs))
       agreed += stack.count;
@@ -122,12 +141,21 @@ void TakeStop(SampledRun& run, TalkingProgram& program, Tally& tally) {
   tally.samples += seen;
   tally.of_agreed += agreed;
   tally.frames += theirs.size();
+  tally.awaiting += static_cast<size_t>(std::ranges::count_if(theirs, IsAwaiting));
 }
 
 std::vector<std::string> OptionsOf(const Mode& mode, const Node& node) {
   std::vector<std::string> options = mode.options;
   if (node.is_deno) options.emplace_back("--no-maglev");  // Which --no-opt leaves on there.
   return options;
+}
+
+Tally TakeStops(SampledRun& run, TalkingProgram& program) {
+  Tally tally;
+  TakeStop(run, program, tally);  // Files that are new.
+  tally = {.first_difference = "", .before = tally.before};
+  for (int i = 0; i < StopsAsked(); ++i) TakeStop(run, program, tally);
+  return tally;
 }
 
 class V8Agreement : public testing::TestWithParam<Mode> {};
@@ -142,10 +170,7 @@ TEST_P(V8Agreement, EachFrameIsTheEnginesOwn) {
     auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
     if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
     ++nodes;
-    Tally tally;
-    TakeStop(**run, program, tally);  // Files that are new.
-    tally = {.first_difference = "", .before = tally.before};
-    for (int i = 0; i < StopsAsked(); ++i) TakeStop(**run, program, tally);
+    const Tally tally = TakeStops(**run, program);
     (*run)->Stop();
     Measured(fmt::format("{} {}: {} of {} stops agree, {} of {} samples, {} frames", node.Name(),
                          mode.name, tally.agreed, tally.stops, tally.of_agreed, tally.samples,
@@ -158,6 +183,61 @@ TEST_P(V8Agreement, EachFrameIsTheEnginesOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, V8Agreement, testing::ValuesIn(kModes),
                          [](const auto& mode) { return std::string(mode.param.name); });
+
+class V8AsyncParents : public testing::TestWithParam<Mode> {};
+
+TEST_P(V8AsyncParents, AreTheEnginesOwn) {
+  int nodes = 0;
+  for (const Node& node : FindNodes()) {
+    if (node.is_deno || node.major < GetParam().first_node) continue;
+    SCOPED_TRACE(node.version);
+    TalkingProgram program(
+        node.Run(GetParam().options, "awaits.cjs", {GetParam().warm_ups, kSpinMs}));
+    auto run = SampledRun::Start(kFrequencyHz, {program.pid()}, true);
+    if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+    ++nodes;
+    const Tally tally = TakeStops(**run, program);
+    (*run)->Stop();
+    Measured(
+        fmt::format("{} {}: async parents at {} of {} stops agree, {} of {} samples, {} "
+                    "frames that await of {}; {} samples without them",
+                    node.Name(), GetParam().name, tally.agreed, tally.stops, tally.of_agreed,
+                    tally.samples, tally.awaiting, tally.frames, tally.without));
+    EXPECT_GT(tally.stops, StopsAsked() / 2);
+    EXPECT_LE(tally.without, tally.samples / 10);
+    EXPECT_GT(tally.awaiting, static_cast<size_t>(tally.stops));
+    EXPECT_EQ(tally.agreed, tally.stops) << tally.first_difference;
+  }
+  if (nodes == 0) GTEST_SKIP() << "no Node from " << GetParam().first_node << " on here";
+}
+
+const Mode kAwaitModes[] = {{"Interpreted", {"--no-opt"}, "3", 16}, {"Tiered", {}, "500", 16}};
+INSTANTIATE_TEST_SUITE_P(Modes, V8AsyncParents, testing::ValuesIn(kAwaitModes),
+                         [](const auto& mode) { return std::string(mode.param.name); });
+
+// Nobody has asked: the frames are those of the stack.
+TEST(V8AsyncParentsUnasked, AreNotThere) {
+  int nodes = 0;
+  for (const Node& node : FindNodes()) {
+    if (node.is_deno) continue;
+    SCOPED_TRACE(node.version);
+    TalkingProgram program(node.Run({}, "awaits.cjs", {"3", kSpinMs}));
+    auto run = SampledRun::Start(kFrequencyHz, {program.pid()});
+    if (!run.ok()) GTEST_SKIP() << "no BPF here: " << run.status();
+    ++nodes;
+    const Tally tally = TakeStops(**run, program);
+    (*run)->Stop();
+    size_t awaiting = 0;
+    for (const SeenStack& stack : (*run)->stacks()) {
+      const std::vector<ScriptFrame> ours = ScriptFrames(stack);
+      awaiting += static_cast<size_t>(std::ranges::count_if(ours, IsAwaiting));
+    }
+    EXPECT_GT(tally.without, 0);  // All of the engine's frames but those.
+    EXPECT_EQ(tally.stops, 0) << tally.first_difference;
+    EXPECT_EQ(awaiting, 0U);
+  }
+  if (nodes == 0) GTEST_SKIP() << "no Node here";
+}
 
 }  // namespace
 }  // namespace stackray::test

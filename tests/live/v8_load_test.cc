@@ -6,13 +6,17 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tests/live/java_runs.h"
 #include "tests/live/node_runs.h"
 #include "tests/live/runtime_load.h"
 #include "tests/live/sampled_run.h"
+#include "tests/live/talking_program.h"
 #include "tests/live/target_program.h"
 
 namespace stackray::test {
@@ -99,6 +103,142 @@ TEST(V8Load, StacksAreWholeAndNamed) {
     if (node.is_deno) continue;  // It has no such program.
     SCOPED_TRACE(node.version);
     Load("node " + node.version, node.Run({"--expose-gc"}, "churn.js", {}));
+  }
+}
+
+// Samples of a program that says what it has to say before "ready".
+std::unique_ptr<SampledRun> Sample(TalkingProgram& program, bool async_parents, std::string* said) {
+  auto run = SampledRun::Start(kFrequencyHz, {program.pid()}, async_parents);
+  if (!run.ok()) return nullptr;
+  if (said != nullptr) *said = WaitForLine(program, 0, "ready", kTimeoutMs);
+  (*run)->Run(kTimeoutMs, LoadBoundsFor(kUsualSamples).samples);
+  (*run)->Stop();
+  return *std::move(run);
+}
+
+std::string FunctionOf(const DecodedFrame& frame) {
+  return frame.lines.empty() || frame.type != "v8js" ? "" : frame.lines.front().function;
+}
+
+// Expressions by the functions that use them, as regexps.cjs says.
+std::map<std::string, std::string> SaidExpressions(const std::string& said) {
+  constexpr std::string_view kExpression = "regexp ";
+  std::map<std::string, std::string> expressions;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t tab = line.find('\t');
+    if (!line.starts_with(kExpression) || tab == std::string::npos) continue;
+    const std::string function = line.substr(kExpression.size(), tab - kExpression.size());
+    expressions[function] = "RegExp: " + line.substr(tab + 1);
+  }
+  return expressions;
+}
+
+struct Expressions {
+  int64_t frames = 0, named = 0, wrong = 0;
+  std::map<std::string, int64_t> functions;
+  std::string first_wrong;
+};
+
+void Look(const SeenStack& stack, const std::map<std::string, std::string>& expected,
+          Expressions* seen) {
+  for (size_t i = 0; i < stack.user.size(); ++i) {
+    const std::string name = FunctionOf(stack.user[i]);
+    if (name != "RegExp" && !name.starts_with("RegExp: ")) continue;  // A builtin.
+    // The function that uses it is the first one that it has been said of.
+    auto used = expected.end();
+    for (size_t at = i + 1; at < stack.user.size() && used == expected.end(); ++at)
+      used = expected.find(FunctionOf(stack.user[at]));
+    if (used == expected.end()) continue;  // Before "ready".
+    seen->frames += stack.count;
+    seen->functions[used->first] += stack.count;
+    if (name == used->second)
+      seen->named += stack.count;
+    else if (name != "RegExp")
+      seen->wrong += stack.count, seen->first_wrong = used->second + " is " + name;
+  }
+}
+
+TEST(V8Load, RegularExpressionsHaveTheirSources) {
+  const std::vector<Node> nodes = FindNodes();
+  if (nodes.empty()) GTEST_SKIP() << "no Node here";
+  for (const Node& node : nodes) {
+    SCOPED_TRACE(node.version);
+    TalkingProgram program(node.Run({}, "regexps.cjs", {"60"}));
+    std::string said;
+    const auto run = Sample(program, false, &said);
+    if (run == nullptr) GTEST_SKIP() << "no BPF here";
+    const std::map<std::string, std::string> expected = SaidExpressions(said);
+    ASSERT_EQ(expected.size(), 8U);
+    Expressions seen;
+    for (const SeenStack& stack : run->stacks()) Look(stack, expected, &seen);
+    Measured(
+        fmt::format("{}: {} of {} frames of {} regular expressions have their source, {} a "
+                    "wrong one",
+                    node.Name(), seen.named, seen.frames, seen.functions.size(), seen.wrong));
+    EXPECT_EQ(seen.functions.size(), expected.size());
+    EXPECT_GE(static_cast<double>(seen.named), 0.99 * static_cast<double>(seen.frames));
+    EXPECT_EQ(seen.wrong, 0) << seen.first_wrong;
+  }
+}
+
+// The only function that can await this one of awaits_load.cjs; "": none of them.
+std::string OnlyCaller(const std::string& function) {
+  const size_t level = function.rfind('_') + 1;
+  if (!function.starts_with("f_") || level < 4) return "";
+  const int at = std::atoi(function.c_str() + level);
+  return at == 0 ? "run" : function.substr(0, level) + std::to_string(at - 1);
+}
+
+struct Awaiting {
+  int64_t stacks = 0, frames = 0, wrong = 0;
+  int64_t without = 0;  // Resumed functions of a stack that ends with them.
+  std::string first_wrong;
+};
+
+// Whatever is resumed and whatever awaits it, from the inside.
+void Look(const SeenStack& stack, Awaiting* seen) {
+  constexpr std::string_view kAsync = "async ";
+  std::string last;
+  bool has_any = false, has_resumed = false, is_at_builtin = false;
+  for (const DecodedFrame& frame : stack.user) {
+    const std::string name = FunctionOf(frame);
+    is_at_builtin = is_at_builtin || name.starts_with("AsyncFunctionAwait");
+    if (!name.starts_with(kAsync)) {
+      if (!has_any && !OnlyCaller(name).empty()) last = name;
+      continue;
+    }
+    has_any = true;
+    const std::string caller = name.substr(kAsync.size());
+    seen->frames += stack.count;
+    if (last.empty() || caller != OnlyCaller(last))
+      seen->wrong += stack.count, seen->first_wrong = caller + " awaits " + last;
+    last = caller;
+  }
+  has_resumed = !last.empty() && last != "run" && is_at_builtin;
+  seen->stacks += has_any || has_resumed ? stack.count : 0;
+  seen->without += has_resumed ? stack.count : 0;
+}
+
+TEST(V8Load, FunctionsThatAwaitAreTheOnlyOnesThatCan) {
+  const std::vector<Node> nodes = FindNodes();
+  if (nodes.empty()) GTEST_SKIP() << "no Node here";
+  for (const Node& node : nodes) {
+    if (node.is_deno) continue;
+    SCOPED_TRACE(node.version);
+    TalkingProgram program(node.Run({}, "awaits_load.cjs", {"60"}));
+    const auto run = Sample(program, true, nullptr);
+    if (run == nullptr) GTEST_SKIP() << "no BPF here";
+    Awaiting seen;
+    for (const SeenStack& stack : run->stacks()) Look(stack, &seen);
+    const auto counts = run->session().loop().counts();
+    Measured(fmt::format(
+        "{}: {} frames that await in {} stacks, {} of them wrong, {} stacks "
+        "without all of theirs, of {} samples",
+        node.Name(), seen.frames, seen.stacks, seen.wrong, seen.without, counts.samples));
+    EXPECT_GT(seen.frames, seen.stacks);
+    EXPECT_LE(static_cast<double>(seen.without), 0.02 * static_cast<double>(seen.stacks));
+    EXPECT_EQ(seen.wrong, 0) << seen.first_wrong;
   }
 }
 

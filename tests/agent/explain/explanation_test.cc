@@ -133,6 +133,11 @@ TEST(Explanation, AJitDumpIsNoFileThatStacksEndIn) {
   EXPECT_THAT(text,
               HasSubstr("JIT code: 3 stacks end early there: [truncated: frame pointer is 0]"));
   EXPECT_THAT(text, Not(HasSubstr("files that cannot be read")));
+  EXPECT_THAT(text, Not(HasSubstr("frame-pointer"))) << "no compiler of the user's has made it";
+  batch.samples[0].count = 1;
+  explanation.sampled = {};
+  AddTo(&explanation.sampled, batch);
+  EXPECT_THAT(RenderExplanation(explanation), HasSubstr("JIT code: 1 stack ends early there"));
 }
 
 // As .NET keeps it.

@@ -185,7 +185,8 @@ class CodeChurn : public testing::Test {
 
   ExecutableFile file_ = FakeExecutable(std::string(FAKE_PYTHONS) + "/fake_python_3_11.so");
   FakeRuntimeMemory bpf_;
-  Runtimes runtimes_{bpf_, kNameBytes, [](uint32_t) { return std::make_unique<MadeCode>(); }};
+  Runtimes runtimes_{
+      bpf_, {.cache_bytes = kNameBytes}, [](uint32_t) { return std::make_unique<MadeCode>(); }};
   ExecutableFiles files_{16};
   FrameResolver resolver_{files_, std::nullopt, 1 << 20, {}, &runtimes_};
   SampleLoop loop_{SampleLoopSettings{}, resolver_,

@@ -54,6 +54,7 @@ std::map<std::string_view, Words> BadValues() {
       {"timestamps", words},
       {"thread-attributes", words},
       {"cpu-attribute", words},
+      {"async-parents", words},
       {"seal-interval", NoValue({"99ms", "0", "601s", "11m", "1w"})},
       {"raw-slices", NoValue({"1025GiB", "2TiB", "4MiBs"})},
       {"unwind-tables", NoValue({"1048575", "0", "2TiB", "1 MiB/s"})},

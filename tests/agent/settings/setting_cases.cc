@@ -174,6 +174,7 @@ std::map<std::string_view, Case> Cases() {
         {"hidden", "hidden"},
         "gone",
         READ(Sampling(l).interpreter_loops)}},
+      {"async-parents", SwitchCase("false", "false", READ(Sampling(l).async_parents))},
       {"seal-interval",
        {"1000",
         "2000",

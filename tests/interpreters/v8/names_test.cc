@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "interpreters/v8/compiled_code.h"
 #include "interpreters/v8/function_names.h"
 #include "interpreters/v8/strings.h"
 #include "tests/interpreters/v8/made_heap.h"
@@ -21,6 +22,7 @@ class V8Names : public testing::TestWithParam<Version> {
   const V8Layout layout_ = LayoutFor(GetParam().first, GetParam().second);
   MadeFunction made_{layout_};
   std::unique_ptr<ScriptCache> scripts_ = std::make_unique<ScriptCache>();
+  uint64_t regexp_start_ = 0, regexp_code_ = 0, regexp_ = 0;
 
   absl::StatusOr<std::vector<SourceLine>> Lines(const V8Frame& frame) {
     const auto code = ReadV8Code(made_.heap.memory, layout_, *scripts_, frame);
@@ -34,6 +36,29 @@ class V8Names : public testing::TestWithParam<Version> {
             .bytecode_offset = bytecode,
             .check = kIdentity,
             .check_mask = ~uint32_t{0}};
+  }
+  void MakeRegExp() {
+    regexp_start_ = made_.Code(layout_, layout_.kind_regexp, SmiWord(0), made_.heap.Bytes({}), 256);
+    Heap heap(made_.heap.memory, layout_);
+    regexp_code_ = FindCode(heap, regexp_start_).value_or(CodeObject{}).code;
+    MakeRegExp(made_.heap.String("(a+)+b"), regexp_code_, SmiWord(-1));
+  }
+  void MakeRegExp(uint64_t source, uint64_t one_byte, uint64_t two_byte) {
+    constexpr uint32_t kGlobal = 1, kSticky = 8;
+    const bool is_array = layout_.regexp_data_type == kNoType;
+    regexp_ =
+        made_.heap.Object(is_array ? layout_.fixed_array_type : layout_.regexp_data_type, 128);
+    made_.heap.Set(regexp_, layout_.regexp_source, source);
+    made_.heap.Set(regexp_, layout_.regexp_flags, SmiWord(kGlobal | kSticky));
+    made_.heap.Set(regexp_, layout_.regexp_one_byte_code, one_byte);
+    made_.heap.Set(regexp_, layout_.regexp_two_byte_code, two_byte);
+  }
+  V8Frame RegExp() const {
+    return {.kind = V8Frame::Kind::kRegExp,
+            .regexp = regexp_ - 1,
+            .pc = regexp_start_ + 5,
+            .check = 6,
+            .check_mask = 0xffff};
   }
   V8Frame Compiled(uint64_t pc) const {
     return {.kind = V8Frame::Kind::kCompiled,
@@ -178,6 +203,41 @@ TEST_P(V8Names, RegularExpressionsAndStubsAreCalledSo) {
   EXPECT_EQ(Lines(frame)->at(0).function, "stub");
 }
 
+TEST_P(V8Names, ARegularExpressionHasItsSource) {
+  MakeRegExp();
+  const uint64_t code = regexp_code_;
+  EXPECT_EQ(Lines(RegExp())->at(0).function, "RegExp: /(a+)+b/gy");
+  const auto name_of = [&](uint64_t source, uint64_t one_byte, uint64_t two_byte, uint32_t length) {
+    MakeRegExp(source, one_byte, two_byte);
+    V8Frame frame = RegExp();
+    frame.check = length;
+    return Lines(frame)->at(0).function;
+  };
+  const uint64_t none = SmiWord(-1);
+  EXPECT_EQ(name_of(made_.heap.String("(a+)+b"), code, none, 6), "RegExp: /(a+)+b/gy");
+  EXPECT_EQ(name_of(made_.heap.TwoByteString(u"中\t\u0085\xd83d\xde00"), none, code, 5),
+            "RegExp: /中\\x09\\x85😀/gy");
+  EXPECT_EQ(name_of(made_.heap.String("a/\\/[/]\n"), code, none, 8), "RegExp: /a\\/\\/[/]\\n/gy");
+  EXPECT_EQ(name_of(made_.heap.String(""), code, none, 0), "RegExp: /(?:)/gy");
+  const std::string sixty(60, 'a');
+  EXPECT_EQ(name_of(made_.heap.String(sixty), code, none, 60), "RegExp: /" + sixty + "/gy");
+  EXPECT_EQ(name_of(made_.heap.String(sixty + "b"), code, none, 61), "RegExp: /" + sixty + "…/gy");
+  // A pair that is cut in its middle.
+  std::u16string long_one(59, u'中');
+  long_one += u"\xd83d\xde00";
+  EXPECT_TRUE(name_of(made_.heap.TwoByteString(long_one), code, none, 61).ends_with("中…/gy"));
+  // Other code's data; another source by now; no source at all.
+  EXPECT_EQ(name_of(made_.heap.String("a"), none, none, 1), "RegExp");
+  EXPECT_EQ(name_of(made_.heap.String("a"), code, none, 2), "RegExp");
+  EXPECT_EQ(name_of(made_.script, code, none, 0), "RegExp");
+}
+
+TEST_P(V8Names, AFunctionThatAwaitsSaysSo) {
+  V8Frame frame = Interpreted(4);
+  frame.kind = V8Frame::Kind::kAwaiting;
+  ExpectLine(Lines(frame)->at(0), "async f", 2, 3);
+}
+
 TEST_P(V8Names, BaselineCodeHasTheLineOfItsBytecode) {
   if (layout_.kind_baseline == 0xff) return;  // V8 8.4 has none.
   V8Layout layout = layout_;
@@ -201,6 +261,7 @@ TEST_P(V8Names, BaselineCodeHasTheLineOfItsBytecode) {
 
 // Each byte of the heap set to each of these, one after the other.
 TEST_P(V8Names, DamageCostsTheNameAlone) {
+  MakeRegExp();
   const uint64_t start =
       made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
                  made_.heap.Bytes(InlinedPositions(layout_)), 256);
@@ -211,7 +272,7 @@ TEST_P(V8Names, DamageCostsTheNameAlone) {
     for (const uint8_t now : {uint8_t{0}, uint8_t{0xff}, static_cast<uint8_t>(was ^ 0x10)}) {
       byte = now;
       scripts_ = std::make_unique<ScriptCache>();
-      for (const V8Frame& frame : {Interpreted(4), Compiled(start + 9)}) {
+      for (const V8Frame& frame : {Interpreted(4), Compiled(start + 9), RegExp()}) {
         const auto lines = Lines(frame);
         if (!lines.ok()) continue;
         ++named;
