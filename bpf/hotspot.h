@@ -85,6 +85,7 @@ static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 	for (i = 0; i < HOTSPOT_STUB_WORDS; i++, at += 8) {
 		if (i >= words)
 			break;
+		barrier_var(at); /* as in bytes_around_call(): Linux 5.10 */
 		below = pc;
 		if (read_word(s, at, &pc))
 			continue;
