@@ -158,8 +158,11 @@ static __always_inline int begin_awaiting(struct scratch *s, u32 which)
 	u64 last = s->word_count - 1, *words = s->stack.words;
 
 	barrier_var(last);
-	if (last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1 ||
-	    read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context) ||
+	if (last >= SAMPLE_MAX_KERNEL_FRAMES + SAMPLE_MAX_USER_WORDS - 1)
+		return 0;
+	/* Read at once: Linux 5.10 forgets the bound of what it spills. */
+	words[V8_AWAITING_CALLER] = s->body[last];
+	if (read_word(s, fp - v8_of(s)->function_slot, &function) || read_word(s, fp - 8, &context) ||
 	    !is_v8_object(context) ||
 	    env_read_runtime(s, &generator, sizeof(generator), context - 1 + V8_AWAIT_GENERATOR) ||
 	    !read_generator(s, generator) || s->stack.code[V8_GENERATOR_CONTINUATION] != V8_GENERATOR_RUNS)
@@ -168,7 +171,6 @@ static __always_inline int begin_awaiting(struct scratch *s, u32 which)
 	words[V8_AWAITING_PROMISE] = s->stack.code[V8_GENERATOR_PROMISE];
 	/* The builtin for promises that were kept is the next one behind that for broken ones. */
 	words[V8_AWAITING_BUILTIN] = which == 2 ? number + (1ULL << 32) : number;
-	words[V8_AWAITING_CALLER] = s->body[last];
 	return number != 0;
 }
 

@@ -233,7 +233,9 @@ TEST(V8Load, FunctionsThatAwaitAreTheOnlyOnesThatCan) {
     const auto run = Sample(program, true, nullptr);
     if (run == nullptr) GTEST_SKIP() << "no BPF here";
     Awaiting seen;
-    for (const SeenStack& stack : run->stacks()) Look(stack, &seen);
+    // Of the first batch user space has ended some walks, and does not ask the heap.
+    for (const SeenStack& stack : run->stacks())
+      if (stack.batch > 0) Look(stack, &seen);
     const auto counts = run->session().loop().counts();
     Measured(fmt::format(
         "{}: {} frames that await in {} stacks, {} of them wrong, {} stacks "
