@@ -213,7 +213,8 @@ void Look(const SeenStack& stack, Awaiting* seen) {
       has_any = true;
       const std::string caller = name.substr(kAsync.size());
       seen->frames += stack.count;
-      if (caller != OnlyCaller(last))
+      // A function that is about to run has no frame yet.
+      if (!last.empty() && caller != OnlyCaller(last))
         seen->wrong += stack.count, seen->first_wrong = caller + " awaits " + last;
       last = caller;
     }
