@@ -48,8 +48,11 @@ struct Reader {
   Code ReadBaseline(const CodeObject& code, const SharedFunction& function);
   Code ReadOptimized(const CodeObject& code);
   absl::StatusOr<SharedFunction> FunctionOfFrame();
+  // -1: the code does not say its place, as Deno's optimized code.
   SourceLine At(const SharedFunction& function, int32_t offset) {
-    return LineOf(function, scripts.Read(heap, function.script).get(), offset);
+    SourceLine line = LineOf(function, scripts.Read(heap, function.script).get(), offset);
+    if (offset < 0) line.line = line.column = 0;
+    return line;
   }
   std::vector<PositionEntry> PositionsOf(uint64_t bytecode);
   uint32_t OffsetIn(const CodeObject& code) const {
