@@ -48,11 +48,8 @@ struct Reader {
   Code ReadBaseline(const CodeObject& code, const SharedFunction& function);
   Code ReadOptimized(const CodeObject& code);
   absl::StatusOr<SharedFunction> FunctionOfFrame();
-  // -1: the code does not say its place, as Deno's optimized code.
   SourceLine At(const SharedFunction& function, int32_t offset) {
-    SourceLine line = LineOf(function, scripts.Read(heap, function.script).get(), offset);
-    if (offset < 0) line.line = line.column = 0;
-    return line;
+    return LineOf(function, scripts.Read(heap, function.script).get(), offset);
   }
   std::vector<PositionEntry> PositionsOf(uint64_t bytecode);
   uint32_t OffsetIn(const CodeObject& code) const {
@@ -130,6 +127,8 @@ Code Reader::ReadOptimized(const CodeObject& code) {
     if (is_own && !IsSame(function->identity))
       return absl::DataLossError("another function's code by now");
     lines.push_back(At(*function, place.script_offset));
+    // Deno's optimized code does not say its places.
+    if (place.script_offset < 0) lines.back().line = lines.back().column = 0;
   }
   if (lines.empty()) return absl::DataLossError("code that does not say its function");
   return Place(std::move(lines));
