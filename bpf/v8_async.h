@@ -19,7 +19,7 @@
 
 #include "bpf/v8_frame.h"
 
-#define V8_MOST_AWAITING 16 /* references from promise to promise: of them most are frames */
+#define V8_MOST_AWAITING 48 /* references from promise to promise: of them most are frames */
 /* In a Context: the first slot of its own. */
 #define V8_AWAIT_GENERATOR 32
 /* In a JSGeneratorObject: its first field; of the words from there on, which one is what. */
