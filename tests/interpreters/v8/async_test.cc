@@ -177,7 +177,7 @@ TEST_P(V8Async, WhatHasAnotherTypeIsNotFollowed) {
 TEST_P(V8Async, ARingOfPromisesEnds) {
   React(&chain_[3], kUndefined, Tagged(chain_[0].promise));
   const Numbers frames = Walk();
-  EXPECT_EQ(frames.size(), 12U);  // Of 16 steps each fourth hands on.
+  EXPECT_EQ(frames.size(), 36U);  // Of 48 steps each fourth hands on.
 }
 
 TEST_P(V8Async, OtherFramesOfTheBuiltinAreLeftAlone) {
