@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "symbolizer/cfi/text_rows.h"
 #include "symbolizer/elf_image.h"
 
 namespace stackray {
@@ -65,21 +64,22 @@ class EntrySection {
     return nullptr;
   }
 
-  std::vector<cfi::CodeRows> Rows(const cfi::EntryBytes& entries) const {
-    return cfi::ReadRowsOfText(entries, text_address_, machine_, code_);
-  }
-
   std::vector<cfi::CodeRows> FromMemory(uint64_t address) const {
     std::vector<uint8_t> bytes(section_.size_bytes);
     if (!memory_.Read(address, bytes)) return {};
-    return Rows({.bytes = bytes, .address = address});
+    return cfi::ReadCodeRows({.bytes = bytes, .address = address, .text_address = text_address_},
+                             machine_, code_);
   }
 
   std::vector<cfi::CodeRows> FromFile(uint64_t address, bool is_debug_frame) const {
     const auto bytes = ProcessBytes(memory_, entry_.elf, entry_.size_bytes)
                            .Read(section_.file_offset, section_.size_bytes, kMaxEntryBytes);
     if (!bytes.ok()) return {};
-    return Rows({.bytes = *bytes, .address = address, .is_debug_frame = is_debug_frame});
+    return cfi::ReadCodeRows({.bytes = *bytes,
+                              .address = address,
+                              .is_debug_frame = is_debug_frame,
+                              .text_address = text_address_},
+                             machine_, code_);
   }
 
   ProcessMemory& memory_;

@@ -8,7 +8,6 @@
 #include "symbolizer/cfi/cfa_program.h"
 #include "symbolizer/cfi/frame_entries.h"
 #include "symbolizer/cfi/rule_encode.h"
-#include "symbolizer/cfi/text_rows.h"
 
 namespace stackray::cfi {
 namespace {
@@ -50,18 +49,12 @@ size_t CodeRows::bytes() const {
 
 std::vector<CodeRows> ReadCodeRows(const EntryBytes& entries, const Machine& machine,
                                    std::span<const AddressRange> code) {
-  return ReadRowsOfText(entries, std::nullopt, machine, code);
-}
-
-std::vector<CodeRows> ReadRowsOfText(const EntryBytes& entries,
-                                     std::optional<uint64_t> text_address, const Machine& machine,
-                                     std::span<const AddressRange> code) {
   const MemorySource source(entries.bytes);
   FrameRegion region;
   region.address = entries.address;
   region.size_bytes = region.scan_end = entries.bytes.size();
   region.is_debug_frame = entries.is_debug_frame;
-  region.text_address = text_address;
+  region.text_address = entries.text_address;
   region.end_is_known = true;
   region.machine = &machine;
   FrameEntries reader(&source, region);

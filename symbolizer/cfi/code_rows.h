@@ -8,6 +8,7 @@
 #define STACKRAY_SYMBOLIZER_CFI_CODE_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct EntryBytes {
   std::span<const uint8_t> bytes;  // Of the section.
   uint64_t address = 0;            // Where they are in the process; 0 for .debug_frame.
   bool is_debug_frame = false;
+  // Of .text, which LuaJIT's entries count from (DW_EH_PE_textrel); without it such are left out.
+  std::optional<uint64_t> text_address = std::nullopt;
 };
 
 inline constexpr size_t kMaxCodeRows = 262'144;
