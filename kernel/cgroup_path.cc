@@ -85,20 +85,26 @@ std::string PodUid(std::string_view component, bool below_kubepods) {
   return valid ? text : std::string();
 }
 
-// Changes `facts` by one component, outermost first.
-void TakeComponent(std::string_view component, bool below_kubepods, CgroupFacts* facts) {
+// Changes `facts` by one component, outermost first. `is_owned`: others than root may have named
+// it.
+void TakeComponent(std::string_view component, bool below_kubepods, bool is_owned,
+                   CgroupFacts* facts) {
   if (std::string uid = PodUid(component, below_kubepods); !uid.empty()) {
     facts->pod_uid = std::move(uid);
+    facts->is_pod_claimed = is_owned;
   } else if (const std::string_view id = ContainerIdIn(component); !id.empty()) {
     facts->container_id = std::string(id);
+    facts->is_container_claimed = is_owned;
     facts->container_name.clear();
     facts->service.clear();
   } else if (std::string name = MachineName(component); !name.empty()) {
     facts->container_name = std::move(name);
+    facts->is_container_claimed = is_owned;
     facts->container_id.clear();
     facts->service.clear();
   } else if (const auto service = Without(component, "", ".service")) {
     facts->service = std::string(*service);
+    facts->is_service_claimed = is_owned;
   } else if (component.ends_with(".scope")) {  // Of a session or of a container's runtime.
     facts->service.clear();
   }
@@ -112,10 +118,11 @@ bool NamesContainer(const CgroupFacts& facts) {
 
 CgroupFacts ReadCgroupPath(std::string_view path) {
   CgroupFacts facts{.path = std::string(path)};
-  bool below_kubepods = false;
+  bool below_kubepods = false, is_owned = false;
   for (std::string_view component : Split(path, '/')) {
     below_kubepods = below_kubepods || component.find("kubepods") != std::string_view::npos;
-    TakeComponent(component, below_kubepods, &facts);
+    TakeComponent(component, below_kubepods, is_owned, &facts);
+    is_owned = is_owned || NamesContainer(facts) || Without(component, "user@", ".service");
   }
   return facts;
 }

@@ -1,6 +1,8 @@
 // What the path of a cgroup says about who runs in it: container, pod, systemd's unit.
 //
-// Input:   a path that whoever made the cgroup has chosen; any bytes.
+// Input:   a path that whoever made the cgroup has chosen; any bytes. As a rule that is root, but
+//          below a user's own manager (user@1000.service) and inside a container it is whoever owns
+//          that. A unit with Delegate= and another user is not told apart.
 // Threads: plain functions and values.
 // Facts:   the names that container runtimes and systemd 257 give their cgroups, cgroupfs and
 //          systemd drivers, v1 and v2 alike; docs/lifetimes.md lists them.
@@ -18,6 +20,8 @@ struct CgroupFacts {
   std::string container_name;  // Of containers without such an id: systemd-nspawn, LXC.
   std::string pod_uid;         // Kubernetes: as the API writes it, with dashes.
   std::string service;  // systemd's unit inside the innermost container, ".service" taken off.
+  // Chosen by a user's manager or inside a container.
+  bool is_container_claimed = false, is_pod_claimed = false, is_service_claimed = false;
 };
 
 // Of the innermost container. A monitor process beside a container (conmon) is in none.

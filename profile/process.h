@@ -40,7 +40,10 @@ struct ProcessInfo {
   std::string container_name;  // Of containers that have no such id.
   std::string pod_uid;         // Kubernetes.
   std::string service_name;
-  std::vector<std::pair<std::string, AttributeValue>> extra;  // More resource attributes.
+  // By the word of the process, or of somebody who may name its cgroup.
+  bool is_container_claimed = false, is_pod_claimed = false, is_service_claimed = false;
+  std::vector<std::pair<std::string, AttributeValue>> extra;    // More resource attributes.
+  std::vector<std::pair<std::string, AttributeValue>> claimed;  // By the process's own word.
 };
 
 }  // namespace stackray

@@ -9,6 +9,11 @@
 
 namespace stackray {
 
+// Of a resource: the keys whose values are the process's own word, and what keys begin with that
+// say so themselves.
+inline constexpr std::string_view kClaimedKeys = "stackray.claimed";
+inline constexpr std::string_view kClaimedPrefix = "claimed.";
+
 // Of a location.
 inline constexpr std::string_view kFrameTypeAttribute = "profile.frame.type";
 // Of one without lines: where its function begins, as an address of the same ELF file.

@@ -10,14 +10,17 @@
 namespace stackray {
 
 // The body of an opentelemetry.proto.resource.v1.Resource. All attributes are inline. Keys are
-// unique: where `info.extra` repeats one, the first stays. Empty values are left out, and the keys
-// of `settings.left_out`. Any bytes are taken.
+// unique: where `info.extra` or `info.claimed` repeats one, the first stays. Empty values are left
+// out, and the keys of `settings.left_out`. Any bytes are taken.
 //   process.pid, stackray.process.pid_namespace ("host": the agent is in a pid namespace, this
 //   process is outside of it, and its pid is the host's), process.command (the leader's comm),
 //   process.executable.{path,name}, process.creation.time (ISO 8601, milliseconds, UTC),
 //   process.linux.cgroup, container.{id,name}, k8s.pod.uid, service.name, host.{name,id,arch},
-//   os.{type,version}, then `info.extra`, then `settings.resource_attributes` (of these, host.… and
-//   os.… come before the fields they replace).
+//   os.{type,version}, then `info.extra`, `info.claimed`, stackray.claimed, and
+//   `settings.resource_attributes` (of these, host.… and os.… come before the fields they replace).
+// stackray.claimed is the list of those keys here whose values are the process's own word; keys
+// that begin with "claimed." say so themselves and are not in it. Without such a key it is left
+// out.
 std::string EncodeResource(const ProcessInfo& info, const BatchSettings& settings);
 
 }  // namespace stackray

@@ -64,10 +64,8 @@ void CaptureBatch::DefineProcess(const ProcessId& id, std::string_view command) 
   if (!batch_.NeedsProcess(id)) return;
   ProcessInfo info;
   if (id != ProcessId{}) info = processes_.Describe(id, command, wall_offset_ns_);
-  if (!settings_.capture_name.empty()) {
-    std::erase_if(info.extra, [](const auto& pair) { return pair.first == kCaptureNameAttribute; });
+  if (!settings_.capture_name.empty())
     info.extra.emplace_back(kCaptureNameAttribute, settings_.capture_name);
-  }
   if (settings_.marks_service)
     info.service_name = fmt::format("{} (capture {})", info.service_name, settings_.capture_name);
   batch_.DefineProcess(id, info);

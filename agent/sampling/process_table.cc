@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/sampling/claimed_attributes.h"
 #include "agent/sampling/java_program.h"
 #include "kernel/process_info.h"
 
@@ -216,19 +217,29 @@ const std::string& ProcessTable::UserOf(Entry& entry) {
 }
 
 // Attributes: the context's first, then the environment's; of equal keys the first counts.
-void ProcessTable::TakeServiceFacts(Entry& entry) {
+void ProcessTable::TakeServiceFacts(Entry& entry, const CgroupFacts& cgroup) {
   const ServiceEnvironment& environment = entry.image->environment;
   const ProcessContext* context = entry.context.context.get();
-  if (context != nullptr) described_.extra = context->attributes;
-  for (const auto& [key, value] : environment.attributes) described_.extra.emplace_back(key, value);
-  described_.service_name = ChooseServiceName(
-      service_names_,
-      {.context = context != nullptr ? std::string_view(context->service_name) : "",
-       .environment = environment.service_name,
-       .unit = entry.cgroup != nullptr ? std::string_view(entry.cgroup->service) : "",
-       .info = described_,
-       .command = [&] { return CommandOf(entry); },
-       .java = [&] { return JavaProgram(entry); }});
+  const auto claim = [this](const auto& attributes) {
+    for (const auto& [key, value] : attributes)
+      if (std::optional<std::string> claimed = ClaimedKey(key))
+        described_.claimed.emplace_back(*std::move(claimed), value);
+  };
+  if (context != nullptr) claim(context->attributes);
+  claim(environment.attributes);
+  ChosenServiceName chosen = ChooseServiceName(
+      service_names_, {.context = context != nullptr ? std::string_view(context->service_name) : "",
+                       .environment = environment.service_name,
+                       .unit = cgroup.service,
+                       .info = described_,
+                       .command = [&] { return CommandOf(entry); },
+                       .java = [&] { return JavaProgram(entry); }});
+  described_.service_name = std::move(chosen.name);
+  described_.is_service_claimed =
+      !entry.is_kernel_thread &&
+      (IsOwnWord(chosen.source) ||
+       (chosen.source == ServiceNameSource::kSystemd ? cgroup.is_service_claimed
+                                                     : cgroup.is_container_claimed));
 }
 
 const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view command,
@@ -251,8 +262,10 @@ const ProcessInfo& ProcessTable::Describe(const ProcessId& id, std::string_view 
                 .cgroup_path = cgroup.path,
                 .container_id = cgroup.container_id,
                 .container_name = cgroup.container_name,
-                .pod_uid = cgroup.pod_uid};
-  TakeServiceFacts(entry);
+                .pod_uid = cgroup.pod_uid,
+                .is_container_claimed = cgroup.is_container_claimed,
+                .is_pod_claimed = cgroup.is_pod_claimed};
+  TakeServiceFacts(entry, cgroup);
   if (const std::string& user = UserOf(entry); !user.empty())
     described_.extra.emplace_back("process.user.name", user);
   return described_;

@@ -124,7 +124,7 @@ class ProcessTable {
   void ReadEnvironment(Entry& entry);
   // It is asked for again from time to time: a process may give up its rights.
   const std::string& UserOf(Entry& entry);
-  void TakeServiceFacts(Entry& entry);
+  void TakeServiceFacts(Entry& entry, const CgroupFacts& cgroup);
   std::string CommandOf(Entry& entry);
   std::string JavaProgram(Entry& entry);
   std::shared_ptr<const CgroupFacts> CgroupOf(const ProcessEvent& event);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "reporter/attribute_names.h"
+
 namespace stackray {
 namespace {
 
@@ -28,9 +30,10 @@ constexpr std::string_view kWorkloadKeys[] = {
 
 std::string WorkloadOf(const ProcessInfo& info) {
   for (const std::string_view key : kWorkloadKeys)
-    for (const auto& [name, value] : info.extra)
-      if (const auto* text = std::get_if<std::string>(&value); name == key && text != nullptr)
-        if (!text->empty()) return *text;
+    for (const auto& [name, value] : info.claimed)
+      if (const auto* text = std::get_if<std::string>(&value); text != nullptr && !text->empty())
+        if (name.starts_with(kClaimedPrefix) && name.substr(kClaimedPrefix.size()) == key)
+          return *text;
   return {};
 }
 
@@ -66,11 +69,17 @@ ServiceNameOrder DefaultServiceNameOrder() {
   return order;
 }
 
-std::string ChooseServiceName(const ServiceNameOrder& order, const ServiceNameFacts& facts) {
+ChosenServiceName ChooseServiceName(const ServiceNameOrder& order, const ServiceNameFacts& facts) {
   for (const ServiceNameSource source : order)
-    if (std::string name = NameFrom(source, facts); !name.empty()) return name;
-  const bool container = std::ranges::find(order, ServiceNameSource::kContainer) != order.end();
-  return container ? facts.info.container_id.substr(0, kShortIdDigits) : std::string();
+    if (std::string name = NameFrom(source, facts); !name.empty())
+      return {.name = std::move(name), .source = source};
+  if (std::ranges::find(order, ServiceNameSource::kContainer) == order.end()) return {};
+  return {.name = facts.info.container_id.substr(0, kShortIdDigits),
+          .source = ServiceNameSource::kContainer};
+}
+
+bool IsOwnWord(ServiceNameSource source) {
+  return source != ServiceNameSource::kSystemd && source != ServiceNameSource::kContainer;
 }
 
 std::string CommandName(std::string_view command, std::string_view called,

@@ -35,7 +35,7 @@ using ServiceNameOrder = std::vector<ServiceNameSource>;
 std::optional<ServiceNameSource> ServiceNameSourceOf(std::string_view word);
 ServiceNameOrder DefaultServiceNameOrder();
 
-// What the sources say; empty: nothing. `extra` of `info` holds the attributes of context and
+// What the sources say; empty: nothing. `claimed` of `info` holds the attributes of context and
 // environment.
 struct ServiceNameFacts {
   std::string_view context, environment, unit;
@@ -43,7 +43,14 @@ struct ServiceNameFacts {
   std::function<std::string()> command;    // Asked only when its turn comes.
   std::function<std::string()> java = {};  // Asked only when its turn comes.
 };
-std::string ChooseServiceName(const ServiceNameOrder& order, const ServiceNameFacts& facts);
+struct ChosenServiceName {
+  std::string name;  // Empty: no source knows one.
+  ServiceNameSource source = ServiceNameSource::kCommand;
+};
+ChosenServiceName ChooseServiceName(const ServiceNameOrder& order, const ServiceNameFacts& facts);
+// Is it the process's own word? The unit and the container are names in its cgroup's path, which
+// root has chosen as a rule (kernel/cgroup_path.h).
+bool IsOwnWord(ServiceNameSource source);
 
 // `command`: the leader's name right after exec(), at most 15 bytes, or empty; `called`: the last
 // part of the path that was given to exec(), or empty. Both are the process's to choose, so they

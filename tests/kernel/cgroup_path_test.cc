@@ -72,6 +72,36 @@ TEST(ReadCgroupPath, AsRuntimesWriteIt) {
   }
 }
 
+// Root names the cgroups of the host; below a user's manager and in a container somebody else does.
+TEST(ReadCgroupPath, SaysWhoHasChosenTheNames) {
+  struct ClaimCase {
+    std::string path;
+    bool container = false, pod = false, service = false;
+  };
+  const std::string manager = "/user.slice/user-1000.slice/user@1000.service";
+  const ClaimCase kCases[] = {
+      {"/system.slice/nginx.service"},
+      {"/system.slice/docker-" + kId + ".scope"},
+      {manager},
+      {manager + "/app.slice/nginx.service", false, false, true},
+      {manager + "/user.slice/libpod-" + kId + ".scope", true},
+      {manager + "/kubepods/pod" + kUid + "/" + kId, true, true},
+      {manager + "/machine-db.scope", true},
+      {"/docker/" + kId + "/system.slice/nginx.service", false, false, true},
+      {"/docker/" + kOther + "/docker/" + kId, true},
+      {"/docker/" + kOther + "/kubelet/kubepods/burstable/pod" + kUid + "/" + kId, true, true},
+      {"/kubepods/burstable/pod" + kUid + "/" + kId},
+      {"/kubepods/burstable/pod" + kUid + "/" + kId + "/docker/" + kOther, true},
+      {"/lxc.payload.web1/system.slice/cron.service", false, false, true},
+  };
+  for (const ClaimCase& c : kCases) {
+    const CgroupFacts facts = ReadCgroupPath(c.path);
+    EXPECT_EQ(facts.is_container_claimed, c.container) << c.path;
+    EXPECT_EQ(facts.is_pod_claimed, c.pod) << c.path;
+    EXPECT_EQ(facts.is_service_claimed, c.service) << c.path;
+  }
+}
+
 TEST(ReadCgroupPath, UnitsOfTheHost) {
   const std::pair<std::string, std::string> kCases[] = {
       {"/system.slice/redis-server.service", "redis-server"},

@@ -25,7 +25,7 @@ using opentelemetry::proto::profiles::v1development::Sample;
 // size.
 constexpr size_t kMaxDecodedBytes = size_t{256} << 20;
 
-// Lists and maps of values are no part of what stackray writes; deeper ones are not shown.
+// Maps of values are no part of what stackray writes, nor are lists of anything but texts.
 std::string ValueText(const AnyValue& value, const ProfilesDictionary& dictionary) {
   switch (value.value_case()) {
     case AnyValue::kStringValue: return value.string_value();
@@ -37,6 +37,12 @@ std::string ValueText(const AnyValue& value, const ProfilesDictionary& dictionar
       const int32_t index = value.string_value_strindex();
       const bool inside = index >= 0 && index < dictionary.string_table_size();
       return inside ? dictionary.string_table(index) : "";
+    }
+    case AnyValue::kArrayValue: {
+      std::string list;
+      for (const AnyValue& element : value.array_value().values())
+        list += (list.empty() ? "" : " ") + element.string_value();
+      return list;
     }
     default: return "";
   }

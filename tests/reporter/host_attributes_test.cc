@@ -84,6 +84,53 @@ TEST(ProcessAttributes, KeepTheirKind) {
   EXPECT_EQ(Find(attributes, "a.decimal"), "0.25");
 }
 
+// A receiver can see which values are the process's own word.
+TEST(ClaimedAttributes, AreListed) {
+  const Attributes attributes =
+      ResourceOf({.pid = 7,
+                  .container_id = "c1",
+                  .pod_uid = "p1",
+                  .service_name = "shop",
+                  .is_pod_claimed = true,
+                  .is_service_claimed = true,
+                  .extra = {{"process.user.name", "nobody"}},
+                  .claimed = {{"service.version", "3"},
+                              {"claimed.k8s.pod.name", "shop-1"},
+                              {"process.user.name", "root"},
+                              {"a.number", int64_t{5}},
+                              {"a.number", int64_t{6}},
+                              {"empty", ""}}},
+                 {.resource_attributes = {{"service.version", "host's"}, {"team", "a"}}});
+  EXPECT_EQ(Find(attributes, "stackray.claimed"),
+            "k8s.pod.uid service.name service.version a.number");
+  EXPECT_EQ(Find(attributes, "process.user.name"), "nobody");
+  EXPECT_EQ(Find(attributes, "service.version"), "3");
+  EXPECT_EQ(Find(attributes, "claimed.k8s.pod.name"), "shop-1");
+  EXPECT_EQ(Find(attributes, "a.number"), "5");
+  EXPECT_EQ(Find(attributes, "team"), "a");
+}
+
+TEST(ClaimedAttributes, WithoutAnyThereIsNoList) {
+  const Attributes attributes =
+      ResourceOf({.pid = 7, .service_name = "unit", .extra = {{"process.user.name", "root"}}}, {});
+  EXPECT_EQ(Find(attributes, "stackray.claimed"), "");
+  // What is left out is not listed.
+  EXPECT_EQ(Find(ResourceOf({.pid = 7, .claimed = {{"secret", "x"}}}, {.left_out = {"secret"}}),
+                 "stackray.claimed"),
+            "");
+}
+
+// However many there are, what the agent knows stays.
+TEST(ClaimedAttributes, TakeNoRoomFromOthers) {
+  ProcessInfo info{.pid = 7, .extra = {{"process.user.name", "nobody"}}};
+  for (int i = 0; i < 1000; ++i) info.claimed.emplace_back("k" + std::to_string(i), "v");
+  const Attributes attributes = ResourceOf(info, {.resource_attributes = {{"team", "a"}}});
+  EXPECT_EQ(Find(attributes, "process.user.name"), "nobody");
+  EXPECT_EQ(Find(attributes, "team"), "a");
+  EXPECT_EQ(Find(attributes, "k127"), "v");
+  EXPECT_EQ(Find(attributes, "k128"), "");
+}
+
 TEST(HostAttributes, CannotClaimAProcess) {
   const BatchSettings settings{.resource_attributes = {{"process.pid", "1"}}};
   EXPECT_EQ(Find(ResourceOf({.pid = 7}, settings), "process.pid"), "7");

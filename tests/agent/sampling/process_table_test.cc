@@ -244,7 +244,7 @@ TEST_F(ProcessTableTest, AContextStandsAboveTheUnitAndOutlivesItsProcess) {
   EXPECT_EQ(service(), "unit");  // An image that young is not asked.
   Wait(kSecond);
   EXPECT_EQ(service(), "first");
-  EXPECT_EQ(table_.Describe(self, "me", 0).extra[0],
+  EXPECT_EQ(table_.Describe(self, "me", 0).claimed[0],
             (std::pair<std::string, AttributeValue>("service.version", "3")));
   ASSERT_TRUE(context.Publish(2, "second"));
   EXPECT_EQ(service(), "second");

@@ -17,13 +17,15 @@ struct Said {
 
 std::string Choose(const ServiceNameOrder& order, const Said& said) {
   ProcessInfo info{.container_id = said.container_id, .container_name = said.container_name};
-  if (!said.workload.empty()) info.extra.emplace_back("k8s.deployment.name", said.workload);
+  if (!said.workload.empty())
+    info.claimed.emplace_back("claimed.k8s.deployment.name", said.workload);
   return ChooseServiceName(order, {.context = said.context,
                                    .environment = said.environment,
                                    .unit = said.unit,
                                    .info = info,
                                    .command = [&] { return said.command; },
-                                   .java = [&] { return said.java; }});
+                                   .java = [&] { return said.java; }})
+      .name;
 }
 
 TEST(ServiceName, TheFirstSourceThatKnowsOneCounts) {
@@ -56,12 +58,21 @@ TEST(ServiceName, OtherOrdersAndFewerSources) {
 }
 
 TEST(ServiceName, AWorkloadIsNamedInTheOrderOfTheConventions) {
-  const ProcessInfo info{
-      .extra = {{"k8s.pod.name", "shop-7d9-x"}, {"k8s.statefulset.name", "shop"}}};
-  EXPECT_EQ(ChooseServiceName(
-                Order({"kubernetes"}),
-                {.context = {}, .environment = {}, .unit = {}, .info = info, .command = {}}),
-            "shop");
+  const ProcessInfo info{.claimed = {{"claimed.k8s.pod.name", "shop-7d9-x"},
+                                     {"claimed.k8s.statefulset.name", "shop"}}};
+  EXPECT_EQ(
+      ChooseServiceName(Order({"kubernetes"}),
+                        {.context = {}, .environment = {}, .unit = {}, .info = info, .command = {}})
+          .name,
+      "shop");
+}
+
+// A unit and a container are in the cgroup's path, which a process does not choose.
+TEST(ServiceName, WhoseWordItIs) {
+  std::vector<ServiceNameSource> own;
+  for (const ServiceNameSource source : DefaultServiceNameOrder())
+    if (IsOwnWord(source)) own.push_back(source);
+  EXPECT_EQ(own, Order({"context", "environment", "kubernetes", "java", "command"}));
 }
 
 TEST(ServiceName, ACommandIsWhatTheProgramWasCalled) {
