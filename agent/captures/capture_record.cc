@@ -1,8 +1,10 @@
 #include "agent/captures/capture_record.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/captures/capture_json.h"
+#include "agent/settings/target_text.h"
 
 namespace stackray {
 namespace {
@@ -62,6 +64,7 @@ OrderedJson ToJson(const CaptureRecord& record) {
                       {"lost", lost},
                       {"batches", record.batches},
                       {"bytes", record.bytes}};
+  if (std::ranges::any_of(record.spec.targets, IsClaimed)) json["target_is_claimed"] = true;
   if (record.span.valid()) json["traceparent"] = TraceparentOf(record.span);
   return json;
 }
@@ -90,6 +93,8 @@ absl::StatusOr<CaptureRecord> CaptureRecordFromJson(const Json& json) {
   if (const Json* lost = fields.Find("lost")) ReadLost(*lost, fields, &record.lost);
   ReadCount(fields, "batches", &record.batches);
   ReadCount(fields, "bytes", &record.bytes);
+  bool is_claimed = false;  // The targets say it.
+  fields.Read("target_is_claimed", &is_claimed);
   std::string traceparent;  // One that is none costs the capture no more than its span.
   fields.Read("traceparent", &traceparent);
   record.span = ParseTraceparent(traceparent).value_or(SpanIds());

@@ -204,7 +204,10 @@ absl::StatusOr<std::string> ReportKeeper::Begin(const std::string& trigger,
   ReportOrder order = OrderOf(trigger, firing, now_ms);
   order.manifest.is_automatic = !is_asked_for;
   order.is_member = *std::move(members);
-  if (order.is_member) order.manifest.target = DescribeTarget(firing.target);
+  if (order.is_member) {
+    order.manifest.target = DescribeTarget(firing.target);
+    order.manifest.is_target_claimed = IsClaimed(firing.target);
+  }
   running_ = std::make_unique<Running>();
   Running& running = *running_;
   running.name = order.manifest.name;

@@ -49,6 +49,7 @@ nlohmann::ordered_json ReportManifest::ToJson() const {
   Json asked = {{"trigger", trigger}, {"reason", reason}};
   if (pid != 0) asked["pid"] = pid;
   if (!target.empty()) asked["target"] = target;
+  if (is_target_claimed) asked["target_is_claimed"] = true;
   Json last = Json::array();
   for (const std::string& function : last_stack) last.push_back(function);
   Json json = {{"stackray_report", kVersion},
@@ -68,6 +69,7 @@ nlohmann::ordered_json ReportManifest::ToJson() const {
 
 std::string ReportManifest::Summary() const {
   std::string text = fmt::format("{}: {}", trigger, reason);
+  if (is_target_claimed) text += "; of " + target;
   if (!last_stack.empty()) text += "; last stack: " + LastStackText(last_stack);
   const auto largest = std::ranges::max_element(processes, {}, &ReportedProcess::resident_bytes);
   const auto busiest = std::ranges::max_element(processes, {}, &ReportedProcess::cpu_percent);

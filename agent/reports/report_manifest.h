@@ -27,9 +27,10 @@ struct ReportManifest {
   // Asked.
   std::string name, trigger, reason, host, agent_version;
   int64_t unix_ms = 0;
-  bool is_automatic = false;              // A trigger fired; else somebody has asked.
-  uint32_t pid = 0;                       // 0: the heaviest processes.
-  std::string target;                     // Of whom; empty: of the host.
+  bool is_automatic = false;       // A trigger fired; else somebody has asked.
+  uint32_t pid = 0;                // 0: the heaviest processes.
+  std::string target;              // Of whom; empty: of the host.
+  bool is_target_claimed = false;  // By the processes' own word (agent/settings/target_text.h).
   uint32_t ended_pid = 0, ended_tid = 0;  // A thread that a signal has ended; 0: none.
   // There.
   struct Entry {

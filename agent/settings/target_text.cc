@@ -23,10 +23,16 @@ std::string DescribeTarget(const TargetSettings& target) {
     case TargetKind::kProgram: return fmt::format("{}", fmt::join(target.program, " "));
     case TargetKind::kUser:
       return fmt::format("user {}", FindUserName(target.uid).value_or(fmt::to_string(target.uid)));
-    case TargetKind::kService: return fmt::format("service {}", target.service_name);
+    case TargetKind::kService:
+      return fmt::format("service {} (the processes' own word)", target.service_name);
     case TargetKind::kLabel: return fmt::format("label {}", target.label);
   }
   return "";
+}
+
+bool IsClaimed(const TargetSettings& target) {
+  return target.kind == TargetKind::kService || target.kind == TargetKind::kCommandName ||
+         target.kind == TargetKind::kLabel;
 }
 
 }  // namespace stackray

@@ -8,8 +8,13 @@
 
 namespace stackray {
 
-// "all processes of this host", "process 12 and its descendants", "user www-data", …
+// "all processes of this host", "process 12 and its descendants", "user www-data", … Of a service
+// it says that the name is the processes' own word.
 std::string DescribeTarget(const TargetSettings& target);
+
+// Is who meets it for the processes to say? A service, a command's name and a label are their own
+// word, which another user's process may give as well.
+bool IsClaimed(const TargetSettings& target);
 
 }  // namespace stackray
 

@@ -75,6 +75,21 @@ TEST(CaptureRecord, KeepsItsSpanAndLosesADamagedOneAlone) {
   EXPECT_FALSE(CaptureRecordFromJson(json)->span.valid());
 }
 
+// Another user's process may call itself by the same name.
+TEST(CaptureRecord, SaysThatATargetIsTheProcessesOwnWord) {
+  for (const auto& [kind, is_claimed] : {std::pair{TargetKind::kService, true},
+                                         {TargetKind::kCommandName, true},
+                                         {TargetKind::kUser, false},
+                                         {TargetKind::kWholeHost, false}}) {
+    CaptureRecord record = Finished();
+    record.spec.targets = {{.kind = kind}};
+    record.spec.targets[0].service_name = record.spec.targets[0].command_name = "shop";
+    const nlohmann::json json = ToJson(record);
+    EXPECT_EQ(json.value("target_is_claimed", false), is_claimed);
+    EXPECT_TRUE(CaptureRecordFromJson(json).ok());
+  }
+}
+
 TEST(CaptureRecord, TextThatIsNoJsonIsRefused) {
   for (const std::string& text :
        {std::string(), std::string("{"), std::string(100'000, '['), std::string("\xff")})

@@ -49,6 +49,15 @@ TEST(ReportLog, ALongManifestLeavesItsListsOut) {
   EXPECT_EQ(nlohmann::json::parse(record.body)["name"], "report-h-1-crash");
 }
 
+TEST(ReportLog, AServicesNameIsTheProcessesOwnWord) {
+  ReportManifest manifest;
+  manifest.target = "service shop (the processes' own word)";
+  EXPECT_EQ(manifest.Summary().find("shop"), std::string::npos);
+  manifest.is_target_claimed = true;
+  EXPECT_THAT(manifest.Summary(), HasSubstr("of service shop (the processes' own word)"));
+  EXPECT_EQ(manifest.ToJson()["asked"]["target_is_claimed"], true);
+}
+
 TEST(ReportLog, ALongLastStackIsShortInTheSummary) {
   ReportManifest manifest = Manifest();
   manifest.last_stack.assign(64, std::string(1000, 'x'));

@@ -68,10 +68,11 @@ TEST(CaptureVerb, HasSeveralTargets) {
   const CaptureSettings capture =
       Capture({"--command", "a", "--command", "b", "-p1", "-p2", "--cgroup", "/x", "--container",
                "0123456789ab", "--user", "root", "--user", "4000000000", "--service", "shop"});
-  EXPECT_THAT(Described(capture.targets),
-              ElementsAre("processes 1, 2 and their descendants", "cgroup /x",
-                          "container 0123456789ab", "processes named a", "processes named b",
-                          "user root", "user 4000000000", "service shop"));
+  EXPECT_THAT(
+      Described(capture.targets),
+      ElementsAre("processes 1, 2 and their descendants", "cgroup /x", "container 0123456789ab",
+                  "processes named a", "processes named b", "user root", "user 4000000000",
+                  "service shop (the processes' own word)"));
   EXPECT_THAT(Error({"--command", "a", "--command", "sixteen-bytes-xx"}),
               HasSubstr("--command: \"sixteen-bytes-xx\" is not allowed"));
 }
@@ -157,9 +158,10 @@ TEST(CaptureList, HasEntriesWithAllTheirKeys) {
   EXPECT_THAT(entries[0].hosts, ElementsAre("web-*", "db-1"));
   EXPECT_TRUE(entries[0].send);
   EXPECT_EQ(entries[1].origin, "c.yaml:9");
-  EXPECT_THAT(Described(entries[1].targets),
-              ElementsAre("processes named nginx", "user root", "service shop", "cgroup /x",
-                          "container 0123456789ab", "all processes of this host"));
+  EXPECT_THAT(
+      Described(entries[1].targets),
+      ElementsAre("processes named nginx", "user root", "service shop (the processes' own word)",
+                  "cgroup /x", "container 0123456789ab", "all processes of this host"));
   EXPECT_EQ(entries[1].duration_ms, 90'000);
   EXPECT_EQ(entries[1].frequency_hz, 499u);
   EXPECT_FALSE(entries[1].send);

@@ -39,7 +39,7 @@ TEST(TargetText, SaysWhatIsSampled) {
   EXPECT_EQ(DescribeTarget(target), "processes 12, 34");
   target.kind = TargetKind::kService;
   target.service_name = "shop";
-  EXPECT_EQ(DescribeTarget(target), "service shop");
+  EXPECT_EQ(DescribeTarget(target), "service shop (the processes' own word)");
   target.kind = TargetKind::kUser;
   EXPECT_EQ(DescribeTarget(target), "user root");
   target.uid = 4'000'000'000;
