@@ -1,9 +1,10 @@
 // Where the debug information of an executable is, when it is not in the executable itself:
 //   1. /usr/lib/debug/.build-id/xx/yyyy.debug, by the executable's GNU build id
 //   2. .gnu_debuglink: beside the executable, in .debug/ there, and under /usr/lib/debug
-// Each first in the root of a process that runs it, then in the agent's own root. A file counts
-// only when its build id is the executable's or, where one has none, its CRC-32 is the link's: so a
-// container cannot pass another file off as the debug information of what it does not run itself.
+// Each first in the root of a process that runs it, as that process's user, then in the agent's own
+// root, where only what every user may read is taken. A file counts only when its build id is the
+// executable's or, where one has none, its CRC-32 is the link's: so a container cannot pass another
+// file off as the debug information of what it does not run itself.
 // Input:   names and links are hostile; see rooted_files.h.
 // Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_DEBUG_FILES_H_
@@ -27,9 +28,9 @@ struct FoundFile {
 
 class DebugFiles {
  public:
-  // `process_root` as "/proc/PID/root", "" for none; `own_root` is "/" but in tests.
-  DebugFiles(const std::string& process_root, const std::string& own_root)
-      : process_(process_root), own_(own_root) {}
+  // Of process `pid`. `proc` is "/proc" and `own_root` is "/" but in tests.
+  DebugFiles(const std::string& proc, uint32_t pid, const std::string& own_root)
+      : process_(RootedFiles::OfProcess(proc, pid)), own_(own_root, Everybody()) {}
 
   // Of the executable with these headers and bytes, known under `info.path` in the process's root.
   FoundFile FindSeparate(const ElfImage& image, const ByteSource& source,

@@ -1,18 +1,19 @@
 // Opening files below a directory that a process may have filled with traps: its root in a
 // container.
 //
-// The kernel resolves the path as if the directory were the root (openat2 with RESOLVE_IN_ROOT,
-// Linux 5.6): ".." and links stay inside. Only regular files are opened for reading, so no device
-// or FIFO sees an open; files of FUSE, whose reads another process answers or does not, are
-// refused. Threads: any.
+// ".." and links stay inside, and a file is opened only where a certain user may read it
+// (kernel/user_files.h). Only regular files are opened for reading, so no device or FIFO sees an
+// open; files of FUSE, whose reads another process answers or does not, are refused. Threads: any.
 #ifndef STACKRAY_SYMBOLIZER_ROOTED_FILES_H_
 #define STACKRAY_SYMBOLIZER_ROOTED_FILES_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernel/file_user.h"
 #include "kernel/unique_fd.h"
 #include "symbolizer/file_source.h"
 
@@ -20,8 +21,10 @@ namespace stackray {
 
 class RootedFiles {
  public:
-  // `directory` may be /proc/PID/root. Not open: every Open() fails.
-  explicit RootedFiles(const std::string& directory);
+  // Not open: every Open() fails.
+  RootedFiles(const std::string& directory, FileUser user);
+  // The root of process `pid`, as its user. `proc` is "/proc" but in tests.
+  static RootedFiles OfProcess(const std::string& proc, uint32_t pid);
   bool valid() const { return root_.valid(); }
   // `path` from that root. nullptr: not there, not a regular file, or not to be trusted.
   std::unique_ptr<FileSource> Open(const std::string& path) const;
@@ -30,8 +33,9 @@ class RootedFiles {
   std::vector<std::string> List(const std::string& path, size_t most) const;
 
  private:
-  UniqueFd OpenPlace(const std::string& path) const;  // O_PATH; not of FUSE.
+  RootedFiles(UniqueFd root, FileUser user) : root_(std::move(root)), user_(std::move(user)) {}
   UniqueFd root_;
+  FileUser user_;
 };
 
 }  // namespace stackray

@@ -1,7 +1,5 @@
 #include "symbolizer/source_lines.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -110,8 +108,7 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
 void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const {
   open.is_debug_known = true;
   const ExecutableFilePtr& file = open.file;
-  open.related = std::make_unique<DebugFiles>(fmt::format("{}/{}/root", settings_.proc, pid),
-                                              settings_.own_root);
+  open.related = std::make_unique<DebugFiles>(settings_.proc, pid, settings_.own_root);
   const bool has_symbols = HasSection(image, ".symtab");
   const ByteSource* debug = file->source.get();
   std::string debug_path = file->info.path;

@@ -7,7 +7,9 @@
 // This is the slow half of a native name; frame_names.h is the fast one. A function of (executable,
 // address) as long as the files stay what they are; what is kept here only saves work.
 //
-// Input:   files of foreign processes; bounded by dwarf/debug_file.h and symbol_table.h.
+// Input:   files of foreign processes; bounded by dwarf/debug_file.h and symbol_table.h. An
+//          executable's debug file is looked for with the rights of the process that is asked for
+//          first (debug_files.h), and what was found is every process's that runs this file.
 // Memory:  `cache_bytes` of what files say, at most kMaxOpenFiles files open, and the file used
 // last. Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_SOURCE_LINES_H_

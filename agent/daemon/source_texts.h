@@ -4,9 +4,9 @@
 // A name is the word of a foreign process, which may lie: it must not show what that process could
 // not read itself. So a file is looked for in the root (or, of a relative name, the working
 // directory) of a process that samples are of and that still runs under its name; no part of the
-// way may be a link or "..", and each must be open to the process's user by its mode. It must be a
-// regular file of a real file system, text of at most kMostFileBytes, and older than the process:
-// what was written later need not be what runs.
+// way may be a link or "..", and the user that the samples have must be able to read it
+// (kernel/user_files.h). It must be a regular file of a real file system, text of at most
+// kMostFileBytes, and older than the process: what was written later need not be what runs.
 //
 // Input:   any bytes. Memory: kMostBytes. Threads: one owns it. Errors: none; no text.
 #ifndef STACKRAY_AGENT_DAEMON_SOURCE_TEXTS_H_
@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/unique_fd.h"
+#include "kernel/user_names.h"
 #include "reporter/page/page_answer.h"
 
 namespace stackray {
@@ -41,9 +43,11 @@ class SourceTexts {
     std::vector<size_t> begins;  // Of its lines.
   };
   Text Read(const std::string& file, const std::vector<PageProcess>& processes);
+  UniqueFd Open(const std::string& file, const PageProcess& process);
 
   std::map<std::string, Text, std::less<>> files_;
   size_t bytes_ = 0;
+  UserNames users_;
 };
 
 }  // namespace stackray

@@ -54,17 +54,16 @@ CodeFacts ExamineCode(uint32_t pid, const ExecutableFile& file) {
   facts.has_packed_symbols = Has(*image, ".gnu_debugdata");
   facts.has_debug_info = HasDebugInfo(*image);
   if (!file.fd.valid()) return facts;  // The vDSO is nobody's file.
-  const std::string root = fmt::format("/proc/{}/root", pid);
   if (!facts.has_debug_info) {
-    const DebugFiles related(root, "/");
+    const DebugFiles related("/proc", pid, "/");
     facts.debug_file = related.FindSeparate(*image, *file.source, file.info).path;
   }
   return facts;
 }
 
 void FindPackages(uint32_t pid, std::vector<CodeFacts>* files) {
-  const std::string root = fmt::format("/proc/{}/root", pid);
-  const std::string distribution = DistributionOf(RootedFiles(root));
+  const RootedFiles root = RootedFiles::OfProcess("/proc", pid);
+  const std::string distribution = DistributionOf(root);
   std::vector<std::string> paths;
   for (CodeFacts& facts : *files) {
     facts.distribution = distribution;

@@ -72,11 +72,10 @@ std::string DistributionOf(const RootedFiles& root) {
 }
 
 absl::flat_hash_map<std::string, std::string> DebianPackagesOf(
-    const std::string& directory, const std::vector<std::string>& paths) {
+    const RootedFiles& root, const std::vector<std::string>& paths) {
   absl::flat_hash_map<std::string, std::string> path_of_name, packages;
   for (const std::string& path : paths)
     for (const std::string& name : NamesOf(path)) path_of_name[name] = path;
-  const RootedFiles root(directory);
   uint64_t left = kMaxListsBytes;
   for (const std::string& name : root.List(std::string(kLists), kMaxListFiles)) {
     if (path_of_name.empty()) break;

@@ -15,11 +15,10 @@ namespace stackray {
 // ID of /etc/os-release: "debian", "fedora"; empty where it is not known.
 std::string DistributionOf(const RootedFiles& root);
 
-// The Debian packages that have these paths, by /var/lib/dpkg/info of the root at `directory`
-// ("/proc/12/root"). A path that no package has is left out. Reads 64 MiB of lists at most, and
-// 131,072 names.
+// The Debian packages that have these paths, by /var/lib/dpkg/info of that root. A path that no
+// package has is left out. Reads 64 MiB of lists at most, and 131,072 names.
 absl::flat_hash_map<std::string, std::string> DebianPackagesOf(
-    const std::string& directory, const std::vector<std::string>& paths);
+    const RootedFiles& root, const std::vector<std::string>& paths);
 
 // The command that installs a file's debug symbols; empty where we know none. The path is quoted
 // for a shell where it must be.

@@ -51,6 +51,7 @@ constexpr const char* kAllowed[] = {
     "statx",
     "statfs",
     "fstatfs",
+    "getxattr",
     "access",
     "faccessat",
     "faccessat2",

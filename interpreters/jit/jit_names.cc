@@ -1,7 +1,5 @@
 #include "interpreters/jit/jit_names.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -74,8 +72,7 @@ JitNames::Known& JitNames::Of(const ProcessId& id) {
     entries_.splice(entries_.begin(), entries_, found->second);
     return entries_.front();
   }
-  entries_.push_front(
-      {.process = std::make_unique<JitProcess>(id, fmt::format("/proc/{}/root", id.pid))});
+  entries_.push_front({.process = std::make_unique<JitProcess>(id)});
   by_id_[id] = entries_.begin();
   return entries_.front();
 }

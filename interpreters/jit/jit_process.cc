@@ -49,6 +49,7 @@ bool JitProcess::Reading::IsOver() const { return absl::Now() >= deadline; }
 void JitProcess::LookForFiles(uint64_t now_ns, Reading& reading) {
   const std::optional<JitFileOwner> owner = ReadJitFileOwner(id_.pid);
   if (!owner) return;
+  const ProcessPlace place = OpenProcessPlace("/proc", id_.pid);
   const auto refuse = [&](const absl::Status& status) {
     if (!absl::IsPermissionDenied(status) || refused_ == status.message()) return;
     refused_ = std::string(status.message());
@@ -58,7 +59,7 @@ void JitProcess::LookForFiles(uint64_t now_ns, Reading& reading) {
   const int64_t begun_ns = static_cast<int64_t>(now_ns) + WallOffsetNs() - age_ns;
   if (!perf_map_.fd.valid()) {
     absl::StatusOr<UniqueFd> fd =
-        OpenJitFile(root_, "tmp/perf-" + std::to_string(owner->inner_pid) + ".map", *owner,
+        OpenJitFile(place, "tmp/perf-" + std::to_string(owner->inner_pid) + ".map", *owner,
                     begun_ns - kWrittenBeforeNs);
     refuse(fd.status());
     if (fd.ok()) {
@@ -67,7 +68,7 @@ void JitProcess::LookForFiles(uint64_t now_ns, Reading& reading) {
     }
   }
   if (!jit_dump_.fd.valid()) {
-    absl::StatusOr<UniqueFd> fd = OpenMarkedJitDump(id_.pid, *owner);
+    absl::StatusOr<UniqueFd> fd = OpenMarkedJitDump(id_.pid, *owner, place.user);
     refuse(fd.status());
     if (fd.ok()) {
       jit_dump_ = {.fd = *std::move(fd)};

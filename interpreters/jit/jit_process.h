@@ -52,8 +52,7 @@ class JitProcess {
   static constexpr absl::Duration kMostReading = absl::Milliseconds(50);
   static constexpr absl::Duration kReadingAhead = absl::Milliseconds(200);
 
-  // `root`: the process's ("/proc/12/root").
-  JitProcess(const ProcessId& id, std::string root) : id_(id), root_(std::move(root)) {}
+  explicit JitProcess(const ProcessId& id) : id_(id) {}
 
   // Brings up to date what is known, as of `now_ns` (CLOCK_BOOTTIME).
   void Follow(uint64_t now_ns, ProcessMemory& memory, const FindDescriptors& find,
@@ -108,7 +107,6 @@ class JitProcess {
   void Count(JitCounts* counts);
 
   const ProcessId id_;
-  const std::string root_;
   Source<PerfMapReader> perf_map_;
   Source<JitDumpReader> jit_dump_;
   std::vector<List> lists_;

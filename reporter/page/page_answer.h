@@ -23,6 +23,7 @@ namespace stackray {
 struct PageProcess {
   int64_t pid = 0;
   std::string command;
+  std::string user;  // Empty: not known.
 };
 
 struct PageAnswerOptions {

@@ -147,7 +147,8 @@ std::vector<PageProcess> ProcessesWith(const PageTables& tables, const PageSelec
   std::vector<PageProcess> out;
   for (auto process = all.rbegin(); process != all.rend() && out.size() < kMostProcesses; ++process)
     if (const ViewProcess& p = tables.processes[*process]; p.pid > 0)
-      out.push_back({p.pid, std::string(tables.strings[p.command])});
+      out.push_back(
+          {p.pid, std::string(tables.strings[p.command]), std::string(tables.strings[p.user])});
   return out;
 }
 

@@ -80,10 +80,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::erase_if(name, [](char c) { return c == '/' || c == '\0'; });
   const std::string list = root.Write("/var/lib/dpkg/info/" + name + ".list", parts[1]);
   root.Write("/etc/os-release", parts[0]);
-  const std::string distribution = stackray::DistributionOf(stackray::RootedFiles(root.path()));
+  stackray::FileUser user;
+  user.reads_all = true;
+  const stackray::RootedFiles files(root.path(), user);
+  const std::string distribution = stackray::DistributionOf(files);
   Check(IsWord(distribution));
   const std::string first_line = parts[1].substr(0, parts[1].find('\n'));
-  const auto packages = stackray::DebianPackagesOf(root.path(), {first_line, parts[3]});
+  const auto packages = stackray::DebianPackagesOf(files, {first_line, parts[3]});
   Check(packages.size() <= 2);
   for (const auto& [path, package] : packages) Check(IsWord(package) && !package.empty());
   for (const std::string& word : {distribution, std::string("debian"), std::string("fedora"),

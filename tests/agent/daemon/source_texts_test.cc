@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,7 +42,8 @@ class Sources : public testing::Test {
     return SourceTexts().Line(file, line, Here());
   }
   static std::vector<PageProcess> Here() {
-    return {{getpid(), ReadCommandName(static_cast<uint32_t>(getpid()))}};
+    const auto pid = static_cast<uint32_t>(getpid());
+    return {{getpid(), ReadCommandName(pid), UserNames().OfProcess(pid)}};
   }
 
   std::string directory_;
@@ -73,11 +76,11 @@ TEST_F(Sources, OnlyOfAProcessThatRunsUnderItsName) {
     return SourceTexts().Line(path, 1, {process});
   };
   EXPECT_EQ(line(Here()[0]), "int a;");
-  EXPECT_EQ(line({getpid(), "another"}), std::nullopt);
+  EXPECT_EQ(line({getpid(), "another", Here()[0].user}), std::nullopt);
   for (const int64_t pid : {int64_t{0}, int64_t{-1}, int64_t{1} << 40, int64_t{INT32_MAX}})
-    EXPECT_EQ(line({pid, Here()[0].command}), std::nullopt) << pid;
+    EXPECT_EQ(line({pid, Here()[0].command, Here()[0].user}), std::nullopt) << pid;
   EXPECT_EQ(SourceTexts().Line(path, 1, {}), std::nullopt);
-  EXPECT_EQ(SourceTexts().Line(path, 1, {{INT32_MAX, "gone"}, Here()[0]}), "int a;");
+  EXPECT_EQ(SourceTexts().Line(path, 1, {{INT32_MAX, "gone", ""}, Here()[0]}), "int a;");
 }
 
 TEST_F(Sources, NoLinksAndNoWayUp) {
@@ -131,19 +134,39 @@ TEST_F(Sources, WhatIsNewerThanTheProcessMayBeSomethingElse) {
 }
 
 TEST_F(Sources, WhatTheProcessCouldNotReadIsNotShown) {
-  const std::string own = Write("own.cc", "secret\n", 0600);
-  EXPECT_EQ(Line(own), "secret");
-  EXPECT_EQ(Line(Write("none.cc", "secret\n", 0)), std::nullopt);
-  if (geteuid() != 0) GTEST_SKIP() << "files of another user need root";
-  ASSERT_EQ(chown(own.c_str(), 4711, 4711), 0);
-  EXPECT_EQ(Line(own), std::nullopt);
-  ASSERT_EQ(chmod(own.c_str(), 0604), 0);
-  EXPECT_EQ(Line(own), std::nullopt);
-  ASSERT_EQ(chmod(own.c_str(), 0644), 0);
-  EXPECT_EQ(Line(own), "secret");
-  ASSERT_EQ(chown(directory_.c_str(), 4711, 4711), 0);
-  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
-  EXPECT_EQ(Line(own), std::nullopt);
+  if (geteuid() != 0) GTEST_SKIP() << "a process of another user needs root";
+  constexpr uint32_t kNobody = 65534;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_nobody = setgid(kNobody) == 0 && setuid(kNobody) == 0;
+    if (is_nobody && write(ready[1], "r", 1) == 1) sleep(1000);
+    _exit(1);
+  }
+  char answer = 0;
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  const auto pid = static_cast<uint32_t>(child);
+  PageProcess process{child, ReadCommandName(pid), UserNames().OfProcess(pid)};
+  const auto line = [&](const std::string& file) { return SourceTexts().Line(file, 1, {process}); };
+  const std::string file = Write("file.cc", "secret\n", 0600);
+  EXPECT_EQ(line(file), std::nullopt);
+  EXPECT_EQ(Line(file), "secret");  // Of root's process.
+  EXPECT_EQ(chmod(file.c_str(), 0604), 0);
+  EXPECT_EQ(line(file), "secret");
+  process.user = "root";  // Of its samples: it has another user by now.
+  EXPECT_EQ(line(file), std::nullopt);
+  EXPECT_EQ(chmod(file.c_str(), 0644), 0);
+  EXPECT_EQ(line(file), "secret");
+  process.user = UserNames().OfProcess(pid);
+  EXPECT_EQ(chown(file.c_str(), kNobody, kNobody) | chmod(file.c_str(), 0400), 0);
+  EXPECT_EQ(line(file), "secret");
+  EXPECT_EQ(chmod(directory_.c_str(), 0700), 0);
+  EXPECT_EQ(line(file), std::nullopt);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
 }
 
 }  // namespace

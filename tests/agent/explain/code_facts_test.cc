@@ -19,6 +19,12 @@ CodeFacts FactsOf(const std::string& path) {
   return ExamineCode(static_cast<uint32_t>(getpid()), file);
 }
 
+RootedFiles OwnRoot(const test::TemporaryDirectory& directory) {
+  FileUser user;
+  user.reads_all = true;
+  return RootedFiles(directory.path(), user);
+}
+
 class CodeFactsOf : public testing::Test {
  protected:
   void SetUp() override {
@@ -90,13 +96,13 @@ TEST(DebugPackage, IsFoundInDpkgsLists) {
   root.Write("var/lib/dpkg/info/libx1:amd64.list", "/.\n/lib/libx.so.1\n/usr/share/doc\n");
   root.Write("etc/os-release", "NAME=\"Debian\"\nID=debian\n");
   const auto packages = DebianPackagesOf(
-      root.File(""), {"/usr/lib/libx.so.1", "/usr/lib/libx.so.10", "/usr/lib/libx.so"});
+      OwnRoot(root), {"/usr/lib/libx.so.1", "/usr/lib/libx.so.10", "/usr/lib/libx.so"});
   EXPECT_EQ(packages.size(), 2u);
   EXPECT_EQ(packages.at("/usr/lib/libx.so.1"), "libx1");
   EXPECT_EQ(packages.at("/usr/lib/libx.so.10"), "other");
-  EXPECT_EQ(DistributionOf(RootedFiles(root.File(""))), "debian");
+  EXPECT_EQ(DistributionOf(OwnRoot(root)), "debian");
   root.Write("etc/os-release", "ID=\"$(reboot)\"\n");
-  EXPECT_EQ(DistributionOf(RootedFiles(root.File(""))), "");
+  EXPECT_EQ(DistributionOf(OwnRoot(root)), "");
 }
 
 TEST(DebugPackage, ListsOutsideOfTheRootAreNotRead) {
@@ -104,17 +110,17 @@ TEST(DebugPackage, ListsOutsideOfTheRootAreNotRead) {
   outside.Write("mine.list", "/usr/bin/x\n");
   std::filesystem::create_directories(root.File("var/lib/dpkg"));
   std::filesystem::create_symlink(outside.File(""), root.File("var/lib/dpkg/info"));
-  EXPECT_TRUE(RootedFiles(root.File("")).List("/var/lib/dpkg/info", 100).empty());
-  EXPECT_TRUE(DebianPackagesOf(root.File(""), {"/usr/bin/x"}).empty());
+  EXPECT_TRUE(OwnRoot(root).List("/var/lib/dpkg/info", 100).empty());
+  EXPECT_TRUE(DebianPackagesOf(OwnRoot(root), {"/usr/bin/x"}).empty());
 }
 
 TEST(DebugPackage, OfADirectoryNoMoreNamesAreReadThanTold) {
   const test::TemporaryDirectory root;
   std::filesystem::create_directories(root.File("lists"));
   for (int i = 0; i < 20; ++i) root.Write("lists/" + std::to_string(i), "");
-  EXPECT_EQ(RootedFiles(root.File("")).List("/lists", 100).size(), 20u);
-  EXPECT_EQ(RootedFiles(root.File("")).List("/lists", 7).size(), 7u);
-  EXPECT_TRUE(RootedFiles(root.File("")).List("/lists/1", 7).empty());
+  EXPECT_EQ(OwnRoot(root).List("/lists", 100).size(), 20u);
+  EXPECT_EQ(OwnRoot(root).List("/lists", 7).size(), 7u);
+  EXPECT_TRUE(OwnRoot(root).List("/lists/1", 7).empty());
 }
 
 TEST(DebugPackage, APathIsOneWordOfTheCommand) {

@@ -20,17 +20,20 @@ class JitFile : public testing::Test {
     root_ = mkdtemp(pattern.data());
     std::filesystem::create_directory(root_ + "/tmp");
     owner_ = *ReadJitFileOwner(static_cast<uint32_t>(getpid()));
+    place_ = OpenProcessPlace("/proc", static_cast<uint32_t>(getpid()));
+    place_.root = UniqueFd(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
   ~JitFile() override { std::filesystem::remove_all(root_); }
 
   void Write(const std::string& name) { std::ofstream(root_ + name) << "1000 10 f\n"; }
   std::string Open(int64_t oldest_ns = 0) {
-    const absl::StatusOr<UniqueFd> fd = OpenJitFile(root_, "tmp/perf-7.map", owner_, oldest_ns);
+    const absl::StatusOr<UniqueFd> fd = OpenJitFile(place_, "tmp/perf-7.map", owner_, oldest_ns);
     if (absl::IsNotFound(fd.status())) return "none";
     return fd.ok() ? "open" : std::string(fd.status().message());
   }
   std::string root_;
   JitFileOwner owner_;
+  ProcessPlace place_;
 };
 
 TEST_F(JitFile, OpensTheUsersOwn) {
@@ -71,6 +74,21 @@ TEST_F(JitFile, RefusesAnotherUsers) {
   EXPECT_EQ(Open(), "another user's");
 }
 
+// A container's root may write such a file with a mode that its other users cannot read.
+TEST_F(JitFile, RefusesWhatItsUserMayNotRead) {
+  Write("/tmp/perf-7.map");
+  const std::string path = root_ + "/tmp/perf-7.map";
+  place_.user = {.uid = getuid() + 1, .gid = getgid() + 1};
+  owner_.uids = {getuid() + 1, getuid()};
+  ASSERT_EQ(chmod(root_.c_str(), 0755), 0);
+  EXPECT_EQ(Open(), "open");
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(Open(), "not its user's to read");
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  ASSERT_EQ(chmod((root_ + "/tmp").c_str(), 0700), 0);
+  EXPECT_EQ(Open(), "not its user's to search");
+}
+
 TEST_F(JitFile, RefusesWhatIsOlderThanTheProcess) {
   Write("/tmp/perf-7.map");
   struct stat info;
@@ -82,14 +100,14 @@ TEST_F(JitFile, RefusesWhatIsOlderThanTheProcess) {
 
 TEST_F(JitFile, FindsAJitDumpByItsMapping) {
   const auto pid = static_cast<uint32_t>(getpid());
-  EXPECT_TRUE(absl::IsNotFound(OpenMarkedJitDump(pid, owner_).status()));
+  EXPECT_TRUE(absl::IsNotFound(OpenMarkedJitDump(pid, owner_, place_.user).status()));
   const std::string path = root_ + "/jit-7.dump";
   Write("/jit-7.dump");
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   void* const mark = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0);
   ASSERT_NE(mark, MAP_FAILED);
   std::filesystem::remove(path);  // The mapping still leads to it.
-  const absl::StatusOr<UniqueFd> opened = OpenMarkedJitDump(pid, owner_);
+  const absl::StatusOr<UniqueFd> opened = OpenMarkedJitDump(pid, owner_, place_.user);
   ASSERT_TRUE(opened.ok()) << opened.status();
   struct stat mapped, found;
   EXPECT_EQ(fstat(fd.get(), &mapped) | fstat(opened->get(), &found), 0);

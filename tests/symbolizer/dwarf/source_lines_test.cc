@@ -25,6 +25,7 @@ class SourceLinesOf : public testing::Test {
   void SetUp() override {
     for (const char* tool : {"g++", "objcopy", "strip"})
       if (!HasTool(tool)) GTEST_SKIP() << "no " << tool << " here";
+    ASSERT_EQ(chmod(root_.path().c_str(), 0755), 0);  // The agent's own root is everybody's.
     Shell("mkdir -p bin usr/lib/debug");
     Shell("g++ -O2 -g -Wl,--build-id '" STACKRAY_SOURCE_DIR
           "/tests/symbolizer/dwarf/programs/inlines.cc' -o whole && cp whole bin/program");
@@ -86,6 +87,20 @@ TEST_F(SourceLinesOf, AreFoundByBuildId) {
   Shell("objcopy --only-keep-debug whole kept && strip bin/program");
   EXPECT_TRUE(KnowsNothing("/bin/program"));
   PutUnderBuildId("kept");
+  EXPECT_EQ(Resolve("/bin/program"), whole_);
+}
+
+// Of the agent's own root what not every user may read, its files and the way to them, is no
+// program's debug information.
+TEST_F(SourceLinesOf, WhatNotEveryoneMayReadIsNotTaken) {
+  Shell("objcopy --only-keep-debug whole kept && strip bin/program");
+  PutUnderBuildId("kept");
+  for (const char* lock : {"chmod -R go-r usr/lib/debug/.build-id/*", "chmod 750 usr/lib/debug"}) {
+    EXPECT_EQ(Resolve("/bin/program"), whole_);
+    Shell(lock);
+    EXPECT_TRUE(KnowsNothing("/bin/program")) << lock;
+    Shell("chmod -R go+rX usr");
+  }
   EXPECT_EQ(Resolve("/bin/program"), whole_);
 }
 
@@ -190,14 +205,14 @@ TEST(RootedFiles, LinksStayInTheRoot) {
   std::filesystem::create_symlink("/plain", directory.File("root/inside/back"));
   std::filesystem::create_symlink("/proc/self/exe", directory.File("root/magic"));
   ASSERT_EQ(mkfifo(directory.File("root/fifo").c_str(), 0600), 0);
-  const RootedFiles files(directory.File("root"));
+  const RootedFiles files(directory.File("root"), {.uid = geteuid(), .gid = getegid()});
   ASSERT_TRUE(files.valid());
   EXPECT_NE(files.Open("/plain"), nullptr);
   EXPECT_NE(files.Open("/inside/back"), nullptr);
   EXPECT_NE(files.Open("/../../plain"), nullptr);
   for (const char* path : {"/up", "/absolute", "/magic", "/fifo", "/inside", "/nothing", ""})
     EXPECT_EQ(files.Open(path), nullptr) << path;
-  EXPECT_FALSE(RootedFiles(directory.File("nothing")).valid());
+  EXPECT_FALSE(RootedFiles(directory.File("nothing"), Everybody()).valid());
 }
 
 }  // namespace
