@@ -9,11 +9,12 @@
 namespace stackray {
 namespace {
 
-constexpr int kExitInterrupted = 130;
+constexpr int kExitInterrupted = 130, kExitLate = 1;
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 std::atomic<int> g_interrupts{0}, g_allowed_interrupts{1};
 std::atomic<int> g_stops{0}, g_last{0};
+std::atomic<unsigned> g_longest_s{0};
 std::atomic<bool> g_from_kernel{false}, g_reload{false}, g_hang_up_reloads{false};
 std::array<struct sigaction, kSignals.size()> g_before;
 std::array<bool, kSignals.size()> g_changed;
@@ -26,7 +27,13 @@ void OnSignal(int number, siginfo_t* info, void*) {
   if (number == SIGINT && ++g_interrupts > g_allowed_interrupts) _exit(kExitInterrupted);
   g_from_kernel = info->si_code == SI_KERNEL;
   g_last = number;
-  ++g_stops;
+  if (g_stops++ == 0 && g_longest_s != 0) alarm(g_longest_s);
+}
+
+void OnAlarm(int) {
+  constexpr char kText[] = "stackray: the end took too long, so it comes at once\n";
+  (void)!write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  _exit(kExitLate);
 }
 
 // Keeps what was there before.
@@ -66,6 +73,14 @@ void IgnoreBrokenPipes() {
 void RestoreSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i)
     if (g_changed[i]) sigaction(kSignals[i], &g_before[i], nullptr);
+}
+
+void EndUnlessTaken(unsigned seconds) {
+  struct sigaction action = {};
+  action.sa_handler = OnAlarm;
+  sigaction(SIGALRM, &action, nullptr);
+  g_longest_s = seconds;
+  if (g_stops != 0) alarm(seconds);
 }
 
 bool StopRequested() { return g_stops != 0; }

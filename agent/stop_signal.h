@@ -15,6 +15,10 @@ void IgnoreBrokenPipes();
 // In a child, before exec: the signals do what they did before the calls above.
 void RestoreSignals();
 
+// From now on a stop that nobody takes within `seconds` ends the process all the same, with 1;
+// 0: no longer. Whoever takes it may need time: then this is called again, and counts from there.
+void EndUnlessTaken(unsigned seconds);
+
 bool StopRequested();
 bool ReloadPending();  // SIGHUP came since the last TakeReload().
 void TakeReload();

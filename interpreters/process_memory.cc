@@ -1,18 +1,18 @@
 #include "interpreters/process_memory.h"
 
-#include <sys/uio.h>
-
 #include <cerrno>
+
+#include "kernel/foreign/foreign_reads.h"
 
 namespace stackray {
 
 bool LiveProcessMemory::Read(uint64_t address, std::span<uint8_t> to) {
   gone_ = false;
-  iovec local{.iov_base = to.data(), .iov_len = to.size()};
-  iovec remote{.iov_base = reinterpret_cast<void*>(address), .iov_len = to.size()};
-  const ssize_t bytes = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+  const iovec remote[] = {{reinterpret_cast<void*>(address), to.size()}};
+  const ssize_t bytes = ReadForeignMemory(static_cast<uint32_t>(pid_), remote, to);
   if (bytes == static_cast<ssize_t>(to.size())) return true;
   gone_ = bytes < 0 && errno == ESRCH;
+  left_alone_ = bytes < 0 && (errno == ETIMEDOUT || errno == EAGAIN);
   return false;
 }
 

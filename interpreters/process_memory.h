@@ -21,19 +21,22 @@ class ProcessMemory {
   virtual bool Read(uint64_t address, std::span<uint8_t> to) = 0;
   // The last Read() failed because the process is gone, not because of its address.
   virtual bool IsGone() const = 0;
+  // It failed because nothing of the process is read now (kernel/foreign/left_alone.h).
+  virtual bool IsLeftAlone() const { return false; }
 };
 
-// Through process_vm_readv(2). Says nothing of which process has the pid now: what is read is
-// checked against what was sampled (python_code_check).
+// Never waits for the process (kernel/foreign/foreign_reads.h). Says nothing of which process has
+// the pid now: what is read is checked against what was sampled (python_code_check).
 class LiveProcessMemory : public ProcessMemory {
  public:
   explicit LiveProcessMemory(uint32_t pid) : pid_(static_cast<pid_t>(pid)) {}
   bool Read(uint64_t address, std::span<uint8_t> to) override;
   bool IsGone() const override { return gone_; }
+  bool IsLeftAlone() const override { return left_alone_; }
 
  private:
   const pid_t pid_;
-  bool gone_ = false;
+  bool gone_ = false, left_alone_ = false;
 };
 
 // A little-endian number inside bytes that were read; 0 outside of them.

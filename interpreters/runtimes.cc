@@ -24,6 +24,8 @@ constexpr size_t kMaxMadeCodeFiles = 4'096;
 // ones, the shared pointer's block, and what the allocator adds to the code's texts.
 constexpr size_t kEntryOverheadBytes = 240;
 
+absl::Status LeftAloneError() { return absl::DeadlineExceededError("left alone"); }
+
 }  // namespace
 
 Runtimes::Runtimes(RuntimeMemory& memory, Options options, OpenMemory open)
@@ -170,11 +172,17 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::Read(const ProcessI
   const std::unique_ptr<ProcessMemory> memory = open_(process.pid);
   if (data.is_of_stack()) {
     const std::shared_ptr<const StackInstance> instance = of_stack_.Of(process);
-    return instance == nullptr ? data.ReadCode(*memory, base, place)
-                               : instance->ReadCode(*memory, place);
+    absl::StatusOr<std::shared_ptr<const RuntimeCode>> code =
+        instance == nullptr ? data.ReadCode(*memory, base, place)
+                            : instance->ReadCode(*memory, place);
+    if (!code.ok() && memory->IsLeftAlone()) return LeftAloneError();
+    return code;
   }
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> code = data.ReadCode(*memory, base, place);
-  return code.ok() || !sent.ok() ? code : sent;
+  if (code.ok()) return code;
+  if (sent.ok()) return sent;
+  if (memory->IsLeftAlone()) return LeftAloneError();
+  return code;
 }
 
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const ProcessId& process,
@@ -196,6 +204,19 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Runtimes::CodeOf(const Proces
   return code;
 }
 
+void Runtimes::TakeNoName(const absl::Status& why, FrameSymbols* symbols) {
+  if (absl::IsDeadlineExceeded(why)) {
+    ++counts_.left_alone;
+    symbols->marker.kind = MarkerKind::kLeftAlone;
+    symbols->lines.push_back({.function = std::string(kLeftAloneText)});
+    return;
+  }
+  const bool is_gone = absl::IsNotFound(why);
+  ++(is_gone ? counts_.gone : counts_.stale);
+  symbols->marker.kind = is_gone ? MarkerKind::kGone : MarkerKind::kStale;
+  symbols->lines.push_back({.function = is_gone ? "[gone]" : "[stale]"});
+}
+
 FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data, uint64_t word,
                                uint64_t second, uint64_t base) {
   const RuntimePlace place = data.PlaceOf(word, second);
@@ -205,10 +226,7 @@ FrameSymbols Runtimes::Resolve(const ProcessId& process, const RuntimeData& data
   if (code.ok()) {
     symbols.lines = (*code)->LinesAt(place.instruction);
   } else {
-    const bool is_gone = absl::IsNotFound(code.status());
-    ++(is_gone ? counts_.gone : counts_.stale);
-    symbols.marker.kind = is_gone ? MarkerKind::kGone : MarkerKind::kStale;
-    symbols.lines.push_back({.function = is_gone ? "[gone]" : "[stale]"});
+    TakeNoName(code.status(), &symbols);
   }
   return symbols;
 }

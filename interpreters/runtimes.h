@@ -46,6 +46,7 @@ class Runtimes {
     uint64_t code_reads = 0;       // Code objects that were read.
     uint64_t captured_reads = 0;   // Of them, from what BPF sent along.
     uint64_t stale = 0, gone = 0;  // Questions that were answered by [stale] and [gone].
+    uint64_t left_alone = 0;       // By "[left alone: reads did not return]".
   };
   using OpenMemory = std::function<std::unique_ptr<ProcessMemory>(uint32_t pid)>;
 
@@ -123,6 +124,7 @@ class Runtimes {
                                                             const RuntimeData& data,
                                                             const RuntimePlace& place,
                                                             uint64_t base);
+  void TakeNoName(const absl::Status& why, FrameSymbols* symbols);
   void Evict();
   void ForgetCaptured(const CodeKey& key);
 

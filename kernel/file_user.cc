@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/text.h"
 #include "kernel/unique_fd.h"
 
@@ -58,6 +59,10 @@ std::string ReadWhole(int directory, const char* name, size_t most_bytes) {
     text.append(chunk, static_cast<size_t>(got));
   }
   return "";
+}
+
+void ReadAuxv(ForeignJob& job) {
+  job.AppendText(ReadWhole(job.Borrow(job.Input<int>()).get(), "auxv", kMostAuxvBytes));
 }
 
 bool IsInOwnNamespace(int process_directory) {
@@ -108,8 +113,11 @@ bool HasGainedRights(std::string_view auxv) {
   return true;
 }
 
-FileUser ReadFileUser(int process_directory) {
-  if (HasGainedRights(ReadWhole(process_directory, "auxv", kMostAuxvBytes))) return Everybody();
+FileUser ReadFileUser(int process_directory, uint32_t pid) {
+  if (process_directory < 0) return Everybody();
+  // Reading it takes a lock of the process's memory.
+  const ForeignAnswer auxv = CallForeign(pid, &ReadAuxv, process_directory);
+  if (auxv.error != 0 || HasGainedRights(auxv.bytes)) return Everybody();
   return ParseFileUser(ReadWhole(process_directory, "status", kMostStatusBytes),
                        IsInOwnNamespace(process_directory));
 }

@@ -39,9 +39,9 @@ FileUser ParseFileUser(std::string_view status, bool is_own_namespace);
 // `auxv` does not say, as of 32-bit programs.
 bool HasGainedRights(std::string_view auxv);
 
-// Of the process whose /proc/PID is open as `process_directory`. One that is gone, or that has
+// Of process `pid`, whose /proc/PID is open as `process_directory`. One that is gone, or that has
 // gained rights by exec(): Everybody().
-FileUser ReadFileUser(int process_directory);
+FileUser ReadFileUser(int process_directory, uint32_t pid);
 
 struct FileRights {
   uint32_t mode = 0, uid = 0, gid = 0;

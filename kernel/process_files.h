@@ -1,11 +1,11 @@
 // Opening the very file behind a mapping of another process.
 // Input:   another process's mappings; what was opened is compared with what the kernel sampled.
-// Threads: any.
+// Threads: any. Nothing here waits for the process or its files (kernel/foreign/foreign_reads.h);
+//          who is left alone has DeadlineExceeded.
 #ifndef STACKRAY_KERNEL_PROCESS_FILES_H_
 #define STACKRAY_KERNEL_PROCESS_FILES_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,7 +21,8 @@ struct OpenedFile {
   UniqueFd fd;
   std::string path;  // As the process's root sees it; " (deleted)" taken off.
   bool deleted = false;
-  // Of a copy's room, where `fd` is the copy of a file that root may not read (refused_files.h).
+  // Of a copy's room, where `fd` is the copy of a file: one that root may not read
+  // (refused_files.h), or one that may not answer (kernel/foreign/local_file.h).
   std::shared_ptr<const void> share;
 };
 
@@ -30,7 +31,7 @@ struct OpenedFile {
 // and mtime are those that the kernel saw.
 // What only the process's user may read is copied, where somebody can do that.
 // Errors: NotFound (process or mapping gone), FailedPrecondition (it is another file by now),
-// PermissionDenied and Unavailable (refused to root, and why it was not copied).
+// PermissionDenied and Unavailable (refused to root, and why it was not copied), DeadlineExceeded.
 absl::StatusOr<OpenedFile> OpenRangeFile(uint32_t pid, const code_range& range,
                                          const std::string& hint_path);
 
@@ -56,10 +57,11 @@ absl::StatusOr<std::vector<code_range>> ReadExecutableRanges(uint32_t pid);
 //         (before Linux 6.11).
 absl::StatusOr<code_range> FindExecutableRange(uint32_t pid, uint64_t address);
 
-// The first executable mapping of a file whose path `accepts`, as the name under /proc that opens
-// that file whatever has become of its path. Errors: NotFound (none, or the process is gone).
-absl::StatusOr<std::string> FindExecutableMapping(
-    uint32_t pid, const std::function<bool(std::string_view path)>& accepts);
+// The first executable mapping of a file whose path `accepts`, as the name under /proc/PID that
+// opens that file whatever has become of its path. `accepts` runs in another process
+// (kernel/foreign/foreign_job.h). Errors: NotFound (none, or the process is gone).
+absl::StatusOr<std::string> FindExecutableMapping(uint32_t pid,
+                                                  bool (*accepts)(std::string_view path));
 
 // The mappings of files nearest to [start, end) of a process, at most 8 on each side, the nearest
 // of each first; as above, of any permission. Errors: NotFound (process gone).

@@ -5,18 +5,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <climits>
 #include <cstring>
 #include <fstream>
 #include <vector>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/text.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
 namespace {
 
+constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kTickToleranceNs = 20'000'000;  // /proc counts start times in 10 ms ticks.
 
 std::string ReadSmallFile(const std::string& path) {
@@ -99,16 +102,20 @@ bool HasEmptyEnvironment(uint32_t pid) {
 }
 
 std::string NameAsCalled(const ProcessId& id) {
-  const std::string vector = ReadSmallFile(fmt::format("/proc/{}/auxv", id.pid));
-  const UniqueFd memory(open(fmt::format("/proc/{}/mem", id.pid).c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr size_t kMostAuxvBytes = 4096;
+  const std::string vector = ReadForeignText(id.pid, "auxv", kMostAuxvBytes);
   for (size_t at = 0; at + 2 * sizeof(uint64_t) <= vector.size(); at += 2 * sizeof(uint64_t)) {
     uint64_t entry[2];
     std::memcpy(entry, vector.data() + at, sizeof(entry));
     if (entry[0] != AT_EXECFN) continue;
-    char bytes[PATH_MAX];
-    const ssize_t n = pread(memory.get(), bytes, sizeof(bytes), static_cast<off_t>(entry[1]));
+    std::array<uint8_t, PATH_MAX> bytes;
+    // In two pieces, as nothing may lie behind the page that the name ends in.
+    const uint64_t in_page = kPageBytes - entry[1] % kPageBytes;
+    const iovec pieces[] = {{reinterpret_cast<void*>(entry[1]), in_page},
+                            {reinterpret_cast<void*>(entry[1] + in_page), PATH_MAX - in_page}};
+    const ssize_t n = ReadForeignMemory(id.pid, pieces, bytes);
     if (n <= 0) return {};
-    std::string_view path(bytes, static_cast<size_t>(n));
+    std::string_view path(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(n));
     const size_t end = path.find('\0');
     if (end == std::string_view::npos || !IsSameProcess(id)) return {};
     path = path.substr(0, end);
@@ -120,14 +127,7 @@ std::string NameAsCalled(const ProcessId& id) {
 
 std::string ReadCommandLine(const ProcessId& id) {
   constexpr size_t kMostBytes = 256 << 10;
-  const UniqueFd fd(open(fmt::format("/proc/{}/cmdline", id.pid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char bytes[4096];
-  for (ssize_t n = 0; fd.valid() && text.size() < kMostBytes;) {
-    n = read(fd.get(), bytes, sizeof(bytes));
-    if (n <= 0) break;
-    text.append(bytes, static_cast<size_t>(n));
-  }
+  std::string text = ReadForeignText(id.pid, "cmdline", kMostBytes);
   return IsSameProcess(id) ? text : std::string();
 }
 

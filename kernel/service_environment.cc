@@ -1,16 +1,12 @@
 #include "kernel/service_environment.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/process_info.h"
 #include "kernel/text.h"
-#include "kernel/unique_fd.h"
 
 namespace stackray {
 namespace {
@@ -64,16 +60,7 @@ bool ParseAttributes(std::string_view list, ServiceEnvironment* out) {
 
 // Empty: nothing to be read, which a process that is ending has too.
 std::string ReadEnvironment(uint32_t pid) {
-  std::string all;
-  UniqueFd fd(open(fmt::format("/proc/{}/environ", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return all;
-  char chunk[8192];
-  while (all.size() < kMaxEnvironmentBytes) {
-    const ssize_t n = read(fd.get(), chunk, sizeof(chunk));
-    if (n <= 0) break;
-    all.append(chunk, static_cast<size_t>(n));
-  }
-  return all;
+  return ReadForeignText(pid, "environ", kMaxEnvironmentBytes);
 }
 
 }  // namespace

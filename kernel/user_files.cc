@@ -1,5 +1,6 @@
 #include "kernel/user_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -13,10 +14,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "kernel/foreign/copy_room.h"
+#include "kernel/foreign/foreign_reads.h"
+#include "kernel/foreign/local_file.h"
 #include "kernel/text.h"
 
 namespace stackray {
@@ -30,19 +35,8 @@ absl::Status Refused(std::string_view why) {
 }
 absl::Status Missing() { return absl::NotFoundError("no such file"); }
 
-struct Facts {
-  FileRights rights;
-  uint64_t device = 0;
-};
-
-// What is known without asking a server again.
-std::optional<Facts> LookAt(int fd) {
-  struct statx info = {};
-  if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &info) != 0)
-    return std::nullopt;
-  return Facts{.rights = {.mode = info.stx_mode, .uid = info.stx_uid, .gid = info.stx_gid},
-               .device = makedev(info.stx_dev_major, info.stx_dev_minor)};
-}
+using Facts = KnownFacts;
+std::optional<Facts> LookAt(int fd) { return FactsOfPlace(fd); }
 
 bool HasAccessList(int fd) {
   const std::string name = fmt::format("/proc/self/fd/{}", fd);
@@ -175,7 +169,117 @@ UniqueFd OpenPlace(int directory, const char* name) {
   return UniqueFd(openat(directory, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
+constexpr size_t kMostSentGroups = 512;
+
+// The begin of a question; the user's groups and the path follow.
+struct WayQuestion {
+  int32_t root = -1;  // Or the file itself.
+  FollowLinks links = FollowLinks::kNone;
+  uint32_t uid = 0, gid = 0, reads_all = 0, group_count = 0;
+  uint64_t most = 0;  // Names of a list, bytes of a copy.
+};
+
+// Groups beyond the bound are none of the user's: less rights.
+std::string TextOf(const FileUser& user, std::string_view path, WayQuestion* question) {
+  question->uid = user.uid;
+  question->gid = user.gid;
+  question->reads_all = user.reads_all ? 1 : 0;
+  question->group_count = static_cast<uint32_t>(std::min(user.groups.size(), kMostSentGroups));
+  std::string text(reinterpret_cast<const char*>(user.groups.data()),
+                   question->group_count * sizeof(uint32_t));
+  text += path;
+  return text;
+}
+
+// In a job: the question, with what it borrows.
+struct Asked {
+  explicit Asked(ForeignJob& job)
+      : question(job.Input<WayQuestion>()), root(job.Borrow(question.root)) {
+    const std::string text = job.InputText(sizeof(question));
+    const size_t bytes = std::min(text.size(), size_t{question.group_count} * sizeof(uint32_t));
+    user = {.uid = question.uid, .gid = question.gid, .reads_all = question.reads_all != 0};
+    user.groups.resize(bytes / sizeof(uint32_t));
+    std::memcpy(user.groups.data(), text.data(), bytes);
+    path = text.substr(bytes);
+  }
+  WayQuestion question;
+  UniqueFd root;
+  FileUser user;
+  std::string path;
+};
+
+// The error's number and words go back as they are.
+void Answer(ForeignJob& job, const absl::Status& status) {
+  if (status.ok()) return;
+  job.Fail(absl::IsNotFound(status) ? ENOENT : EACCES);
+  job.AppendText({status.message().data(), status.message().size()});
+}
+absl::Status StatusOf(const ForeignAnswer& answer) {
+  switch (answer.error) {
+    case 0: return absl::OkStatus();
+    case ENOENT: return Missing();
+    case EACCES: return Refused(answer.bytes.empty() ? "not readable" : answer.bytes);
+    case ETIMEDOUT: return Refused("left alone, as reads did not return");
+    default: return Refused("not readable");
+  }
+}
+
+void FindFile(ForeignJob& job) {
+  const Asked asked(job);
+  absl::StatusOr<UniqueFd> found =
+      Way(asked.root.get(), asked.user, asked.question.links, /*to_file=*/true).Walk(asked.path);
+  Answer(job, found.status());
+  if (found.ok()) job.Return(*std::move(found));
+}
+
+void CheckPlace(ForeignJob& job) {
+  const Asked asked(job);
+  const std::optional<Facts> facts = LookAt(asked.root.get());
+  Answer(job, facts ? CheckFile(asked.root.get(), *facts, asked.user) : Missing());
+}
+
+void ListDirectory(ForeignJob& job) {
+  const Asked asked(job);
+  const absl::StatusOr<UniqueFd> place =
+      Way(asked.root.get(), asked.user, asked.question.links, /*to_file=*/false).Walk(asked.path);
+  if (!place.ok()) return Answer(job, place.status());
+  UniqueFd fd(openat(place->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const stream = fd.valid() ? fdopendir(fd.get()) : nullptr;
+  if (stream == nullptr) return job.Fail(EACCES);
+  fd.release();  // closedir() closes it.
+  const dirent* entry;
+  for (uint64_t names = 0; names < asked.question.most && (entry = readdir(stream)) != nullptr;) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    job.AppendText(name);
+    job.AppendText({"", 1});  // Its end.
+    ++names;
+  }
+  closedir(stream);
+}
+
+void OpenPlaceForReading(ForeignJob& job) {
+  const Asked asked(job);
+  UniqueFd fd = job.OpenPlace(asked.root.get());
+  if (!fd.valid()) return job.Fail(errno == ETIMEDOUT ? ETIMEDOUT : EACCES);
+  AnswerFile facts;
+  if (!ReturnForReading(job, std::move(fd), asked.question.most, &facts))
+    return Answer(
+        job, Refused(asked.question.most == 0 ? "file system of a process" : "not to be copied"));
+  job.AppendValue(facts);
+}
+
 }  // namespace
+
+std::optional<KnownFacts> FactsOfPlace(int place) {
+  struct statx info = {};
+  if (statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &info) != 0)
+    return std::nullopt;
+  return KnownFacts{.rights = {.mode = info.stx_mode, .uid = info.stx_uid, .gid = info.stx_gid},
+                    .device = makedev(info.stx_dev_major, info.stx_dev_minor),
+                    .size_bytes = info.stx_size,
+                    .mtime_ns = info.stx_mtime.tv_sec * 1'000'000'000 + info.stx_mtime.tv_nsec};
+}
 
 ProcessPlace OpenProcessPlace(const std::string& proc, uint32_t pid) {
   const UniqueFd process(
@@ -183,29 +287,53 @@ ProcessPlace OpenProcessPlace(const std::string& proc, uint32_t pid) {
   if (!process.valid()) return {};
   return {.root = OpenPlace(process.get(), "root"),
           .working_directory = OpenPlace(process.get(), "cwd"),
-          .user = ReadFileUser(process.get())};
+          .user = ReadFileUser(process.get(), pid),
+          .pid = pid};
 }
 
 absl::StatusOr<UniqueFd> FindUserFile(int root, std::string_view path, const FileUser& user,
-                                      FollowLinks links) {
-  return Way(root, user, links, /*to_file=*/true).Walk(path);
+                                      FollowLinks links, uint32_t pid) {
+  if (root < 0 || path.size() > kMostPathBytes) return Missing();
+  WayQuestion question{.root = root, .links = links};
+  const std::string text = TextOf(user, path, &question);
+  ForeignAnswer answer = CallForeign(pid, &FindFile, question, text);
+  if (answer.error != 0) return StatusOf(answer);
+  if (!answer.file.valid()) return Missing();
+  return std::move(answer.file);
 }
 
-absl::StatusOr<UniqueFd> FindUserDirectory(int root, std::string_view path, const FileUser& user,
-                                           FollowLinks links) {
-  return Way(root, user, links, /*to_file=*/false).Walk(path);
+absl::StatusOr<std::vector<std::string>> ListUserDirectory(int root, std::string_view path,
+                                                           const FileUser& user, size_t most,
+                                                           uint32_t pid) {
+  if (root < 0 || path.size() > kMostPathBytes) return Missing();
+  WayQuestion question{.root = root, .links = FollowLinks::kAll, .most = most};
+  const std::string text = TextOf(user, path, &question);
+  const ForeignAnswer answer = CallForeign(pid, &ListDirectory, question, text);
+  if (answer.error != 0) return StatusOf(answer);
+  std::vector<std::string> names;
+  for (std::string_view rest = answer.bytes; !rest.empty();) {
+    const size_t end = std::min(rest.find('\0'), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
 }
 
-absl::Status CheckUserFile(int place, const FileUser& user) {
-  const std::optional<Facts> facts = LookAt(place);
-  return facts ? CheckFile(place, *facts, user) : Missing();
+absl::Status CheckUserFile(int place, const FileUser& user, uint32_t pid) {
+  WayQuestion question{.root = place};
+  const std::string text = TextOf(user, "", &question);
+  return StatusOf(CallForeign(pid, &CheckPlace, question, text));
 }
 
-absl::StatusOr<UniqueFd> OpenFound(int place) {
-  UniqueFd fd(open(fmt::format("/proc/self/fd/{}", place).c_str(),
-                   O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return Refused("not readable");
-  return fd;
+absl::StatusOr<FoundUserFile> OpenFound(int place, uint64_t most_copy_bytes, uint32_t pid) {
+  ForeignAnswer answer =
+      CallForeign(pid, &OpenPlaceForReading, WayQuestion{.root = place, .most = most_copy_bytes});
+  if (answer.error != 0) return StatusOf(answer);
+  if (!answer.file.valid()) return Refused("not readable");
+  const auto facts = AnswerValue<AnswerFile>(answer);
+  FoundUserFile found{.fd = std::move(answer.file)};
+  if (facts.is_copy != 0) found.share = TakeCopyRoom(static_cast<uint64_t>(facts.info.st_size));
+  return found;
 }
 
 }  // namespace stackray

@@ -8,14 +8,18 @@
 // mount in between changes nothing, because that very file is opened afterwards.
 //
 // Input:   hostile names and directories; bounded below.
-// Threads: plain functions. They call into the file system, which may wait for a server.
+// Threads: plain functions. None waits for the file system (kernel/foreign/foreign_reads.h): what
+//          is left alone is PermissionDenied too. `pid`: who is then left alone; 0: this host.
 #ifndef STACKRAY_KERNEL_USER_FILES_H_
 #define STACKRAY_KERNEL_USER_FILES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +37,7 @@ enum class FollowLinks { kNone, kOfDirectories, kAll };
 struct ProcessPlace {
   UniqueFd root, working_directory;  // O_PATH. Invalid: the process is gone.
   FileUser user;
+  uint32_t pid = 0;
 };
 // `proc` is "/proc" but in tests, where a directory in it without a status is Everybody()'s.
 ProcessPlace OpenProcessPlace(const std::string& proc, uint32_t pid);
@@ -40,17 +45,32 @@ ProcessPlace OpenProcessPlace(const std::string& proc, uint32_t pid);
 // The regular file `path` below `root`, as O_PATH. Errors: NotFound; PermissionDenied, with the
 // reason in some words ("symbolic link").
 absl::StatusOr<UniqueFd> FindUserFile(int root, std::string_view path, const FileUser& user,
-                                      FollowLinks links);
-// A directory that the user may list and search; a mounted one too. Errors: as FindUserFile().
-absl::StatusOr<UniqueFd> FindUserDirectory(int root, std::string_view path, const FileUser& user,
-                                           FollowLinks links);
+                                      FollowLinks links, uint32_t pid);
+// The names in a directory that the user may list and search, a mounted one too; without "." and
+// "..", in no order, at most `most` of them. Errors: as FindUserFile().
+absl::StatusOr<std::vector<std::string>> ListUserDirectory(int root, std::string_view path,
+                                                           const FileUser& user, size_t most,
+                                                           uint32_t pid);
 
 // May `user` read the regular file behind this descriptor, whatever its name is? For files that the
 // kernel has led to (/proc/PID/map_files). Errors: PermissionDenied, with the reason.
-absl::Status CheckUserFile(int place, const FileUser& user);
+absl::Status CheckUserFile(int place, const FileUser& user, uint32_t pid);
 
-// Opens what was found for reading. Errors: PermissionDenied (refused to the agent).
-absl::StatusOr<UniqueFd> OpenFound(int place);
+// Opens what was found for reading. A file that may not answer is copied, unless `most_copy_bytes`
+// is 0. Errors: PermissionDenied (refused to the agent, or not to be copied).
+struct FoundUserFile {
+  UniqueFd fd;
+  std::shared_ptr<const void> share;  // Of the room for copies.
+};
+absl::StatusOr<FoundUserFile> OpenFound(int place, uint64_t most_copy_bytes, uint32_t pid);
+
+// What is known of a file without asking whoever serves it. nullopt: nothing.
+struct KnownFacts {
+  FileRights rights;
+  uint64_t device = 0, size_bytes = 0;
+  int64_t mtime_ns = 0;  // Unix time.
+};
+std::optional<KnownFacts> FactsOfPlace(int place);
 
 }  // namespace stackray
 

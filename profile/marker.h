@@ -28,6 +28,7 @@ enum class MarkerKind : uint8_t {
   kStale,        // A runtime's frame whose code was replaced before it was read.
   kGone,         // A runtime's frame whose process ended before it was read.
   kFileGone,     // A native frame whose file could not be opened.
+  kLeftAlone,    // A frame without a name because reads of its process or file did not return.
   kJitCode,      // JIT code whose maker is known from its caller; the reason names the maker.
   kOther,        // A kind that this version does not know.
 };
@@ -38,7 +39,7 @@ struct MarkerWord {
 };
 
 // The words on the wire, in the order of the kinds from kLost on.
-inline constexpr std::array<MarkerWord, 13> kMarkerWords = {{
+inline constexpr std::array<MarkerWord, 14> kMarkerWords = {{
     {MarkerKind::kLost, "lost"},
     {MarkerKind::kTruncated, "truncated"},
     {MarkerKind::kKernelCut, "kernel_truncated"},
@@ -51,8 +52,12 @@ inline constexpr std::array<MarkerWord, 13> kMarkerWords = {{
     {MarkerKind::kStale, "stale"},
     {MarkerKind::kGone, "gone"},
     {MarkerKind::kFileGone, "file_gone"},
+    {MarkerKind::kLeftAlone, "left_alone"},
     {MarkerKind::kJitCode, "jit_code"},
 }};
+
+// What people read where a frame is of that kind.
+inline constexpr std::string_view kLeftAloneText = "[left alone: reads did not return]";
 
 struct Marker {
   MarkerKind kind = MarkerKind::kNone;

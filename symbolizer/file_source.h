@@ -16,10 +16,13 @@ namespace stackray {
 class FileSource : public ByteSource {
  public:
   // nullptr: not open, or not a regular file.
-  static std::unique_ptr<FileSource> Take(UniqueFd fd) {
+  // `share`: what is to be held as long as the file is.
+  static std::unique_ptr<FileSource> Take(UniqueFd fd,
+                                          std::shared_ptr<const void> share = nullptr) {
     struct stat info;
     if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
-    return std::unique_ptr<FileSource>(new FileSource(std::move(fd), FileStamp::Of(info)));
+    return std::unique_ptr<FileSource>(
+        new FileSource(std::move(fd), FileStamp::Of(info), std::move(share)));
   }
   uint64_t size_bytes() const override { return source_.size_bytes(); }
   absl::Status ReadAt(uint64_t offset, std::span<uint8_t> out) const override {
@@ -29,9 +32,13 @@ class FileSource : public ByteSource {
   int fd() const { return fd_.get(); }
 
  private:
-  FileSource(UniqueFd fd, const FileStamp& stamp)
-      : fd_(std::move(fd)), stamp_(stamp), source_(fd_.get(), stamp.size_bytes) {}
+  FileSource(UniqueFd fd, const FileStamp& stamp, std::shared_ptr<const void> share)
+      : fd_(std::move(fd)),
+        share_(std::move(share)),
+        stamp_(stamp),
+        source_(fd_.get(), stamp.size_bytes) {}
   UniqueFd fd_;
+  std::shared_ptr<const void> share_;
   const FileStamp stamp_;
   FdSource source_;
 };

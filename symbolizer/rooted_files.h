@@ -3,7 +3,8 @@
 //
 // ".." and links stay inside, and a file is opened only where a certain user may read it
 // (kernel/user_files.h). Only regular files are opened for reading, so no device or FIFO sees an
-// open; files of FUSE, whose reads another process answers or does not, are refused. Threads: any.
+// open; files of FUSE, whose reads another process answers or does not, are refused, and nothing
+// else is waited for (kernel/foreign/). Threads: any.
 #ifndef STACKRAY_SYMBOLIZER_ROOTED_FILES_H_
 #define STACKRAY_SYMBOLIZER_ROOTED_FILES_H_
 
@@ -33,9 +34,11 @@ class RootedFiles {
   std::vector<std::string> List(const std::string& path, size_t most) const;
 
  private:
-  RootedFiles(UniqueFd root, FileUser user) : root_(std::move(root)), user_(std::move(user)) {}
+  RootedFiles(UniqueFd root, FileUser user, uint32_t pid)
+      : root_(std::move(root)), user_(std::move(user)), pid_(pid) {}
   UniqueFd root_;
   FileUser user_;
+  uint32_t pid_ = 0;  // 0: our own.
 };
 
 }  // namespace stackray

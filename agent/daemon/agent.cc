@@ -352,6 +352,16 @@ SessionTotals Agent::Totals() {
   return totals;
 }
 
+void Agent::SayLeftAlone(const AgentSnapshot& snapshot) {
+  const LeftAlone::Counts& counts = snapshot.foreign_reads.left_alone;
+  if (counts.hangs == told_hangs_) return;
+  told_hangs_ = counts.hangs;
+  LogWarning(fmt::format("reads of process {} did not return, so it is left alone for {} s; "
+                         "processes left alone now: {}, and all of {} users",
+                         counts.last_pid, counts.last_pause_s, counts.processes, counts.owners),
+             "left alone");
+}
+
 void Agent::TakeSnapshot(bool at_the_end) {
   auto snapshot = std::make_shared<AgentSnapshot>();
   snapshot->sequence = ++sequence_;
@@ -382,6 +392,8 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->captures = captures_.Status();
   snapshot->reports = reports_.Status();
   snapshot->reports.logs = report_logs_.Counts();
+  snapshot->foreign_reads = CountForeignReads();
+  SayLeftAlone(*snapshot);
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
@@ -401,6 +413,7 @@ void Agent::Run() {
                      BootTimeNs(), receivers_.empty() ? SealSchedule::Random() : MakeRandom());
   uint64_t next_snapshot = BootTimeNs();
   while (!StopRequested() && !ReloadPending() && reloads_.empty()) {
+    board_.Turn(BootTimeNs());
     session_->Turn(turn_ms);
     LookForFirstSample();
     TakeLetters();

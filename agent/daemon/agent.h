@@ -85,6 +85,7 @@ class Agent {
   void SendLosses(bool at_the_end);
   void SweepSpools();
   SessionTotals Totals();
+  void SayLeftAlone(const AgentSnapshot& snapshot);
   void TakeSnapshot(bool at_the_end = false);
   void LogTotals();
 
@@ -118,6 +119,7 @@ class Agent {
        .send_record = [this](const LogRecord& record) { report_logs_.Add(record); }}};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
+  uint64_t told_hangs_ = 0;
   LossLog loss_log_;
   BatchSettings loss_batches_;  // As the session's.
   uint64_t sequence_ = 0;

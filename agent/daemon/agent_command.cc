@@ -63,12 +63,16 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   for (const std::string& warning : *entered) LogWarning(warning);
   Agent agent(settings);
   if (absl::Status status = agent.Start(); !status.ok()) return Fail(status);
+  constexpr unsigned kLongestTurnS = 3, kBesideFlushS = 15;
+  EndUnlessTaken(kLongestTurnS);
   for (;;) {
     agent.Run();
     if (StopRequested()) break;
     TakeReload();
     agent.AnswerReloads(Reload(agent, reload));
   }
+  // Profiles, traces and log records have a time to flush each.
+  EndUnlessTaken(static_cast<unsigned>(3 * settings.flush_timeout_ms / 1000) + kBesideFlushS);
   agent.Finish();
   return 0;
 }

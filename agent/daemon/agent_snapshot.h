@@ -3,6 +3,7 @@
 #ifndef STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 #define STACKRAY_AGENT_DAEMON_AGENT_SNAPSHOT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "agent/history/history.h"
 #include "agent/reports/reports_status.h"
 #include "agent/settings/settings.h"
+#include "kernel/foreign/foreign_reads.h"
 #include "reporter/export/delivery_counts.h"
 #include "reporter/traces/tracer.h"
 
@@ -75,6 +77,7 @@ struct AgentSnapshot {
   CapturesStatus captures;
   ReportsStatus reports;
   std::optional<TracesSnapshot> traces;  // Nothing: they are off.
+  ForeignReadCounts foreign_reads;
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.
@@ -100,8 +103,13 @@ class SnapshotBoard {
     const std::lock_guard lock(mutex_);
     return latest_;
   }
+  // The loop begins another turn; it does so twice a second.
+  void Turn(uint64_t boot_time_ns) { turn_ns_.store(boot_time_ns, std::memory_order_relaxed); }
+  // When it did so last; 0: it has not begun.
+  uint64_t last_turn_ns() const { return turn_ns_.load(std::memory_order_relaxed); }
 
  private:
+  std::atomic<uint64_t> turn_ns_{0};
   mutable std::mutex mutex_;
   AgentSnapshotPtr latest_ = std::make_shared<AgentSnapshot>();
 };

@@ -68,6 +68,20 @@ void AddAgent(const AgentSnapshot& s, Families* out) {
             "in order; absent where it did.");
   if (s.unclean_stop && s.unclean_stop->gap_seconds) gap.Row(*s.unclean_stop->gap_seconds);
   out->push_back(gap.Take());
+  const ForeignReadCounts& reads = s.foreign_reads;
+  out->push_back(Counter("stackray_foreign_reads_left_alone_total",
+                         "Reads of other processes' memory and files that did not return (hung), "
+                         "and that were therefore not tried (refused).")
+                     .Row(Number(reads.left_alone.hangs), {{"result", "hung"}})
+                     .Row(Number(reads.left_alone.refusals), {{"result", "refused"}})
+                     .Take());
+  out->push_back(Gauge("stackray_left_alone",
+                       "Processes, and users with all of theirs, of which nothing is read now; "
+                       "readers that still wait for them.")
+                     .Row(Number(reads.left_alone.processes), {{"what", "processes"}})
+                     .Row(Number(reads.left_alone.owners), {{"what", "users"}})
+                     .Row(Number(reads.readers_hanging), {{"what", "readers"}})
+                     .Take());
   out->push_back(Counter("stackray_log_lines_held_back_total",
                          "Lines of the log that were not shown because many were like them.")
                      .Row(Number(s.log_lines_held_back))
@@ -138,11 +152,13 @@ void AddSourceLines(const AgentSnapshot& s, Families* out) {
   out->push_back(Counter("stackray_runtime_names_total",
                          "Names of interpreters' code: read; captured: of these, from what was "
                          "sampled along with the stack; stale: the memory held "
-                         "other code by then; gone: the process had ended.")
+                         "other code by then; gone: the process had ended; left_alone: reads "
+                         "of the process did not return.")
                      .Row(Number(frames.runtimes.code_reads), {{"result", "read"}})
                      .Row(Number(frames.runtimes.captured_reads), {{"result", "captured"}})
                      .Row(Number(frames.runtimes.stale), {{"result", "stale"}})
                      .Row(Number(frames.runtimes.gone), {{"result", "gone"}})
+                     .Row(Number(frames.runtimes.left_alone), {{"result", "left_alone"}})
                      .Take());
   AddJitCode(frames.jit, out);
   out->push_back(Counter("stackray_source_lines_cpu_seconds_total",

@@ -37,7 +37,8 @@ constexpr int kIndexerNice = 5;
 constexpr uint64_t kTrimPauseNs = 2'000'000'000;
 constexpr uint64_t kForgetAfterNs = 120'000'000'000;
 // A loop that has said nothing for so long is stuck. By a clock that does not jump.
-constexpr uint64_t kStaleNs = 60'000'000'000;
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+constexpr uint64_t kStaleNs = 60 * kNsPerSecond, kLongestTurnNs = 4 * kNsPerSecond;
 
 uint64_t ThreadCpuNs() {
   timespec cpu = {};
@@ -231,7 +232,11 @@ std::string HistoryPageSource::StatusJson() {
 std::string HistoryPageSource::MetricsText() { return stackray::MetricsText(*board_.Latest()); }
 
 absl::Status HistoryPageSource::Health() {
-  if (BootTimeNs() - board_.Latest()->boot_time_ns > kStaleNs)
+  const uint64_t now_ns = BootTimeNs(), turn_ns = board_.last_turn_ns();
+  if (turn_ns != 0 && now_ns > turn_ns + kLongestTurnNs)
+    return absl::UnavailableError(
+        fmt::format("the sampling loop stands since {} s", (now_ns - turn_ns) / kNsPerSecond));
+  if (now_ns - board_.Latest()->boot_time_ns > kStaleNs)
     return absl::UnavailableError("the sampling loop has not answered for a minute");
   return absl::OkStatus();
 }

@@ -59,6 +59,7 @@ SessionTotals SessionTotals::With(const SessionCounts& running,
   sum.counts.frames.runtimes.captured_reads += running.frames.runtimes.captured_reads;
   sum.counts.frames.runtimes.stale += running.frames.runtimes.stale;
   sum.counts.frames.runtimes.gone += running.frames.runtimes.gone;
+  sum.counts.frames.runtimes.left_alone += running.frames.runtimes.left_alone;
   sum.counts.frames.lines.cached += running.frames.lines.cached;
   sum.counts.frames.lines.answered += running.frames.lines.answered;
   sum.counts.frames.lines.deferred += running.frames.lines.deferred;

@@ -68,15 +68,15 @@ UniqueFd SourceTexts::Open(const std::string& file, const PageProcess& process) 
     place.user = Everybody();
   const UniqueFd& from = file.starts_with('/') ? place.root : place.working_directory;
   const absl::StatusOr<UniqueFd> found =
-      FindUserFile(from.get(), file, place.user, FollowLinks::kNone);
-  struct stat facts;
-  if (!found.ok() || fstat(found->get(), &facts) != 0 || facts.st_size <= 0 ||
-      static_cast<size_t>(facts.st_size) > SourceTexts::kMostFileBytes ||
-      facts.st_mtim.tv_sec * static_cast<int64_t>(kNsPerSecond) + facts.st_mtim.tv_nsec >=
-          *began_ns)
+      FindUserFile(from.get(), file, place.user, FollowLinks::kNone, place.pid);
+  if (!found.ok()) return UniqueFd();
+  const std::optional<KnownFacts> facts = FactsOfPlace(found->get());
+  if (!facts || facts->size_bytes == 0 || facts->size_bytes > SourceTexts::kMostFileBytes ||
+      facts->mtime_ns >= *began_ns)
     return UniqueFd();
-  absl::StatusOr<UniqueFd> opened = OpenFound(found->get());
-  return opened.ok() ? *std::move(opened) : UniqueFd();
+  absl::StatusOr<FoundUserFile> opened =
+      OpenFound(found->get(), SourceTexts::kMostFileBytes, place.pid);
+  return opened.ok() ? std::move(opened->fd) : UniqueFd();
 }
 
 SourceTexts::Text SourceTexts::Read(const std::string& file,

@@ -226,6 +226,13 @@ Json StatusJson(const AgentSnapshot& s) {
           {"traces", TracesJson(s.traces)},
           {"budgets", EnvelopeJson(s.envelope)},
           {"privileges", PrivilegesJson()},
+          {"left_alone",
+           {{"processes", s.foreign_reads.left_alone.processes},
+            {"users", s.foreign_reads.left_alone.owners},
+            {"reads_hung", s.foreign_reads.left_alone.hangs},
+            {"reads_refused", s.foreign_reads.left_alone.refusals},
+            {"readers", s.foreign_reads.readers},
+            {"readers_hanging", s.foreign_reads.readers_hanging}}},
           {"log_lines_held_back", s.log_lines_held_back},
           {"settings", Settings(s)}};
 }

@@ -18,6 +18,7 @@
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
 #include "interpreters/jit/jit_file.h"
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
@@ -40,11 +41,8 @@ std::string CommandOf(uint32_t pid) {
 }
 
 std::string CommandLineOf(uint32_t pid) {
-  constexpr std::streamsize kMostBytes = 64 << 10;
-  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
-  std::string text(kMostBytes, ' ');
-  file.read(text.data(), kMostBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
+  constexpr size_t kMostBytes = 64 << 10;
+  std::string text = ReadForeignText(pid, "cmdline", kMostBytes);
   std::ranges::replace(text, '\0', ' ');
   return text;
 }
@@ -52,7 +50,8 @@ std::string CommandLineOf(uint32_t pid) {
 // In its own root, by its number in its own pid namespace.
 std::string PerfMapPlaceOf(uint32_t pid) {
   const std::optional<JitFileOwner> owner = ReadJitFileOwner(pid);
-  return fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, owner ? owner->inner_pid : pid);
+  const uint32_t inner = owner ? owner->inner_pid : pid;
+  return fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, inner);  // Shown, not opened.
 }
 
 // Samples until the time is up, the process ends or Ctrl-C; returns for how long.

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "agent/privileges/fd_message.h"
+#include "kernel/fd_message.h"
 
 namespace stackray {
 namespace {

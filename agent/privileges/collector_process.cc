@@ -15,8 +15,8 @@
 #include "agent/privileges/capability_drop.h"
 #include "agent/privileges/collector_protocol.h"
 #include "agent/privileges/collector_run.h"
-#include "agent/privileges/fd_message.h"
 #include "agent/privileges/forked_process.h"
+#include "kernel/fd_message.h"
 
 namespace stackray {
 namespace {

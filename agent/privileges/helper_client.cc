@@ -10,15 +10,14 @@
 #include <string>
 #include <utility>
 
-#include "agent/privileges/fd_message.h"
 #include "agent/privileges/process_user.h"
+#include "kernel/fd_message.h"
+#include "kernel/foreign/copy_room.h"
 #include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
 
-constexpr uint64_t kMostCopyBytes = 256 << 20;
-constexpr uint64_t kMostBytesInAll = 512 << 20;
 constexpr int kAnswerMs = 2000;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kUserPauseNs = 60 * kNsPerSecond, kPauseNs = 20 * kNsPerSecond,
@@ -67,8 +66,7 @@ CopiedFile MakeCopied(const HelperReply& reply, std::vector<UniqueFd> fds) {
 
 }  // namespace
 
-HelperClient::HelperClient(HelperProcess process)
-    : process_(std::move(process)), copied_bytes_(std::make_shared<std::atomic<uint64_t>>(0)) {}
+HelperClient::HelperClient(HelperProcess process) : process_(std::move(process)) {}
 
 absl::Status HelperClient::MayAsk(uint32_t uid) {
   const uint64_t now = BootTimeNs();
@@ -123,17 +121,13 @@ absl::StatusOr<CopiedFile> HelperClient::Look(int path_fd, uint32_t pid) {
 }
 
 absl::StatusOr<CopiedFile> HelperClient::Copy(int path_fd, uint32_t pid) {
-  const uint64_t used = copied_bytes_->load();
-  if (used >= kMostBytesInAll)
+  const uint64_t room = CopyRoomLeft();
+  if (room == 0)
     return absl::UnavailableError("root may not read it, and there is no room for more copies");
-  absl::StatusOr<CopiedFile> file =
-      Ask(path_fd, pid, std::min(kMostCopyBytes, kMostBytesInAll - used));
+  absl::StatusOr<CopiedFile> file = Ask(path_fd, pid, room);
   if (!file.ok()) return file;
   if (!file->fd.valid()) return absl::UnavailableError("the helper process sent no copy");
-  const uint64_t bytes = static_cast<uint64_t>(file->info.st_size);
-  *copied_bytes_ += bytes;
-  file->share = std::shared_ptr<const void>(
-      this, [left = copied_bytes_, bytes](const void*) { *left -= bytes; });
+  file->share = TakeCopyRoom(static_cast<uint64_t>(file->info.st_size));
   return file;
 }
 

@@ -2,7 +2,6 @@
 #ifndef STACKRAY_AGENT_PRIVILEGES_HELPER_CLIENT_H_
 #define STACKRAY_AGENT_PRIVILEGES_HELPER_CLIENT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 
@@ -17,7 +16,7 @@ namespace stackray {
 // An answer is waited for 2 s. Whose files take longer is left alone for a minute, and everybody
 // for 20 s: a hostile file system cannot hold the agent up for more than a tenth of the time. A
 // user whom a file refused is not asked for again within a second; the answer is then the last one.
-// Bounds: 256 MiB a copy, 512 MiB of copies at once.
+// Bounds of copies: kernel/foreign/copy_room.h.
 // Threads: any.
 class HelperClient : public RefusedFiles {
  public:
@@ -40,7 +39,6 @@ class HelperClient : public RefusedFiles {
   void LeaveAlone(uint32_t uid, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const HelperProcess process_;
-  std::shared_ptr<std::atomic<uint64_t>> copied_bytes_;
   struct Pause {
     uint64_t end_ns = 0;
     absl::Status why;

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "agent/privileges/capability_drop.h"
-#include "agent/privileges/fd_message.h"
 #include "agent/privileges/file_copy.h"
 #include "agent/privileges/forked_process.h"
 #include "agent/privileges/helper_protocol.h"
 #include "agent/privileges/system_call_listener.h"
+#include "kernel/fd_message.h"
 
 namespace stackray {
 namespace {

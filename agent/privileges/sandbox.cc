@@ -10,6 +10,8 @@
 #include "agent/privileges/helper_client.h"
 #include "agent/privileges/sampling_needs.h"
 #include "agent/privileges/system_call_filter.h"
+#include "kernel/foreign/foreign_reads.h"
+#include "kernel/foreign/local_file.h"
 #include "kernel/refused_files.h"
 
 namespace stackray {
@@ -40,6 +42,21 @@ std::string StartHelper(const std::string& copy_directory) {
   g_helper = new HelperClient(*std::move(process));
   SetRefusedFiles(g_helper);
   return "";
+}
+
+// Whom they read is a question of the same rights as the agent's own.
+constexpr CapabilitySet kReadersNeed{Capability::kDacReadSearch, Capability::kSysPtrace,
+                                     Capability::kCheckpointRestore};
+
+std::string StartReaders(const SandboxOptions& options) {
+  SetCopyDirectory(options.copy_directory.c_str());
+  const bool drops = options.mode != SandboxMode::kOff && !kIsSanitized;
+  const absl::Status status = StartForeignReaders([drops] {
+    if (drops) KeepOnly(kReadersNeed).IgnoreError();  // They have what the agent has then.
+  });
+  if (status.ok()) return "";
+  return fmt::format("a process whose memory or files do not answer can stop this one: {}",
+                     std::string(status.message()));
 }
 
 std::string StartCollectors(const std::vector<CollectorEntry>& collectors) {
@@ -78,6 +95,7 @@ absl::StatusOr<std::vector<std::string>> EnterSandbox(const SandboxOptions& opti
     if (!text.empty()) warnings.push_back(std::move(text));
   };
   RaiseMemlockLimit();
+  warn(StartReaders(options));
   warn(StartHelper(options.copy_directory));
   warn(StartCollectors(options.collectors));
   if (options.mode == SandboxMode::kOff || kIsSanitized) return warnings;

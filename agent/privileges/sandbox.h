@@ -1,5 +1,6 @@
-// Giving up what a run of stackray does not need, in the right order: the helper process is forked,
-// capabilities are dropped, the list of system calls is loaded. Everything after it, loading BPF
+// Giving up what a run of stackray does not need, in the right order: the readers' parent
+// (kernel/foreign/) and the helper process are forked, capabilities are dropped, the list of system
+// calls is loaded. Everything after it, loading BPF
 // programs included, happens with what is left; so a reload at run time can do what the start
 // could.
 #ifndef STACKRAY_AGENT_PRIVILEGES_SANDBOX_H_

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string_view>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -19,22 +21,53 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
-}  // namespace
+// "/proc/12/smaps": 12 and "smaps". nullopt: a file of no process.
+struct ProcessFile {
+  uint32_t pid = 0;
+  std::string_view name;
+};
+std::optional<ProcessFile> FileOfProcess(std::string_view path) {
+  constexpr std::string_view kProc = "/proc/";
+  if (!path.starts_with(kProc)) return std::nullopt;
+  path.remove_prefix(kProc.size());
+  ProcessFile file;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), file.pid);
+  if (error != std::errc() || end == path.data() + path.size() || *end != '/') return std::nullopt;
+  file.name = path.substr(static_cast<size_t>(end - path.data()) + 1);
+  return file;
+}
 
-absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t most, bool* is_cut) {
+absl::StatusOr<std::string> ReadOfProcess(const ProcessFile& file, const std::string& path,
+                                          size_t most) {
+  std::string text = ReadForeignText(file.pid, file.name, most);
+  if (text.empty() && errno != 0) return absl::ErrnoToStatus(errno, path);
+  return text;
+}
+
+absl::StatusOr<std::string> ReadOfHost(const std::string& path, size_t most) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return absl::ErrnoToStatus(errno, path);
   std::string text;
   char part[16 << 10];
-  while (text.size() <= most) {
+  while (text.size() < most) {
     const ssize_t got = read(file.get(), part, sizeof(part));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, path);
     if (got == 0) break;
     text.append(part, static_cast<size_t>(got));
   }
-  if (is_cut != nullptr) *is_cut = text.size() > most;
-  if (text.size() > most) text.resize(most);
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t most, bool* is_cut) {
+  const std::optional<ProcessFile> of_process = FileOfProcess(path);
+  absl::StatusOr<std::string> text =
+      of_process ? ReadOfProcess(*of_process, path, most + 1) : ReadOfHost(path, most + 1);
+  if (!text.ok()) return text;
+  if (is_cut != nullptr) *is_cut = text->size() > most;
+  if (text->size() > most) text->resize(most);
   return text;
 }
 

@@ -13,7 +13,7 @@
 namespace stackray {
 
 // The first `most` bytes of a file; all of it where that is less. `is_cut`: there was more.
-// Errors: as the kernel says; never waits for a pipe or a device.
+// Errors: as the kernel says; never waits for a pipe, a device, or a process whose file it is.
 absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t most,
                                         bool* is_cut = nullptr);
 

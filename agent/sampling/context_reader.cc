@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/process_info.h"
 #include "kernel/unique_fd.h"
 
@@ -69,6 +70,36 @@ ContextReading ReadOnce(ProcessMemory& memory, uint64_t address, uint64_t known_
   return ReadPayload(memory, address, bytes, *header);
 }
 
+struct FoundMappings {
+  std::array<uint64_t, kMostCandidates> addresses = {};
+  uint64_t text_bytes = 0;
+  uint32_t count = 0, has_library = 0, met_bound = 0;
+};
+
+// A job: /proc/PID/maps is read where it may wait.
+void ScanMappings(ForeignJob& job) {
+  FoundMappings found;
+  const UniqueFd fd(open(fmt::format("/proc/{}/maps", job.pid()).c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<char> buffer(kBufferBytes);
+  std::vector<uint64_t> addresses;
+  size_t kept = 0;
+  while (fd.valid() && addresses.size() < kMostCandidates && found.met_bound == 0) {
+    const ssize_t bytes = read(fd.get(), buffer.data() + kept, buffer.size() - kept);
+    if (bytes <= 0) break;
+    found.text_bytes += static_cast<size_t>(bytes);
+    const std::string_view text(buffer.data(), kept + static_cast<size_t>(bytes));
+    const size_t whole = FindContextMappings(text, &addresses);
+    found.has_library |= NamesContextLibrary(text.substr(0, whole)) ? 1 : 0;
+    const std::string_view rest = text.substr(whole);
+    kept = rest.size() == buffer.size() ? 0 : rest.size();  // No line is as long as that.
+    std::copy_n(rest.data(), kept, buffer.data());
+    found.met_bound = found.text_bytes >= kMostTextOfOne ? 1 : 0;
+  }
+  found.count = static_cast<uint32_t>(std::min(addresses.size(), kMostCandidates));
+  std::copy_n(addresses.begin(), found.count, found.addresses.begin());
+  job.AppendValue(found);
+}
+
 size_t HeldBytes(const ProcessContext& context) {
   using Attribute = std::pair<std::string, AttributeValue>;
   size_t bytes = sizeof(ProcessContext) + context.service_name.capacity() +
@@ -120,24 +151,13 @@ bool ContextReader::Take(const ProcessId& id, const ContextReading& reading, Con
 // False: the bound was met before the last mapping.
 bool ContextReader::FindMappings(uint32_t pid, std::vector<uint64_t>* addresses,
                                  bool* has_library) {
-  const UniqueFd fd(open(fmt::format("/proc/{}/maps", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return true;
-  buffer_.resize(kBufferBytes);
-  size_t kept = 0, total = 0;
-  while (addresses->size() < kMostCandidates) {
-    const ssize_t bytes = read(fd.get(), buffer_.data() + kept, buffer_.size() - kept);
-    if (bytes <= 0) return true;
-    total += static_cast<size_t>(bytes);
-    text_bytes_ += static_cast<size_t>(bytes);
-    const std::string_view text(buffer_.data(), kept + static_cast<size_t>(bytes));
-    const size_t whole = FindContextMappings(text, addresses);
-    *has_library |= NamesContextLibrary(text.substr(0, whole));
-    const std::string_view rest = text.substr(whole);
-    kept = rest.size() == buffer_.size() ? 0 : rest.size();  // No line is as long as that.
-    std::copy_n(rest.data(), kept, buffer_.data());
-    if (total >= kMostTextOfOne) return false;
-  }
-  return true;
+  const ForeignAnswer answer = CallForeign(pid, &ScanMappings, {});
+  const auto found = AnswerValue<FoundMappings>(answer);
+  text_bytes_ += found.text_bytes;
+  *has_library |= found.has_library != 0;
+  addresses->assign(found.addresses.begin(),
+                    found.addresses.begin() + std::min<size_t>(found.count, kMostCandidates));
+  return answer.error != 0 || found.met_bound == 0;
 }
 
 void ContextReader::Look(const ProcessId& id, ContextWatch& watch) {

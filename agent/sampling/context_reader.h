@@ -70,7 +70,6 @@ class ContextReader {
   bool FindMappings(uint32_t pid, std::vector<uint64_t>* addresses, bool* has_library);
   bool MayLook(const ContextWatch& watch, uint64_t now_ns);
 
-  std::vector<char> buffer_;
   int64_t text_budget_bytes_ = kMostTextAtOnce;
   uint64_t budget_time_ns_ = 0;
   uint64_t looks_ = 0, text_bytes_ = 0;

@@ -76,6 +76,7 @@ ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& ra
   held.tried_pid = pid;
   const absl::Time start = absl::Now();
   absl::StatusOr<ExecutableFilePtr> file = files_.Get(pid, range);
+  held.left_alone = absl::IsDeadlineExceeded(file.status());
   if (file.ok()) held.file = *std::move(file);
   if (is_asked_anew && held.file == nullptr) batch.failed_open += absl::Now() - start;
   return held.file;
@@ -115,9 +116,15 @@ int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uin
   return lines_->Define(key, symbols, pid, held->second.file, batch);
 }
 
-// The process was gone before its file could be opened: the frame says what the kernel knew.
+// The process was gone before its file could be opened, and the frame says what the kernel knew; or
+// the file does not answer.
 int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_offset,
                                         OpenBatch& batch) {
+  const auto held = batch.held_files.find(IdentityOf(range));
+  if (held != batch.held_files.end() && held->second.left_alone) {
+    const FrameKey key = MarkerKey(MarkerKind::kLeftAlone);
+    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
+  }
   const FrameKey key =
       FrameKey::Make(FrameType::kNative, kUnopenedFileOwner, range.file.inode, file_offset);
   return FindOrDefine(key, batch, [&] {

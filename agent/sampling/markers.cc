@@ -45,6 +45,7 @@ std::string TextOf(const Marker& marker) {
     case MarkerKind::kUnmapped: return "[unmapped code]";
     case MarkerKind::kBetween: return "[native stack of these functions]";
     case MarkerKind::kUnsupported: return "[unsupported runtime]";
+    case MarkerKind::kLeftAlone: return std::string(kLeftAloneText);
     default: return "[unknown marker]";
   }
 }

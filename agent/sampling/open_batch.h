@@ -28,6 +28,7 @@ class OpenBatch : public BatchBuilder {
   struct HeldFile {
     ExecutableFilePtr file;  // nullptr: could not be had from process `tried_pid`.
     uint32_t tried_pid = 0, questions = 0;
+    bool left_alone = false;  // Reads of the file or of that process do not return.
   };
   absl::flat_hash_map<FileIdentity, HeldFile> held_files;
   absl::Duration failed_open = absl::ZeroDuration();  // Spent in vain.

@@ -1,8 +1,8 @@
 #include "agent/sampling/stack_slice.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
+
+#include "kernel/foreign/foreign_reads.h"
 
 namespace stackray {
 namespace {
@@ -19,9 +19,7 @@ std::vector<uint8_t> ReadStackSlice(uint32_t pid, uint64_t address, size_t bytes
     remote.push_back({reinterpret_cast<void*>(at), next - at});
     at = next;
   }
-  const iovec local = {memory.data(), memory.size()};
-  const ssize_t got =
-      process_vm_readv(static_cast<pid_t>(pid), &local, 1, remote.data(), remote.size(), 0);
+  const ssize_t got = ReadForeignMemory(pid, remote, memory);
   memory.resize(got < 0 ? 0 : static_cast<size_t>(got) & ~size_t{7});
   return memory;
 }

@@ -1,8 +1,6 @@
 #include "interpreters/jit/jit_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -11,28 +9,27 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "kernel/foreign/foreign_reads.h"
+#include "kernel/foreign/open_jobs.h"
 #include "kernel/process_files.h"
 
 namespace stackray {
 namespace {
 
-constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-int64_t WrittenUnixNs(const struct stat& info) {
-  return info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec;
-}
-
 absl::Status Refused(absl::string_view why) { return absl::PermissionDeniedError(why); }
 
-// `place`: O_PATH of a regular file. Opening a FIFO for reading would wait, and a device would see
-// it.
-absl::StatusOr<UniqueFd> OpenChecked(int place, const JitFileOwner& owner, int64_t oldest_unix_ns) {
-  struct stat info;
-  if (fstat(place, &info) != 0) return absl::NotFoundError("the file is gone");
-  if (info.st_uid != 0 && std::ranges::find(owner.uids, info.st_uid) == owner.uids.end())
+// `place`: O_PATH of a regular file. A copy would not grow with the file, so none is made.
+absl::StatusOr<UniqueFd> OpenChecked(int place, const JitFileOwner& owner, int64_t oldest_unix_ns,
+                                     uint32_t pid) {
+  const std::optional<KnownFacts> facts = FactsOfPlace(place);
+  if (!facts) return absl::NotFoundError("the file is gone");
+  const uint32_t uid = facts->rights.uid;
+  if (uid != 0 && std::ranges::find(owner.uids, uid) == owner.uids.end())
     return Refused("another user's");
-  if (WrittenUnixNs(info) < oldest_unix_ns) return Refused("older than the process");
-  return OpenFound(place);
+  if (facts->mtime_ns < oldest_unix_ns) return Refused("older than the process");
+  absl::StatusOr<FoundUserFile> found = OpenFound(place, 0, pid);
+  if (!found.ok()) return found.status();
+  return std::move(found->fd);
 }
 
 }  // namespace
@@ -62,9 +59,9 @@ std::optional<JitFileOwner> ReadJitFileOwner(uint32_t pid) {
 absl::StatusOr<UniqueFd> OpenJitFile(const ProcessPlace& place, const std::string& path,
                                      const JitFileOwner& owner, int64_t oldest_unix_ns) {
   const absl::StatusOr<UniqueFd> found =
-      FindUserFile(place.root.get(), path, place.user, FollowLinks::kOfDirectories);
+      FindUserFile(place.root.get(), path, place.user, FollowLinks::kOfDirectories, place.pid);
   if (!found.ok()) return found.status();
-  return OpenChecked(found->get(), owner, oldest_unix_ns);
+  return OpenChecked(found->get(), owner, oldest_unix_ns, place.pid);
 }
 
 bool IsJitDumpPath(std::string_view path) {
@@ -84,10 +81,11 @@ absl::StatusOr<UniqueFd> OpenMarkedJitDump(uint32_t pid, const JitFileOwner& own
                                            const FileUser& user) {
   const absl::StatusOr<std::string> mapping = FindExecutableMapping(pid, IsJitDumpPath);
   if (!mapping.ok()) return mapping.status();
-  const UniqueFd place(open(mapping->c_str(), O_PATH | O_CLOEXEC));
-  if (!place.valid()) return absl::NotFoundError("the mapping is gone");
-  if (absl::Status status = CheckUserFile(place.get(), user); !status.ok()) return status;
-  return OpenChecked(place.get(), owner, 0);
+  const ForeignAnswer place = CallForeign(
+      pid, &FindPlace, {reinterpret_cast<const uint8_t*>(mapping->data()), mapping->size()});
+  if (!place.file.valid()) return absl::NotFoundError("the mapping is gone");
+  if (absl::Status status = CheckUserFile(place.file.get(), user, pid); !status.ok()) return status;
+  return OpenChecked(place.file.get(), owner, 0, pid);
 }
 
 }  // namespace stackray

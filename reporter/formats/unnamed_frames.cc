@@ -31,6 +31,7 @@ NoName WhyUnnamed(std::string_view type, std::string_view name, MarkerKind marke
     case MarkerKind::kUnknownCode:
     case MarkerKind::kJitCode: return NoName::kJit;
     case MarkerKind::kFileGone: return NoName::kFileGone;
+    case MarkerKind::kLeftAlone: return NoName::kLeftAlone;
     case MarkerKind::kUnmapped:
     case MarkerKind::kUnsupported:
     case MarkerKind::kStale:
@@ -92,6 +93,8 @@ std::string UnnamedSums::Sentence(int64_t all, bool kernel_is_hidden) const {
   add(NoName::kKernel,
       kernel_is_hidden ? "the kernel's, which hides its addresses" : "kernel code without a symbol",
       kernel_is_hidden ? " (CAP_SYSLOG and kernel.kptr_restrict 0 or 1 would show them)" : "");
+  add(NoName::kLeftAlone, "of processes that were left alone",
+      ", because reads of their memory or files did not return");
   add(NoName::kOther, "frames that could not be read", "");
   return text.empty() ? text : text + ".";
 }

@@ -18,14 +18,15 @@
 namespace stackray {
 
 enum class NoName : uint8_t {
-  kNamed,     // It has one.
-  kJit,       // Code made at run time.
-  kStripped,  // A file's code that no symbol covers.
-  kFileGone,  // Code of a file that could not be read.
-  kKernel,    // The kernel's.
-  kOther,     // Code in no mapping, an interpreter's frame that could not be read.
+  kNamed,      // It has one.
+  kJit,        // Code made at run time.
+  kStripped,   // A file's code that no symbol covers.
+  kFileGone,   // Code of a file that could not be read.
+  kKernel,     // The kernel's.
+  kLeftAlone,  // Of a process or file whose reads did not return.
+  kOther,      // Code in no mapping, an interpreter's frame that could not be read.
 };
-inline constexpr size_t kNoNameKinds = 6;
+inline constexpr size_t kNoNameKinds = 7;
 
 // `type`: a frame's; `name`: of its innermost function, empty where it has none; `marker`: what it
 // is instead of a frame.

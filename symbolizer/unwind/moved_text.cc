@@ -1,11 +1,10 @@
 #include "symbolizer/unwind/moved_text.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <iterator>
 #include <tuple>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/process_files.h"
 #include "symbolizer/elf_image.h"
 
@@ -87,13 +86,11 @@ std::vector<Place> FindPlaces(uint32_t pid, const code_range& range, ExecutableF
 // Pages of a process, copied at once. Empty: they cannot be read.
 std::vector<uint8_t> ReadPages(uint32_t pid, const std::vector<uint64_t>& addresses) {
   std::vector<uint8_t> bytes(addresses.size() * kPageBytes);
-  const iovec local = {bytes.data(), bytes.size()};
   std::vector<iovec> remote;
   remote.reserve(addresses.size());
   for (const uint64_t address : addresses)
     remote.push_back({reinterpret_cast<void*>(address), kPageBytes});
-  const ssize_t read =
-      process_vm_readv(static_cast<pid_t>(pid), &local, 1, remote.data(), remote.size(), 0);
+  const ssize_t read = ReadForeignMemory(pid, remote, bytes);
   if (read != static_cast<ssize_t>(bytes.size())) bytes.clear();
   return bytes;
 }

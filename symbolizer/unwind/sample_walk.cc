@@ -1,12 +1,11 @@
 #include "symbolizer/unwind/sample_walk.h"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
 
+#include "kernel/foreign/foreign_reads.h"
 #include "kernel/process_files.h"
 
 namespace stackray {
@@ -15,8 +14,8 @@ namespace {
 constexpr uint64_t kStackPageBytes = 4096;
 
 bool ReadProcessMemory(uint32_t pid, uint64_t address, void* to, size_t bytes) {
-  const iovec local = {to, bytes}, remote = {reinterpret_cast<void*>(address), bytes};
-  return process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0) ==
+  const iovec remote[] = {{reinterpret_cast<void*>(address), bytes}};
+  return ReadForeignMemory(pid, remote, {static_cast<uint8_t*>(to), bytes}) ==
          static_cast<ssize_t>(bytes);
 }
 

@@ -94,14 +94,14 @@ TEST(MayUse, AsTheKernelWould) {
 
 FileUser UserOf(pid_t pid) {
   const UniqueFd process(open(("/proc/" + std::to_string(pid)).c_str(), O_RDONLY | O_DIRECTORY));
-  return ReadFileUser(process.get());
+  return ReadFileUser(process.get(), pid);
 }
 
 TEST(ReadFileUser, OfThisProcess) {
   const FileUser user = UserOf(getpid());
   EXPECT_EQ(user.uid, geteuid());
   EXPECT_EQ(user.gid, getegid());
-  EXPECT_EQ(ReadFileUser(-1), Everybody());
+  EXPECT_EQ(ReadFileUser(-1, 0), Everybody());
 }
 
 // A setuid program has root's rights over files that its caller has named.

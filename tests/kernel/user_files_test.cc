@@ -39,12 +39,12 @@ class UserFiles : public testing::Test {
   // "ok", or why not.
   std::string Find(std::string_view path, const FileUser& user = {.uid = kNobody, .gid = kNobody},
                    FollowLinks links = FollowLinks::kAll) {
-    const absl::StatusOr<UniqueFd> found = FindUserFile(root_.get(), path, user, links);
+    const absl::StatusOr<UniqueFd> found = FindUserFile(root_.get(), path, user, links, 0);
     return found.ok() ? "ok" : std::string(found.status().message());
   }
   std::string List(std::string_view path, const FileUser& user) {
-    const absl::StatusOr<UniqueFd> found =
-        FindUserDirectory(root_.get(), path, user, FollowLinks::kAll);
+    const absl::StatusOr<std::vector<std::string>> found =
+        ListUserDirectory(root_.get(), path, user, 100, 0);
     return found.ok() ? "ok" : std::string(found.status().message());
   }
 
@@ -58,12 +58,12 @@ TEST_F(UserFiles, AFileThatTheUserMayRead) {
   EXPECT_EQ(Find("a//./b/file"), "ok");
   EXPECT_EQ(Find("/a/b/file", Everybody()), "ok");
   const absl::StatusOr<UniqueFd> found =
-      FindUserFile(root_.get(), "/a/b/file", other_, FollowLinks::kNone);
+      FindUserFile(root_.get(), "/a/b/file", other_, FollowLinks::kNone, 0);
   ASSERT_TRUE(found.ok());
-  const absl::StatusOr<UniqueFd> opened = OpenFound(found->get());
+  const absl::StatusOr<FoundUserFile> opened = OpenFound(found->get(), 0, 0);
   ASSERT_TRUE(opened.ok());
   char text[8] = {};
-  EXPECT_EQ(read(opened->get(), text, sizeof(text)), 4);
+  EXPECT_EQ(read(opened->fd.get(), text, sizeof(text)), 4);
   EXPECT_STREQ(text, "text");
 }
 
@@ -128,7 +128,7 @@ TEST_F(UserFiles, OnlyRegularFiles) {
 TEST_F(UserFiles, NothingOfTheKernels) {
   const UniqueFd slash(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (const char* path : {"/proc/self/environ", "/proc/version", "/proc/1/root/etc/passwd"})
-    EXPECT_EQ(FindUserFile(slash.get(), path, owner_, FollowLinks::kAll).status().message(),
+    EXPECT_EQ(FindUserFile(slash.get(), path, owner_, FollowLinks::kAll, 0).status().message(),
               "file of the kernel")
         << path;
 }
@@ -167,10 +167,10 @@ TEST_F(UserFiles, AnAccessListIsItsOwnersAlone) {
 
 TEST_F(UserFiles, CheckingAFileWithoutAWay) {
   const UniqueFd file(open(Path("/a/b/file").c_str(), O_PATH | O_CLOEXEC));
-  EXPECT_TRUE(CheckUserFile(file.get(), other_).ok());
+  EXPECT_TRUE(CheckUserFile(file.get(), other_, 0).ok());
   Mode("/a/b/file", 0711);  // As a program that may be run and not read.
-  EXPECT_FALSE(CheckUserFile(file.get(), other_).ok());
-  EXPECT_TRUE(CheckUserFile(file.get(), owner_).ok());
+  EXPECT_FALSE(CheckUserFile(file.get(), other_, 0).ok());
+  EXPECT_TRUE(CheckUserFile(file.get(), owner_, 0).ok());
 }
 
 // Runs `body` in a mount namespace of its own. False: there is none to be had.

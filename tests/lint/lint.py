@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 sys.dont_write_bytecode = True
 
 import bpf_headers  # noqa: E402
+import foreign  # noqa: E402
 import formatting  # noqa: E402
 import includes  # noqa: E402
 import lengths  # noqa: E402
@@ -36,6 +37,7 @@ def chosen_lints(repository, arguments):
         "self-test": self_test.check,
         "bpf-headers": lambda: bpf_headers.check(repository),
         "format": lambda: formatting.check(repository),
+        "foreign": lambda: foreign.check(repository),
         "includes": lambda: includes.check(repository),
         "lengths": lambda: lengths.check(repository),
         "words": lambda: words.check(repository),

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import bpf_headers
+import foreign
 import formatting
 import includes
 import lengths
@@ -56,6 +57,12 @@ CASES = (
     (words, "reporter/a.cc", "auto stu" + "b = Profiles::NewStu" + "b(channel);\n", 0),
     (words, "web/src/a.ts", "place" + "holder=\"Search\"\n", 0),
     (words, "README.md", f"{UNFINISHED}\n", 0),
+    (foreign, "agent/a.cc", "process_vm_readv(pid, &a, 1, &b, 1, 0);\n", 1),
+    (foreign, "kernel/a.cc", '  std::ifstream file(fmt::format("/proc/{}/maps", pid));\n', 1),
+    (foreign, "kernel/a.cc", 'open(fmt::format("/proc/{}/root/tmp/x", pid).c_str(), O_RDONLY);\n', 1),
+    (foreign, "kernel/a.cc", 'ReadSmallFile(fmt::format("/proc/{}/stat", pid));\n', 0),
+    (foreign, "kernel/foreign/a.cc", "process_vm_readv(pid, &a, 1, &b, 1, 0);\n", 0),
+    (foreign, "kernel/a.cc", "// As process_vm_readv(2) has it.\n", 0),
     (paths, "agent/a.cc", f'open("{HOME}/x");\n', 1),
     (paths, "docs/a.md", "see\n/tmp/bui" + "ld-dev/x\n", 2),
     (paths, "web/package-lock.json", f'"resolved": "https://{REGISTRY}/a.tgz"\n', 1),

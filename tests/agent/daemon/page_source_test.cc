@@ -31,5 +31,20 @@ TEST(Health, AWallClockThatJumpsIsNoIllness) {
   }
 }
 
+TEST(Health, ALoopThatStandsIsKnownWithinFiveSeconds) {
+  SnapshotBoard board;
+  HistoryPageSource page(board);
+  auto snapshot = std::make_shared<AgentSnapshot>();
+  snapshot->boot_time_ns = BootTimeNs();
+  board.Put(std::move(snapshot));
+  EXPECT_TRUE(page.Health().ok());  // It has not begun.
+  board.Turn(BootTimeNs() - 2 * kSecond);
+  EXPECT_TRUE(page.Health().ok());
+  board.Turn(BootTimeNs() - 5 * kSecond);
+  EXPECT_EQ(page.Health().message(), "the sampling loop stands since 5 s");
+  board.Turn(BootTimeNs());
+  EXPECT_TRUE(page.Health().ok());
+}
+
 }  // namespace
 }  // namespace stackray

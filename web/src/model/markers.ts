@@ -36,6 +36,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[unsupported runtime]", "An interpreter's frames are here, of a version that cannot be read."],
   ["[stale]", "An interpreter replaced this function's code before its name was read."],
   ["[inode ", "The file could not be opened any more, so its functions have no names."],
+  ["[left alone", "A read of this process's memory or of its file did not return, as where a FUSE or network file system does not answer. The agent leaves it alone for a while, so its functions have no names."],
   ["[gone]", "The process ended before this function's name was read."],
   ["[garbage collection]", "The interpreter was collecting garbage."],
 ];

@@ -1,8 +1,8 @@
 // Messages of fixed size over a socket that keeps their borders, with descriptors beside them.
 // Input:   the other end is this program too, forked; sizes and counts are checked all the same.
 // Threads: any; a message is sent whole or not at all.
-#ifndef STACKRAY_AGENT_PRIVILEGES_FD_MESSAGE_H_
-#define STACKRAY_AGENT_PRIVILEGES_FD_MESSAGE_H_
+#ifndef STACKRAY_KERNEL_FD_MESSAGE_H_
+#define STACKRAY_KERNEL_FD_MESSAGE_H_
 
 #include <cstddef>
 #include <initializer_list>
@@ -40,4 +40,4 @@ std::optional<std::vector<UniqueFd>> ReceiveMessage(int socket, T* message) {
 
 }  // namespace stackray
 
-#endif  // STACKRAY_AGENT_PRIVILEGES_FD_MESSAGE_H_
+#endif  // STACKRAY_KERNEL_FD_MESSAGE_H_

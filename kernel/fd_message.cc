@@ -1,4 +1,4 @@
-#include "agent/privileges/fd_message.h"
+#include "kernel/fd_message.h"
 
 #include <sys/socket.h>
 
