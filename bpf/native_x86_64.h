@@ -195,7 +195,7 @@ static __always_inline int is_made_by_hand(struct scratch *s)
 {
 	u32 i = s->current_range;
 
-	return !s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
+	return !s->regs.exact_pc && !is_leaf(s) && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
 	       s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc);
 }
 
