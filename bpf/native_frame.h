@@ -100,7 +100,7 @@ static __always_inline int is_leaf(const struct scratch *s)
 	return s->word_count == s->first_user_word + 1;
 }
 
-/* Where the rules of the frame lie that `words` words of the stack lie below: at its pc where it was
+/* Where the rules of a frame lie, above `words` words of the record: at its pc where it was
  * interrupted there, else in the instruction that the pc is behind. A system call's is looked up at
  * its first byte, because the last byte of a function may have a mark for return addresses
  * (symbolizer/cfi/start_marks.h). */

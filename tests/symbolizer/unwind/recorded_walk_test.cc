@@ -54,8 +54,8 @@ TEST_P(RecordedUnwind, MatchesExpected) {
           << "windows " << windows << ", lazy " << lazy;
 }
 
-// BPF sees the code that is in front of a return address. In front of a leaf in a system call stands
-// that call's instruction, and none that calls: no stack ends there.
+// BPF sees the code in front of a return address. In front of a leaf in a system call stands that
+// call's instruction, and none that calls: no stack ends there.
 TEST_P(RecordedUnwind, NoStackEndsInASystemCall) {
   if (walk_.leaf.exact_pc != 0) GTEST_SKIP() << "in no system call";
   constexpr uint64_t kSyscall = 0x050f, kSysenter = 0x340f, kInterrupt80 = 0x80cd;
