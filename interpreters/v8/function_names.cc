@@ -172,8 +172,8 @@ Code Reader::ReadOptimized(const CodeObject& code) {
   for (const InlinedPlace& place : places) {
     const absl::StatusOr<SharedFunction> function = ReadFunction(place.shared);
     if (!function.ok()) return function.status();
-    // Nothing says which functions the code had inlined once it is dead, and the array that leads to
-    // them may be another code's. Then they are functions of other places.
+    // Once the code is dead, the array that leads to the functions inlined in it may be another
+    // code's. Then they are functions of other places.
     if (!function->MayHold(place.script_offset))
       return absl::DataLossError("a function of another place");
     const bool is_own = &place == &places.back();
