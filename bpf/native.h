@@ -8,7 +8,8 @@
  * the rest (expressions, a return address in a register, signal frames) has a rule of its own. A
  * return address points behind the call, possibly already into the next function, so rules are
  * looked up one byte before it, except where a frame was interrupted at that very instruction (the
- * leaf, and below a signal frame). That is x86-64; bpf/native_arm64.h says how arm64 differs.
+ * leaf, and below a signal frame). A leaf in a system call is behind that instruction. That is
+ * x86-64; bpf/native_arm64.h says how arm64 differs.
  *
  * Compiles for BPF and for the host (bpf/env.h). */
 #ifndef STACKRAY_BPF_NATIVE_H
@@ -71,8 +72,9 @@ static __always_inline int find_outermost(struct scratch *s, int *in_doubt)
 
 	if (s->rule.ra_kind == VALUE_UNDEFINED)
 		return END_UNDEFINED_RA;
-	if (s->rule.guessed && is_made_by_hand(s))
-		return end_before_frame(s);
+	end = s->rule.guessed ? find_hand_made(s) : END_NONE;
+	if (end)
+		return end;
 	if (!s->rule.last_call || s->regs.exact_pc)
 		return END_NONE;
 	end = follow_last_call(s, in_doubt);
@@ -155,7 +157,7 @@ static __always_inline int step_rule(struct scratch *s)
 
 static __always_inline int step_special(struct scratch *s, u32 special)
 {
-	if (special == SPECIAL_START && !s->regs.exact_pc && !is_signal_return(s))
+	if (special == SPECIAL_START && !s->regs.exact_pc && !is_leaf(s) && !is_signal_return(s))
 		return end_before_frame(s);
 	switch (special) {
 	case SPECIAL_START:
@@ -211,7 +213,7 @@ static __always_inline int may_be_probed(const struct scratch *s, int end)
  * here. */
 static __always_inline int enter_native_frame(struct scratch *s, u64 *file_offset)
 {
-	u64 pc = s->regs.pc, lookup = pc - !s->regs.exact_pc;
+	u64 pc = s->regs.pc, lookup = place_of_rules(s, s->word_count - s->first_user_word);
 	const struct code_range *range;
 	int end;
 	u32 i;

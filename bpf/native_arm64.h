@@ -12,10 +12,10 @@
 
 #include "bpf/native_frame.h"
 
-static __always_inline int is_made_by_hand(const struct scratch *s)
+static __always_inline int find_hand_made(const struct scratch *s)
 {
 	(void)s;
-	return 0;
+	return END_NONE;
 }
 
 static __always_inline int is_behind_call(const struct scratch *s, u64 pc)

@@ -14,8 +14,10 @@
  * Only a rule that says so asks for such a register, and only the leaf's caller has the leaf's. */
 #ifdef STACKRAY_ARM64
 #define KNOWN_BY_AGREEMENT 0u
+#define SYSTEM_CALL_BYTES 4 /* svc */
 #else
 #define KNOWN_BY_AGREEMENT 0xf37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
+#define SYSTEM_CALL_BYTES 2 /* syscall, sysenter, int 0x80 (Intel's manual, volume 2) */
 #endif
 #define AGREED_FRAME_BYTES (1ULL << 20) /* of a frame without tables that does so */
 #define KNOWN_ALL ((u32)((1ULL << UNWIND_REGISTERS) - 1))
@@ -91,12 +93,31 @@ static __always_inline void mark_exact(struct scratch *s)
 		s->body[last] |= (u64)FRAME_EXACT << FRAME_KIND_SHIFT;
 }
 
+/* Is the frame that was appended last the leaf? Its pc is no return address: either it was
+ * interrupted there, or it is behind a system call's instruction. */
+static __always_inline int is_leaf(const struct scratch *s)
+{
+	return s->word_count == s->first_user_word + 1;
+}
+
+/* Where the rules of a frame lie, above `words` words of the record: at its pc where it was
+ * interrupted there, else in the instruction that the pc is behind. A system call's is looked up at
+ * its first byte, because the last byte of a function may have a mark for return addresses
+ * (symbolizer/cfi/start_marks.h). */
+static __always_inline u64 place_of_rules(const struct scratch *s, u32 words)
+{
+	if (s->regs.exact_pc)
+		return s->regs.pc;
+	return s->regs.pc - (UNLIKELY(!words) ? SYSTEM_CALL_BYTES : 1);
+}
+
 /* The return address that was appended last was put on the stack by hand, as the outermost one of a
- * coroutine's: nobody called from there, so there is no such frame. */
+ * coroutine's: nobody called from there, so there is no such frame. A leaf runs, so it is one. */
 static __always_inline int end_before_frame(struct scratch *s)
 {
-	if (s->word_count > s->first_user_word + 1)
-		s->word_count--;
+	if (s->word_count <= s->first_user_word + 1)
+		return END_UNSUPPORTED_RULE;
+	s->word_count--;
 	return END_UNDEFINED_RA;
 }
 

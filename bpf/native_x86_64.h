@@ -177,26 +177,37 @@ static __always_inline int ends_with_indirect_call(u64 code)
 	       is_indirect_call(code, 2) || is_indirect_call(code, 1);
 }
 
-/* Whether the bytes before the pc are a call: e8 and a distance, or ff /2 in its lengths. */
+/* Are the last of these eight bytes a call: e8 and a distance, or ff /2 in its lengths? */
+static __always_inline int ends_with_call(u64 code)
+{
+	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);
+}
+
+/* Whether the bytes before the pc are a call. Code that cannot be read is none, but for a walk in
+ * user space, which may lack it. */
 static __always_inline int is_behind_call(struct scratch *s, u64 pc)
 {
 	u64 code = 0;
 
-	/* Code that is not in memory did not run, so nothing called from there. A walk in user space may
-	 * lack it. */
 	if (env_read(s, &code, sizeof(code), pc - 8))
 		return !CODE_IS_READABLE;
-	return (code >> 24 & 0xff) == 0xe8 || ends_with_indirect_call(code);
+	return ends_with_call(code);
 }
 
 /* A return address that no call left there is the begin of a stack that was made by hand
- * (makecontext()). */
-static __always_inline int is_made_by_hand(struct scratch *s)
+ * (makecontext()): END_UNDEFINED_RA. END_READ_FAULT: nobody knows. A forked child shares its
+ * parent's code and has none of its pages yet. */
+static __always_inline int find_hand_made(struct scratch *s)
 {
 	u32 i = s->current_range;
+	u64 code = 0;
 
-	return !s->regs.exact_pc && !(s->flags & SAMPLE_GUESSED) && i < SAMPLE_MAX_RANGES &&
-	       s->ranges[i].kind == RANGE_FILE && !is_behind_call(s, s->regs.pc);
+	if (s->regs.exact_pc || is_leaf(s) || s->flags & SAMPLE_GUESSED || i >= SAMPLE_MAX_RANGES ||
+	    s->ranges[i].kind != RANGE_FILE)
+		return END_NONE;
+	if (env_read(s, &code, sizeof(code), s->regs.pc - 8))
+		return CODE_IS_READABLE ? END_READ_FAULT : END_NONE;
+	return ends_with_call(code) ? END_NONE : end_before_frame(s);
 }
 
 /* The current frame's return address is a function's first byte, behind a call that ends the
@@ -379,8 +390,9 @@ static __always_inline int step_without_rules(struct scratch *s)
 	if (end != END_UNSUPPORTED_RULE)
 		return end;
 	bytes = s->regs.exact_pc ? env_bytes_of_new_frame(s) : 0;
-	if (is_made_by_hand(s))
-		return end_before_frame(s);
+	end = find_hand_made(s);
+	if (end)
+		return end;
 	if (!bytes && CODE_IS_READABLE && i < SAMPLE_MAX_RANGES && s->ranges[i].kind == RANGE_ANON && begin_scan(s))
 		return END_SCANS_STACK;
 	if (!bytes)

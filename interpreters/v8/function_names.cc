@@ -1,7 +1,9 @@
 #include "interpreters/v8/function_names.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,16 +40,26 @@ SourceLine LineOf(const SharedFunction& function, const Script* script, int32_t 
   return line;
 }
 
+// A word that says whether what was read is still there: which function it is, whose code.
+struct Witness {
+  uint64_t address = 0, value = 0;
+  uint8_t bytes = 0;
+};
+
 struct Reader {
   Heap heap;
   ScriptCache& scripts;
   const V8Frame& frame;
+  std::vector<Witness> witnesses;
 
   Code ReadInterpreted(std::string_view prefix);
   Code ReadCompiled();
   Code ReadBaseline(const CodeObject& code, const SharedFunction& function);
   Code ReadOptimized(const CodeObject& code);
   absl::StatusOr<SharedFunction> FunctionOfFrame();
+  absl::StatusOr<SharedFunction> ReadFunction(uint64_t shared);
+  std::optional<CodeObject> FindCodeOfFrame();
+  bool IsUnchanged();
   SourceLine At(const SharedFunction& function, int32_t offset) {
     return LineOf(function, scripts.Read(heap, function.script).get(), offset);
   }
@@ -66,9 +78,39 @@ Code Place(std::vector<SourceLine> lines) {
   return std::make_shared<const PlaceCode>(std::move(lines));
 }
 
+// The process runs on while its memory is read, and the pages that were read are kept: what they
+// say is believed when, at last, the memory itself still has these words. The memory of a process
+// that ended meanwhile did not change.
+bool Reader::IsUnchanged() {
+  return std::ranges::all_of(witnesses, [this](const Witness& witness) {
+    std::array<uint8_t, sizeof(uint64_t)> bytes{};
+    if (!heap.direct().Read(witness.address, std::span(bytes).first(witness.bytes)))
+      return heap.direct().IsGone();
+    return NumberAt<uint64_t>(bytes, 0) == witness.value;
+  });
+}
+
+absl::StatusOr<SharedFunction> Reader::ReadFunction(uint64_t shared) {
+  absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, shared);
+  if (function.ok())
+    witnesses.push_back({.address = shared - 1 + heap.layout().shared_identity(),
+                         .value = function->identity,
+                         .bytes = sizeof(function->identity)});
+  return function;
+}
+
+std::optional<CodeObject> Reader::FindCodeOfFrame() {
+  const std::optional<CodeObject> code = FindCode(heap, pc());
+  if (code)
+    witnesses.push_back({.address = code->code - 1 + heap.layout().code_data,
+                         .value = heap.Number<uint64_t>(code->code, heap.layout().code_data),
+                         .bytes = sizeof(uint64_t)});
+  return code;
+}
+
 absl::StatusOr<SharedFunction> Reader::FunctionOfFrame() {
   absl::StatusOr<SharedFunction> function =
-      ReadSharedFunction(heap, heap.Forwarded(Tagged(frame.shared_function)));
+      ReadFunction(heap.Forwarded(Tagged(frame.shared_function)));
   if (function.ok() && !IsSame(function->identity))
     return absl::DataLossError("another function by now");
   return function;
@@ -98,8 +140,15 @@ Code Reader::ReadInterpreted(std::string_view prefix) {
 }
 
 Code Reader::ReadBaseline(const CodeObject& code, const SharedFunction& function) {
-  // V8 9.4 has it in the function's data alone.
+  // V8 9.4 has it in the function's data alone. Where the two differ, this is another function's
+  // code, or the other one is not the frame's function; a number that counts in each script anew
+  // does not say which.
   const uint64_t own = BytecodeOf(heap, code.data);
+  if (own != 0 && function.bytecode != 0 && own != function.bytecode) {
+    if (heap.layout().shared_unique_id == kNoField)
+      return absl::DataLossError("another function's code by now");
+    return Place({At(function, -1)});
+  }
   const uint64_t bytecode = own != 0 ? own : function.bytecode;
   const auto length = heap.Smi(bytecode, heap.layout().bytecode_length).value_or(0);
   const auto table = heap.Bytes(code.positions, kMostTableBytes);
@@ -121,8 +170,12 @@ Code Reader::ReadOptimized(const CodeObject& code) {
   const std::vector<InlinedPlace> places = PlacesAt(heap, code, OffsetIn(code), frame.is_return);
   lines.reserve(places.size());
   for (const InlinedPlace& place : places) {
-    const absl::StatusOr<SharedFunction> function = ReadSharedFunction(heap, place.shared);
+    const absl::StatusOr<SharedFunction> function = ReadFunction(place.shared);
     if (!function.ok()) return function.status();
+    // Once the code is dead, the array that leads to the functions inlined in it may be another
+    // code's. Then they are functions of other places.
+    if (!function->MayHold(place.script_offset))
+      return absl::DataLossError("a function of another place");
     const bool is_own = &place == &places.back();
     if (is_own && !IsSame(function->identity))
       return absl::DataLossError("another function's code by now");
@@ -135,7 +188,7 @@ Code Reader::ReadOptimized(const CodeObject& code) {
 }
 
 Code Reader::ReadCompiled() {
-  const std::optional<CodeObject> code = FindCode(heap, pc());
+  const std::optional<CodeObject> code = FindCodeOfFrame();
   if (code && code->kind == CodeObject::Kind::kOptimized) return ReadOptimized(*code);
   // A regular expression's frame may have words in the places of a function's.
   if (code && code->kind == CodeObject::Kind::kRegExp)
@@ -179,18 +232,29 @@ size_t PlaceCode::bytes() const {
   return bytes;
 }
 
-Code ReadV8Code(ProcessMemory& memory, const V8Layout& layout, ScriptCache& scripts,
-                const V8Frame& frame) {
-  Reader reader{.heap = Heap(memory, layout), .scripts = scripts, .frame = frame};
-  switch (frame.kind) {
+namespace {
+
+Code ReadOnce(Reader& reader) {
+  switch (reader.frame.kind) {
     case V8Frame::Kind::kInterpreted: return reader.ReadInterpreted("");
     case V8Frame::Kind::kAwaiting: return reader.ReadInterpreted("async ");
     case V8Frame::Kind::kCompiled:
     case V8Frame::Kind::kRegExp:
     case V8Frame::Kind::kStub: return reader.ReadCompiled();
-    case V8Frame::Kind::kWasm: return Place({WasmLine(reader.heap, frame)});
+    case V8Frame::Kind::kWasm: return Place({WasmLine(reader.heap, reader.frame)});
   }
   return absl::DataLossError("a frame of no known kind");
+}
+
+}  // namespace
+
+Code ReadV8Code(ProcessMemory& memory, const V8Layout& layout, ScriptCache& scripts,
+                const V8Frame& frame) {
+  Reader reader{.heap = Heap(memory, layout), .scripts = scripts, .frame = frame, .witnesses = {}};
+  Code code = ReadOnce(reader);
+  if (code.ok() && !reader.IsUnchanged())
+    return absl::DataLossError("it changed while it was read");
+  return code;
 }
 
 }  // namespace stackray::v8

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "interpreters/v8/source_map.h"
 #include "interpreters/v8/strings.h"
 
 namespace stackray::v8 {
@@ -11,6 +12,7 @@ namespace {
 constexpr size_t kMostScripts = 256;
 constexpr uint32_t kPieceBytes = 1 << 20;
 constexpr uint16_t kArrayData = 16;
+constexpr uint16_t kMappingUrl = 8;  // Behind the script's source URL (src/objects/script.tq).
 
 // V8 has counted them: a FixedArray of small integers. Else empty.
 std::vector<int32_t> CountedLines(Heap& heap, uint64_t array) {
@@ -58,6 +60,14 @@ std::string NameOf(Heap& heap, uint64_t script) {
     if (name && !name->empty()) return *name;
   }
   return "";
+}
+
+bool IsNamedAsItsSource(Heap& heap, uint64_t script, const std::string& name) {
+  const uint16_t field = heap.layout().script_source_url;
+  if (field == 0) return false;
+  const std::optional<std::string> url =
+      ReadString(heap, heap.Word(script, field + kMappingUrl), kMostMapCharacters);
+  return url && IsMapOfSourceNamed(*url, name);
 }
 
 }  // namespace
@@ -108,14 +118,18 @@ std::shared_ptr<const Script> ScriptCache::Read(Heap& heap, uint64_t script) {
     entries_.splice(entries_.begin(), entries_, known);
     return known->script;
   }
-  std::vector<int32_t> ends = CountedLines(heap, heap.Word(script, layout.script_line_ends));
-  if (ends.empty()) ends = CountLines(heap, source);
+  std::string name = NameOf(heap, script);
+  std::vector<int32_t> ends;
+  if (!IsNamedAsItsSource(heap, script, name)) {
+    ends = CountedLines(heap, heap.Word(script, layout.script_line_ends));
+    if (ends.empty()) ends = CountLines(heap, source);
+  }
   // Numbers of a foreign heap: sums with them must not pass their type's end.
   const auto offset_of = [&](uint16_t field) {
     return std::clamp(heap.Smi(script, field).value_or(0), -(1 << 29), 1 << 29);
   };
   auto made =
-      std::make_shared<const Script>(NameOf(heap, script), offset_of(layout.script_line_offset),
+      std::make_shared<const Script>(std::move(name), offset_of(layout.script_line_offset),
                                      offset_of(layout.script_column_offset), std::move(ends));
   bytes_ += made->bytes();
   entries_.push_front({key, made});

@@ -2,7 +2,8 @@
 //
 // Input:   a foreign heap, so nothing in it is trusted.
 // Memory:  the line ends of the scripts that were asked for last, kMostLineBytes in all. A script
-//          of more than kMostSourceCharacters or kMostLines has no lines.
+//          of more than kMostSourceCharacters or kMostLines has no lines, and neither has generated
+//          code that bears its source's name (source_map.h).
 // Threads: a ScriptCache may be used by several at a time; a Script is immutable.
 #ifndef STACKRAY_INTERPRETERS_V8_SCRIPT_H_
 #define STACKRAY_INTERPRETERS_V8_SCRIPT_H_

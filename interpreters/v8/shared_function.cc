@@ -13,8 +13,8 @@ constexpr uint32_t kOnStack = 1, kInContext = 2;
 constexpr uint32_t kMostLocals = 1 << 16;
 constexpr uint16_t kWordBytes = 8;
 // UncompiledData; BaselineData and InterpreterData lead to a BytecodeArray.
-constexpr uint16_t kInferredName = 8, kStartPosition = 16, kInterpreterBytecode = 8,
-                   kBaselineData = 16;
+constexpr uint16_t kInferredName = 8, kStartPosition = 16, kEndPosition = 20,
+                   kInterpreterBytecode = 8, kBaselineData = 16;
 
 std::string NameAt(Heap& heap, uint64_t string) { return ReadString(heap, string).value_or(""); }
 
@@ -49,6 +49,7 @@ ScopeNames ReadScopeInfo(Heap& heap, uint64_t scope_info) {
   }
   if (layout.scope_start != kNoField) at = layout.scope_start;
   names.start = heap.Smi(scope_info, at).value_or(-1);
+  names.end = heap.Smi(scope_info, at + kWordBytes).value_or(-1);
   return names;
 }
 
@@ -87,11 +88,13 @@ absl::StatusOr<SharedFunction> ReadSharedFunction(Heap& heap, uint64_t shared) {
     function.name = std::move(names.name);
     inferred = std::move(names.inferred);
     function.start = names.start;
+    function.end = names.end;
   }
   if (const uint16_t type = heap.TypeOf(data);
       type >= layout.first_uncompiled_type && type <= layout.last_uncompiled_type) {
     if (inferred.empty()) inferred = NameAt(heap, heap.Word(data, kInferredName));
     function.start = heap.Number<int32_t>(data, kStartPosition);
+    function.end = heap.Number<int32_t>(data, kEndPosition);
   } else {
     function.bytecode = BytecodeOf(heap, data);
   }

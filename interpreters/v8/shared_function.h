@@ -18,11 +18,20 @@ namespace stackray::v8 {
 inline constexpr char kAnonymous[] = "(anonymous)";
 
 struct SharedFunction {
-  std::string name;       // Never empty.
-  uint64_t script = 0;    // Tagged; no Script: none.
-  int32_t start = -1;     // Where its parameters begin, in the script; -1: not known.
+  std::string name;     // Never empty.
+  uint64_t script = 0;  // Tagged; no Script: none.
+  // In the script, where its parameters begin and where it ends; -1: not known.
+  int32_t start = -1, end = -1;
   uint64_t bytecode = 0;  // Tagged BytecodeArray; 0: none (flushed, not compiled yet, built in).
   uint32_t identity = 0;  // V8Layout::shared_identity().
+
+  // Can code of this function be at that place of its script? Also where one of the two is not
+  // known. Some places are in front of the parameters: the word `function`, the name.
+  bool MayHold(int32_t script_offset) const {
+    constexpr int32_t kMostBeforeParameters = 1024;
+    if (script_offset < 0 || start < 0 || end < start) return true;
+    return script_offset >= start - kMostBeforeParameters && script_offset <= end;
+  }
 };
 
 // `shared`: tagged. Errors: NotFound (the process is gone), DataLoss (no such object any more).
@@ -34,7 +43,7 @@ uint64_t BytecodeOf(Heap& heap, uint64_t data);
 // What a ScopeInfo says of its function.
 struct ScopeNames {
   std::string name, inferred;
-  int32_t start = -1;
+  int32_t start = -1, end = -1;
 };
 ScopeNames ReadScopeInfo(Heap& heap, uint64_t scope_info);
 

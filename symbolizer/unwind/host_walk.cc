@@ -234,7 +234,7 @@ WalkResult HostWalk::Run(WalkEnvironment& environment, bool inside_frame) {
   while (end == END_NONE) {
     if (!inside_frame) end = enter_native_frame(s, &file_offset);
     if (inside_frame) {
-      const u64 pc = s->regs.pc - !s->regs.exact_pc;
+      const u64 pc = place_of_rules(s, s->word_count - 1);
       end = env_find_range(s, pc);
       const code_range& range = s->ranges[std::min<u32>(s->current_range, SAMPLE_MAX_RANGES - 1)];
       file_offset = pc - range.start + range.file_offset;

@@ -39,8 +39,10 @@ uint64_t MadeFunction::Shared(const V8Layout& layout, uint64_t name, uint32_t id
   else
     heap.Set<uint32_t>(scope, layout.scope_flags, kNameOnStack | kFunction);
   heap.Set(scope, layout.scope_locals, name);
-  heap.Set(scope, layout.scope_start != kNoField ? layout.scope_start : layout.scope_locals + 16,
-           SmiWord(10));
+  const uint16_t start =
+      layout.scope_start != kNoField ? layout.scope_start : layout.scope_locals + 16;
+  heap.Set(scope, start, SmiWord(10));
+  heap.Set(scope, start + 8, SmiWord(25));
   const uint64_t function = heap.Object(layout.shared_type, 96);
   heap.Set(function, layout.shared_data, bytecode);
   heap.Set(function, layout.shared_name, scope);

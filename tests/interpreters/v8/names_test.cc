@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "interpreters/v8/compiled_code.h"
 #include "interpreters/v8/function_names.h"
+#include "interpreters/v8/source_map.h"
 #include "interpreters/v8/strings.h"
 #include "tests/interpreters/v8/made_heap.h"
 
@@ -87,6 +88,43 @@ TEST_P(V8Names, AnInterpretedFunctionHasItsLine) {
   // Before its first position, and where the place is not known: where its parameters begin.
   for (const int32_t bytecode : {3, -1})
     ExpectLine(Lines(Interpreted(bytecode))->at(0), "f", 1, 11);
+}
+
+// {"version":3,"sources":["../srv/f.js"],"mappings":""}, as tsx writes it.
+constexpr char kInlineMap[] =
+    "data:application/"
+    "json;charset=utf-8;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbIi4uL3Nydi9mLmpzIl0s"
+    "Im1hcHBpbmdzIjoiIn0=";
+
+TEST_P(V8Names, GeneratedCodeWithItsSourcesNameHasNoLine) {
+  made_.heap.Set(made_.script, layout_.script_source_url + 8, made_.heap.String("f.js.map"));
+  ExpectLine(Lines(Interpreted(4))->at(0), "f", 2, 3);
+  scripts_ = std::make_unique<ScriptCache>();
+  made_.heap.Set(made_.script, layout_.script_source_url + 8, made_.heap.String(kInlineMap));
+  const auto lines = Lines(Interpreted(4));
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_EQ(lines->at(0).function, "f");
+  EXPECT_EQ(lines->at(0).file, "/srv/f.js");
+  EXPECT_EQ(lines->at(0).line, 0);
+  EXPECT_EQ(lines->at(0).start_line, 0);
+}
+
+TEST(SourceMap, NamesItsSources) {
+  const std::string_view map = kInlineMap;
+  EXPECT_TRUE(IsMapOfSourceNamed(map, "/elsewhere/f.js"));
+  EXPECT_TRUE(IsMapOfSourceNamed(map, "f.js"));
+  EXPECT_FALSE(IsMapOfSourceNamed(map, "/srv/g.js")) << "a bundle";
+  EXPECT_FALSE(IsMapOfSourceNamed(map, ""));
+  EXPECT_FALSE(IsMapOfSourceNamed("f.js.map", "f.js"));
+  // Cut off anywhere, and with any byte of it damaged: it ends.
+  for (size_t i = 0; i < map.size(); ++i) {
+    IsMapOfSourceNamed(map.substr(0, i), "f.js");
+    std::string damaged(map);
+    for (const char byte : {'\0', '"', 'A', '\xff'}) {
+      damaged[i] = byte;
+      IsMapOfSourceNamed(damaged, "f.js");
+    }
+  }
 }
 
 TEST_P(V8Names, AnotherFunctionAtItsAddressIsNoName) {
@@ -181,6 +219,65 @@ TEST_P(V8Names, CodeOfAnotherFunctionIsNoName) {
   V8Frame frame = Compiled(start + 9);
   frame.check ^= 1;
   EXPECT_EQ(Lines(frame).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Code that is dead leads to an array that is another code's by now.
+TEST_P(V8Names, AnInlinedFunctionOfAnotherPlaceIsNoName) {
+  const uint64_t start =
+      made_.Code(layout_, layout_.kind_turbofan, made_.DeoptimizationData(layout_),
+                 made_.heap.Bytes(InlinedPositions(layout_)), 256);
+  ASSERT_TRUE(Lines(Compiled(start + 9)).ok());
+  const uint64_t other = made_.Shared(layout_, made_.heap.String("other"), 77);
+  const uint64_t scope = Heap(made_.heap.memory, layout_).Word(other, layout_.shared_name);
+  const uint16_t begin =
+      layout_.scope_start != kNoField ? layout_.scope_start : layout_.scope_locals + 16;
+  made_.heap.Set(scope, begin, SmiWord(40'000));
+  made_.heap.Set(scope, begin + 8, SmiWord(40'100));
+  Heap heap(made_.heap.memory, layout_);
+  const std::optional<CodeObject> code = FindCode(heap, start + 9);
+  ASSERT_TRUE(code);
+  const uint64_t literals = heap.Element(code->data, layout_.deopt_literals);
+  made_.heap.Set(literals, 16, other);
+  EXPECT_EQ(Lines(Compiled(start + 9)).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Memory that becomes another function's as soon as somebody has read `trigger`.
+class ChangingMemory : public ProcessMemory {
+ public:
+  ChangingMemory(MadeMemory& memory, uint64_t trigger, uint64_t change)
+      : memory_(memory), trigger_(trigger), change_(change) {}
+  bool Read(uint64_t address, std::span<uint8_t> to) override {
+    const bool is_read = memory_.Read(address, to);
+    if (trigger_ >= address && trigger_ < address + to.size()) memory_.At(change_) ^= 0x40;
+    return is_read;
+  }
+  bool IsGone() const override { return false; }
+
+ private:
+  MadeMemory& memory_;
+  const uint64_t trigger_, change_;
+};
+
+TEST_P(V8Names, AFunctionThatIsReplacedMeanwhileIsNoName) {
+  const uint64_t identity = made_.shared - 1 + layout_.shared_identity();
+  ChangingMemory memory(made_.heap.memory, identity, identity);
+  EXPECT_EQ(ReadV8Code(memory, layout_, *scripts_, Interpreted(4)).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+// A function's baseline code was freed, and its place has another function's.
+TEST_P(V8Names, BaselineCodeOfAnotherFunctionHasNoPlaces) {
+  if (layout_.kind_baseline == 0xff) GTEST_SKIP() << "no baseline code";
+  const uint64_t other = made_.heap.Object(layout_.bytecode_type, 96);
+  const uint64_t start =
+      made_.Code(layout_, layout_.kind_baseline, other, made_.heap.Bytes({}), 256);
+  const auto lines = Lines(Compiled(start + 9));
+  if (layout_.shared_unique_id == kNoField) {
+    EXPECT_EQ(lines.status().code(), absl::StatusCode::kDataLoss);
+    return;
+  }
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ExpectLine(lines->at(0), "f", 1, 11);
 }
 
 TEST_P(V8Names, CodeThatIsGoneLeavesTheFunction) {

@@ -53,14 +53,19 @@ def find_capstone():
         sys.exit(SKIPPED)
 
 
-def drive(folder, seconds, gallery):
-    """Runs each program for a while; says in a file when."""
+def programs_and_gallery(gallery):
+    """(name, script) of each program that is here."""
     from programs import programs  # pylint: disable=import-outside-toplevel
     found = programs()
     for name in sorted(os.listdir(gallery)) if gallery else ():
         path = os.path.join(gallery, name)
         if os.access(path, os.X_OK) and os.path.isfile(path) and not name.endswith(".so"):
             found.append((f"gallery/{name}", path))
+    return found
+
+
+def run_each(found, folder, seconds):
+    """Runs each program for a while; says in a file when."""
     with open(os.path.join(folder, "times"), "w", encoding="utf-8") as times:
         for name, line in found:
             began = time.time_ns()
@@ -117,7 +122,7 @@ class Guard:
         from judge import Judge  # pylint: disable=import-outside-toplevel
         self.make_elf, self.elves = ElfCode, {}
         self.judge = Judge(self.open_elf)
-        self.intervals = sorted(intervals)
+        self.intervals = intervals
         self.rows = {name: Row() for _, _, name in self.intervals}
         self.triples = {}  # Callee and caller's caller, for the check.
         self.files = collections.defaultdict(set)  # By program.
@@ -131,12 +136,8 @@ class Guard:
                 self.elves[path] = None
         return self.elves[path]
 
-    def program_at(self, when):
-        i = bisect.bisect_right(self.intervals, (when, 1 << 64, "")) - 1
-        return self.intervals[i][2] if i >= 0 and when < self.intervals[i][1] else None
-
     def programs_of(self, times):
-        programs = collections.Counter(self.program_at(when) for when in times)
+        programs = collections.Counter(program_at(self.intervals, when) for when in times)
         programs.pop(None, 0)
         return programs
 
@@ -236,7 +237,7 @@ def main():
     parser.add_argument("--drive", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.drive:
-        drive(options.drive, options.seconds, options.gallery)
+        run_each(programs_and_gallery(options.gallery), options.drive, options.seconds)
         return 0
     find_capstone()
     folder = options.keep or tempfile.mkdtemp(prefix="stackray-call-sites-")
@@ -250,20 +251,38 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def judge_recording(options, folder, path):
-    intervals = [(0, 1 << 64, os.path.basename(path))]
+def intervals_beside(path):
+    """(begin, end, program), as run_each() has written them."""
     times = os.path.join(os.path.dirname(path), "times")
-    if os.path.exists(times):
-        with open(times, encoding="utf-8") as lines:
-            intervals = [(int(a), int(b), name.strip()) for a, b, name in (line.split(" ", 2) for line in lines)]
+    if not os.path.exists(times):
+        return [(0, 1 << 64, os.path.basename(path))]
+    with open(times, encoding="utf-8") as lines:
+        return sorted((int(a), int(b), name.strip()) for a, b, name in (line.split(" ", 2) for line in lines))
+
+
+def program_at(intervals, when):
+    i = bisect.bisect_right(intervals, (when, 1 << 64, "")) - 1
+    return intervals[i][2] if i >= 0 and when < intervals[i][1] else None
+
+
+def convert(stackray, path, folder):
     text = os.path.join(folder, "all.json")
-    subprocess.run([options.stackray, "convert", path, text], check=True, stderr=subprocess.DEVNULL)
-    guard = Guard(intervals)
+    subprocess.run([stackray, "convert", path, text], check=True, stderr=subprocess.DEVNULL)
+    return text
+
+
+def samples_of(text):
+    with open(text, encoding="utf-8") as lines:
+        for line in lines:
+            yield from Batch(line).samples()
+
+
+def judge_recording(options, folder, path):
+    guard = Guard(intervals_beside(path))
+    text = convert(options.stackray, path, folder)
     for see in (guard.learn, guard.add):
-        with open(text, encoding="utf-8") as lines:
-            for line in lines:
-                for frames, when in Batch(line).samples():
-                    see(frames, when)
+        for frames, when in samples_of(text):
+            see(frames, when)
     total = guard.print()
     programs = sum(1 for row in guard.rows.values() if row.stacks)
     if programs < options.programs or total.stacks < options.stacks:
