@@ -20,6 +20,8 @@ class PagedMemory : public ProcessMemory {
   explicit PagedMemory(ProcessMemory& memory) : memory_(memory) {}
   bool Read(uint64_t address, std::span<uint8_t> to) override;
   bool IsGone() const override { return memory_.IsGone(); }
+  // Pages are read anew from now on.
+  void Forget() { pages_.clear(); }
 
  private:
   static constexpr uint64_t kPageBytes = 4096;

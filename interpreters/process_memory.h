@@ -21,6 +21,9 @@ class ProcessMemory {
   virtual bool Read(uint64_t address, std::span<uint8_t> to) = 0;
   // The last Read() failed because the process is gone, not because of its address.
   virtual bool IsGone() const = 0;
+  // Read() of a number that counts who holds something: it may change while the thing lives, and is
+  // 0 or is not.
+  virtual bool ReadCount(uint64_t address, std::span<uint8_t> to) { return Read(address, to); }
 };
 
 // Through process_vm_readv(2). Says nothing of which process has the pid now: what is read is

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "bpf/shared/hotspot_marks.h"
+#include "interpreters/checked_memory.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/java_threads.h"
 #include "interpreters/hotspot/method.h"
@@ -176,9 +177,9 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
   const uint64_t address = place.code & ~HOTSPOT_FRAME_MASK;
   switch (place.code & HOTSPOT_FRAME_MASK) {
     case HOTSPOT_INTERPRETED: {
-      PagedMemory pages(memory);
-      absl::StatusOr<Method> method =
-          ReadMethod(pages, layout_, address, static_cast<uint32_t>(place.check));
+      absl::StatusOr<Method> method = ReadHolding<Method>(memory, [&](CheckedMemory& checked) {
+        return ReadMethod(checked, layout_, address, static_cast<uint32_t>(place.check));
+      });
       if (!method.ok()) return method.status();
       return std::make_shared<const InterpretedCode>(*std::move(method));
     }
