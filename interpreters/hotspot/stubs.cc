@@ -59,7 +59,8 @@ std::optional<Stub> StubOf(ProcessMemory& memory, std::span<const uint8_t> desc,
   return std::nullopt;
 }
 
-// The state before each instruction of a piece of code that some of its places are called at.
+// The state before each instruction of a stub that is called at its begin. A jump out of it is not
+// followed: tables of data have names in the list, too, and what they would jump to is no code's.
 class Flow {
  public:
   Flow(std::span<const uint8_t> code, uint64_t address) : code_(code), address_(address) {
@@ -172,7 +173,7 @@ u16 CodeOf(const LookedFrame& frame, cfi::RuleEncoder* encoder) {
   return code == CODE_SPECIAL(SPECIAL_UNSUPPORTED) ? kNone : code;
 }
 
-cfi::CodeRows RowsOf(const Stub& stub, const Flow& flow, uint64_t address) {
+cfi::CodeRows RowsOf(const Stub& stub, const Flow& flow) {
   cfi::CodeRows found{.begin = stub.begin, .end = stub.end, .rows = {}, .rules = {}};
   cfi::RuleEncoder encoder(cfi::kX86_64);
   const auto append = [&](uint64_t at, u16 code) {
@@ -180,8 +181,8 @@ cfi::CodeRows RowsOf(const Stub& stub, const Flow& flow, uint64_t address) {
       found.rows.push_back({static_cast<uint32_t>(at - stub.begin), code});
   };
   for (uint64_t at = stub.begin; at < stub.end;) {
-    const size_t bytes = flow.InstructionBytes(at - address);
-    append(at, bytes == 0 ? kNone : CodeOf(flow.At(at - address), &encoder));
+    const size_t bytes = flow.InstructionBytes(at - stub.begin);
+    append(at, bytes == 0 ? kNone : CodeOf(flow.At(at - stub.begin), &encoder));
     at += std::max<size_t>(bytes, 1);
   }
   found.rules = encoder.rules();
@@ -208,17 +209,16 @@ std::vector<Stub> ReadStubs(ProcessMemory& memory, uint64_t list_at, const hotsp
 
 std::vector<cfi::CodeRows> RowsOfStubs(std::span<const Stub> stubs, std::span<const uint8_t> code) {
   if (stubs.empty() || stubs.back().end - stubs.front().begin != code.size()) return {};
-  const uint64_t address = stubs.front().begin;
-  Flow flow(code, address);
-  for (const Stub& stub : stubs)
-    if (IsEnteredByCall(stub.name)) flow.Call(stub.begin);
-  flow.Run();
-  std::vector<cfi::CodeRows> rows;
-  for (const Stub& stub : stubs) rows.push_back(RowsOf(stub, flow, address));
-  std::erase_if(rows, [](const cfi::CodeRows& one) {
-    return one.rows.size() == 1 && one.rows.front().code == kNone;
-  });
-  return rows;
+  std::vector<cfi::CodeRows> all;
+  for (const Stub& stub : stubs) {
+    if (!IsEnteredByCall(stub.name)) continue;
+    Flow flow(code.subspan(stub.begin - stubs.front().begin, stub.end - stub.begin), stub.begin);
+    flow.Call(stub.begin);
+    flow.Run();
+    cfi::CodeRows rows = RowsOf(stub, flow);
+    if (rows.rows.size() > 1 || rows.rows.front().code != kNone) all.push_back(std::move(rows));
+  }
+  return all;
 }
 
 std::vector<cfi::CodeRows> ReadStubRows(ProcessMemory& memory, std::span<const Stub> stubs) {

@@ -35,11 +35,10 @@ struct Stub {
 // `list_at`: of the variable that points to the first one; 0: not known.
 std::vector<Stub> ReadStubs(ProcessMemory& memory, uint64_t list_at, const hotspot_process& heaps);
 
-// Rows of the stubs. `code` is all that lies between the first one's begin and the last one's end:
-// stubs jump into each other.
+// Rows of the stubs. `code` is all that lies between the first one's begin and the last one's end.
 std::vector<cfi::CodeRows> RowsOfStubs(std::span<const Stub> stubs, std::span<const uint8_t> code);
 
-// The same of code that is read here: stubs that lie close together are looked at as one.
+// The same of code that is read here, where stubs lie close together at once.
 std::vector<cfi::CodeRows> ReadStubRows(ProcessMemory& memory, std::span<const Stub> stubs);
 
 }  // namespace stackray::hotspot
