@@ -33,7 +33,6 @@
 #define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
-#define HOTSPOT_MOST_POPS 3
 #define HOTSPOT_MOST_NATIVE_FRAME 65536 /* bytes of one that has called a stub */
 #define HOTSPOT_MOST_ARGUMENTS 512     /* bytes of a native method's that its wrapper pushes */
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
@@ -101,22 +100,6 @@ static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 		return 1;
 	}
 	return 0;
-}
-
-/* Words that are popped right behind a call were pushed for it: C1's slow check of a type. */
-static __always_inline u32 bytes_popped(u64 code)
-{
-	u32 i, bytes = 0;
-
-	for (i = 0; i < HOTSPOT_MOST_POPS; i++) {
-		if ((code & 0xff) == 0x41)
-			code >>= 8;
-		if ((code & 0xf8) != 0x58)
-			break;
-		code >>= 8;
-		bytes += 8;
-	}
-	return bytes;
 }
 
 /* How many bytes are pushed around the call that returns here. Of a barrier's stub the first
@@ -269,27 +252,6 @@ static __always_inline int leave_entry_barrier(struct scratch *s, u64 rbp)
 		return 0;
 	s->regs.r[UNWIND_FP] = saved;
 	return 1;
-}
-
-/* Is the blob one of those that hold the assembler's stubs? Others without a size (adapters, vtable
- * stubs) push nothing, or say it otherwise. */
-static __always_inline int is_blob_of_stubs(struct scratch *s)
-{
-	u64 name = blob_long(s, hotspot_of(s)->name);
-
-	return name && !env_read_runtime(s, s->stack.code, sizeof(u64), name) &&
-	       s->stack.code[0] == HOTSPOT_NAME_OF_STUBS;
-}
-
-/* Has a call of code in this blob left the return address? */
-static __always_inline int is_behind_call_of_blob(struct scratch *s, u64 pc)
-{
-	u64 target;
-
-	if (!is_in_code_heap(s, pc) || env_read_runtime(s, s->stack.code, sizeof(u64), pc - 8))
-		return 0;
-	target = pc + (s64)(s32)(s->stack.code[0] >> 32);
-	return (s->stack.code[0] >> 24 & 0xff) == 0xe8 && target - blob_at(s) < blob_word(s, hotspot_of(s)->size);
 }
 
 /* By a frame record that a call of this blob has made. The record of a frame further up is not

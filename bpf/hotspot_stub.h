@@ -90,4 +90,25 @@ static __always_inline int step_by_stub_code(struct scratch *s)
 	return END_NONE;
 }
 
+/* Is the blob one of those that hold the assembler's stubs? Others without a size (adapters, vtable
+ * stubs) push nothing, or say it otherwise. */
+static __always_inline int is_blob_of_stubs(struct scratch *s)
+{
+	u64 name = blob_long(s, hotspot_of(s)->name);
+
+	return name && !env_read_runtime(s, s->stack.code, sizeof(u64), name) &&
+	       s->stack.code[0] == HOTSPOT_NAME_OF_STUBS;
+}
+
+/* Has a call of code in this blob left the return address? */
+static __always_inline int is_behind_call_of_blob(struct scratch *s, u64 pc)
+{
+	u64 target;
+
+	if (!is_in_code_heap(s, pc) || env_read_runtime(s, s->stack.code, sizeof(u64), pc - 8))
+		return 0;
+	target = pc + (s64)(s32)(s->stack.code[0] >> 32);
+	return (s->stack.code[0] >> 24 & 0xff) == 0xe8 && target - blob_at(s) < blob_word(s, hotspot_of(s)->size);
+}
+
 #endif
