@@ -24,6 +24,7 @@
 #include "bpf/hotspot_blob.h"
 #include "bpf/hotspot_entry.h"
 #include "bpf/hotspot_prologue.h"
+#include "bpf/hotspot_stub.h"
 #include "bpf/native_frame.h"
 #include "bpf/shared/hotspot.h"
 #include "bpf/shared/hotspot_marks.h"
@@ -32,7 +33,6 @@
 #define HOTSPOT_MOST_RECORD_BYTES 4096 /* between a stub's rsp and its frame pointer */
 #define HOTSPOT_STUB_WORDS 16          /* that a stub without a size may have pushed */
 #define HOTSPOT_BARRIER_BYTES 96       /* of code, to the end of a barrier's call */
-#define HOTSPOT_MOST_POPS 3
 #define HOTSPOT_MOST_NATIVE_FRAME 65536 /* bytes of one that has called a stub */
 #define HOTSPOT_MOST_ARGUMENTS 512     /* bytes of a native method's that its wrapper pushes */
 #define HOTSPOT_MOST_PUSHED 4          /* words that a compiled leaf may have pushed besides */
@@ -100,22 +100,6 @@ static __always_inline int leave_pushed(struct scratch *s, u64 at, u32 words)
 		return 1;
 	}
 	return 0;
-}
-
-/* Words that are popped right behind a call were pushed for it: C1's slow check of a type. */
-static __always_inline u32 bytes_popped(u64 code)
-{
-	u32 i, bytes = 0;
-
-	for (i = 0; i < HOTSPOT_MOST_POPS; i++) {
-		if ((code & 0xff) == 0x41)
-			code >>= 8;
-		if ((code & 0xf8) != 0x58)
-			break;
-		code >>= 8;
-		bytes += 8;
-	}
-	return bytes;
 }
 
 /* How many bytes are pushed around the call that returns here. Of a barrier's stub the first
@@ -270,13 +254,25 @@ static __always_inline int leave_entry_barrier(struct scratch *s, u64 rbp)
 	return 1;
 }
 
-/* Code without a frame's size: it has pushed nothing, or rbp, or some words. Of the words in its
- * room none is believed that no call has left. */
-static __always_inline int leave_small_stub(struct scratch *s)
+/* By a frame record that a call of this blob has made. The record of a frame further up is not
+ * behind such a call. */
+static __always_inline int leave_record_of_stub(struct scratch *s)
+{
+	u64 rbp = s->regs.r[UNWIND_FP];
+
+	return !(rbp & 7) && rbp - s->regs.r[UNWIND_SP] < HOTSPOT_MOST_RECORD_BYTES &&
+	       !read_word(s, rbp + 8, &s->stack.words[0]) && is_behind_call_of_blob(s, s->stack.words[0]) &&
+	       leave_to_java(s, rbp + 8, 1);
+}
+
+/* Which word is the return address of code without a frame's size nobody says: it has pushed
+ * nothing, or rbp, or some words. None is believed that no call has left. */
+static __always_inline int leave_small_code(struct scratch *s)
 {
 	u64 sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP];
 
-	if (s->regs.exact_pc && leave_to_java(s, sp, 0))
+	if (s->regs.exact_pc && !read_word(s, sp, &s->stack.words[0]) &&
+	    is_jvms_return(s, s->stack.words[0]) && leave_to_java(s, sp, 0))
 		return END_NONE;
 	/* The JVM itself has called it (flush_icache_stub). */
 	if (s->regs.exact_pc && leave_to_native(s, sp) == END_NONE)
@@ -290,6 +286,20 @@ static __always_inline int leave_small_stub(struct scratch *s)
 		return END_NONE;
 	mark_guess(s);
 	return !s->regs.exact_pc && env_leave_pushed(s, sp, HOTSPOT_STUB_WORDS) ? END_NONE : END_NO_MAPPING;
+}
+
+/* A stub without a row. It may lower rsp without writing, and then an older call's return address
+ * looks like its own: but for a frame record of its own the way is in doubt. */
+static __always_inline int leave_small_stub(struct scratch *s)
+{
+	if (is_blob_of_stubs(s)) {
+		if (leave_record_of_stub(s))
+			return END_NONE;
+		s->flags |= SAMPLE_DOUBTED;
+	} else if (s->regs.exact_pc && env_find_sender(s, BETWEEN_IN_STUB)) {
+		return enter_sender(s);
+	}
+	return leave_small_code(s);
 }
 
 /* A frame that keeps rbp as a frame pointer, whoever has called it. */
@@ -320,11 +330,17 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 	u64 pc = s->regs.pc, sp = s->regs.r[UNWIND_SP], rbp = s->regs.r[UNWIND_FP], target = 0;
 	u32 words = blob_word(s, p->frame_size);
 	int is_call_stub = pc == p->call_return && !s->regs.exact_pc, is_frozen = pc && pc == p->return_barrier, end;
+	u64 kind = is_call_stub || is_frozen ? HOTSPOT_CALL_STUB : HOTSPOT_STUB, offset, second = 0;
 
-	end = name_stack_frame(s, blob_at(s) | (is_call_stub || is_frozen ? HOTSPOT_CALL_STUB : HOTSPOT_STUB),
-			       is_frozen ? HOTSPOT_FROZEN_FRAMES : 0);
+	if (is_frozen)
+		second = HOTSPOT_FROZEN_FRAMES;
+	else if (kind == HOTSPOT_STUB && is_among_stubs(s, &offset))
+		second = pc - !s->regs.exact_pc - blob_at(s) + 1;
+	end = name_stack_frame(s, blob_at(s) | kind, second);
 	if (end)
 		return end;
+	if (kind == HOTSPOT_STUB && second && s->stack.stub_code != STUB_HAS_NO_CODE)
+		return step_by_stub_code(s);
 	if (is_call_stub || (p->kind_of_upcalls && blob_kind(s) == p->kind_of_upcalls && !s->regs.exact_pc))
 		return leave_by_frame_pointer(s);
 	if (is_frozen && !env_read_runtime(s, &target, sizeof(target), p->barrier_target)) {
@@ -334,8 +350,6 @@ static __always_inline int step_hotspot_stub(struct scratch *s)
 	/* -1: the stub does not say how many, as C1's slow check of a type. */
 	if (words > 1 && words <= HOTSPOT_MOST_FRAME_WORDS)
 		return leave_rounded_stub(s, words) ? END_NONE : leave_sized_frame(s, words, FRAME_WHOLE);
-	if (s->regs.exact_pc && env_find_sender(s, BETWEEN_IN_STUB))
-		return enter_sender(s);
 	return leave_small_stub(s);
 }
 
@@ -389,7 +403,7 @@ static __always_inline int leave_interpreter_entry(struct scratch *s, int has_se
 		return end;
 	if (has_sender)
 		return enter_sender(s);
-	end = leave_small_stub(s);
+	end = leave_small_code(s);
 	mark_guess(s);
 	return end;
 }

@@ -9,6 +9,7 @@
 #include "bpf/stack_frame.h"
 
 #define HOTSPOT_NO_SEGMENT 0xff
+#define HOTSPOT_NAME_OF_STUBS 0x74756f5262757453ULL    /* "StubRout", of "StubRoutines (1)" */
 #define HOTSPOT_NAME_OF_WRAPPERS 0x6e2065766974616eULL /* "native n", of "native nmethod" */
 
 static __always_inline const struct hotspot_process *hotspot_of(const struct scratch *s)

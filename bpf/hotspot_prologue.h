@@ -6,6 +6,8 @@
 
 #include "bpf/env.h"
 
+#define HOTSPOT_MOST_POPS 3
+
 /* How much of a compiled method's frame is there. */
 enum hotspot_frame_state {
 	FRAME_WHOLE = 0,
@@ -51,6 +53,22 @@ static __always_inline u32 state_in_body(u64 before, u64 code)
 	if ((code & 0xffffff) == 0x028541 && (before & 0xff) == 0x5d)
 		return FRAME_NOTHING;
 	return FRAME_WHOLE;
+}
+
+/* Words that are popped right behind a call were pushed for it: C1's slow check of a type. */
+static __always_inline u32 bytes_popped(u64 code)
+{
+	u32 i, bytes = 0;
+
+	for (i = 0; i < HOTSPOT_MOST_POPS; i++) {
+		if ((code & 0xff) == 0x41)
+			code >>= 8;
+		if ((code & 0xf8) != 0x58)
+			break;
+		code >>= 8;
+		bytes += 8;
+	}
+	return bytes;
 }
 
 #endif

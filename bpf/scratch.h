@@ -295,6 +295,7 @@ struct stack_walk {
 	u64 method;          /* the last interpreted frame's, as the sample of method_ns has read it */
 	u64 method_ns;
 	u64 const_method, sizes;
+	u64 stub_code;       /* of the frame at hand, where HotSpot's stub has rows (bpf/hotspot_stub.h) */
 	u64 method_names[2]; /* where HotSpot has the names of compiled methods' blobs; 0: not met yet */
 	u64 words[10];       /* of the frame */
 	u64 code[13];        /* around its pc, or from there on */

@@ -59,6 +59,13 @@ static int env_leave_pushed(struct scratch *s, u64 at, u32 words)
 	return leave_hotspot_pushed((u32)s->host, at, words);
 }
 
+__noinline int find_hotspot_stub_code(u32 slot)
+{
+	struct scratch *s = scratch_at(slot);
+
+	return s ? find_stub_code(s) : 0;
+}
+
 __noinline int find_hotspot_sender_of_stub(u32 slot)
 {
 	struct scratch *s = scratch_at(slot);

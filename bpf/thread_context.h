@@ -142,7 +142,7 @@ __noinline int attach_context(u32 slot)
 	if (!bytes || bytes > CONTEXT_WORDS * 8 || at > (BODY_WORDS - CONTEXT_WORDS) * 8)
 		return 0;
 	bpf_probe_read_kernel((u8 *)s->body + at, bytes, &s->context.part);
-	s->record.has_context = 1;
+	s->record.more_flags |= SAMPLE_HAS_CONTEXT >> SAMPLE_MORE_SHIFT;
 	s->context_bytes = bytes;
 	return 0;
 }

@@ -60,7 +60,7 @@ static __always_inline void begin_walk(struct scratch *s)
 	s->is_thread_start = 0;
 	s->wake_reader = 0;
 	s->context_bytes = 0;
-	s->record.has_context = 0;
+	s->record.more_flags = 0;
 	s->deadline_ns = 0;
 	s->flags = 0;
 	s->guessed_words = 0;
@@ -284,8 +284,12 @@ __noinline int leave_made_code(u32 slot)
 		find_made_code(s);
 		find_stack_runtime(s);
 	}
-	if (s->made_code.has_stack_runtime)
+	if (s->made_code.has_stack_runtime) {
+		/* From here, because the step's own calls have no room on BPF's stack. */
+		if (may_have_stub_code(s))
+			find_hotspot_stub_code(slot);
 		return step_stack_runtime(slot);
+	}
 	return s->made_code.is_there ? leave_made_frame(s) : END_UNSUPPORTED_RULE;
 }
 
@@ -466,6 +470,7 @@ static __always_inline void walk_user_stack(struct scratch *s, u32 slot, struct 
 	copy_ranges(slot);
 	s->record.end = end;
 	s->record.flags |= s->flags;
+	s->record.more_flags |= s->flags >> SAMPLE_MORE_SHIFT;
 	s->record.user_words = s->word_count - s->first_user_word;
 	s->record.range_count = s->range_count;
 }

@@ -21,6 +21,8 @@ class PagedMemory : public ProcessMemory {
   bool Read(uint64_t address, std::span<uint8_t> to) override;
   bool IsGone() const override { return memory_.IsGone(); }
   bool IsLeftAlone() const override { return memory_.IsLeftAlone(); }
+  // Pages are read anew from now on.
+  void Forget() { pages_.clear(); }
 
  private:
   static constexpr uint64_t kPageBytes = 4096;

@@ -23,6 +23,9 @@ class ProcessMemory {
   virtual bool IsGone() const = 0;
   // It failed because nothing of the process is read now (kernel/foreign/left_alone.h).
   virtual bool IsLeftAlone() const { return false; }
+  // Read() of a number that counts who holds something: it may change while the thing lives, and is
+  // 0 or is not.
+  virtual bool ReadCount(uint64_t address, std::span<uint8_t> to) { return Read(address, to); }
 };
 
 // Never waits for the process (kernel/foreign/foreign_reads.h). Says nothing of which process has

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "bpf/shared/runtime.h"
 #include "interpreters/process_memory.h"
+#include "symbolizer/cfi/jit_rows.h"
 
 namespace stackray {
 
@@ -44,6 +45,10 @@ class StackInstance {
   // False: the runtime is still making its first code. What this says holds for samples that were
   // taken before it was read; it is not for BPF.
   virtual bool is_begun() const { return true; }
+  // Unwind rows of code of the runtime's own, which BPF finds by stack_process.rows_id, in pages
+  // that begin where the runtime's part says. nullptr: none.
+  virtual std::shared_ptr<const cfi::JitRows> rows() const { return nullptr; }
+  virtual uint64_t rows_begin() const { return 0; }
 };
 
 }  // namespace stackray

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 
 namespace stackray {
 namespace {
@@ -13,6 +14,7 @@ constexpr size_t kMostLookedAt = 16'384, kMostNone = 16'384;
 constexpr absl::Duration kFirstWait = absl::Milliseconds(5), kLongestWait = absl::Seconds(10);
 constexpr uint32_t kTriesADoubling = 4, kMostDoublings = 11;
 constexpr uint32_t kMostAtOnce = 64;
+constexpr absl::Duration kToldEvery = absl::Seconds(1);
 // A runtime that has begun is read again after these: its first code may have been in the making.
 constexpr std::array kAgain = {absl::Milliseconds(20), absl::Milliseconds(200), absl::Seconds(2)};
 
@@ -47,6 +49,47 @@ const StackRuntimes::Known* StackRuntimes::Look(const ProcessId& process) const 
   return found == known_.end() ? nullptr : &*found->second;
 }
 
+void StackRuntimes::LetTellRows(const Known& known) {
+  if (known.rows_id == 0 || !on_rows_ || with_rows_.size() >= MAX_STACK_PROCESSES) return;
+  with_rows_.push_back(known.process);
+  has_waiting_rows_ = true;
+}
+
+// Rows that were read anew are another set, whatever they say.
+void StackRuntimes::TakeInstance(std::shared_ptr<const StackInstance> instance, Known* known) {
+  known->instance = std::move(instance);
+  known->rows_id = known->instance->rows() == nullptr ? 0 : ++last_rows_id_;
+  known->rows_told = absl::InfinitePast();
+  LetTellRows(*known);
+}
+
+stack_process StackRuntimes::ForBpf(const Known& known) {
+  stack_process process = known.instance->ForBpf();
+  process.runtime = known.runtime;
+  process.rows_id = known.rows_id;
+  return process;
+}
+
+void StackRuntimes::TellWaitingRows() {
+  if (!has_waiting_rows_) return;
+  const absl::Time now = absl::Now();
+  std::vector<Known> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    has_waiting_rows_ = false;
+    for (const ProcessId& process : with_rows_)
+      if (const auto found = known_.find(process);
+          found != known_.end() && found->second->rows_id != 0) {
+        found->second->rows_told = now;
+        waiting.push_back(*found->second);
+      }
+    with_rows_.clear();
+  }
+  for (const Known& known : waiting)
+    on_rows_(KeyOf(known.process), known.rows_id, known.instance->rows_begin(),
+             *known.instance->rows());
+}
+
 void StackRuntimes::Attach(absl::Time now, Known* known) {
   const std::unique_ptr<ProcessMemory> memory = open_(known->process.pid);
   absl::StatusOr<std::shared_ptr<const StackInstance>> instance =
@@ -56,17 +99,18 @@ void StackRuntimes::Attach(absl::Time now, Known* known) {
     const bool is_later =
         (instance.ok() || absl::IsUnavailable(instance.status())) && !known->is_begun();
     known->next_try = is_later ? now + WaitAfter(known->tries++) : absl::InfiniteFuture();
-    if (instance.ok() && is_later) known->instance = *std::move(instance);
+    if (instance.ok() && is_later) TakeInstance(*std::move(instance), known);
     return;
   }
-  stack_process process = (*instance)->ForBpf();
-  process.runtime = known->runtime;
-  if (!memory_.PutProcess(KeyOf(known->process), process).ok()) {
+  Known read = *known;
+  TakeInstance(*std::move(instance), &read);
+  if (!memory_.PutProcess(KeyOf(known->process), ForBpf(read)).ok()) {
     known->next_try = now + kLongestWait;
     return;
   }
-  if (!known->is_begun()) known->tries = 0;
-  known->instance = *std::move(instance);
+  const bool was_begun = known->is_begun();
+  *known = std::move(read);
+  if (!was_begun) known->tries = 0;
   known->next_try =
       known->tries < kAgain.size() ? now + kAgain.at(known->tries++) : absl::InfiniteFuture();
 }
@@ -80,6 +124,10 @@ void StackRuntimes::Meet(const ProcessId& process, uint32_t runtime,
   known.base = base;
   known.data = data;
   if (now >= known.next_try) Attach(now, &known);
+  if (known.rows_told != absl::InfinitePast() && now - known.rows_told >= kToldEvery) {
+    known.rows_told = now;
+    LetTellRows(known);
+  }
 }
 
 void StackRuntimes::MeetAgain(const ProcessId& process, absl::Time now) {
@@ -118,9 +166,7 @@ std::optional<stack_process> StackRuntimes::ForBpf(const ProcessId& process) con
   absl::MutexLock lock(&mutex_);
   const Known* const known = Look(process);
   if (known == nullptr || known->instance == nullptr) return std::nullopt;
-  stack_process found = known->instance->ForBpf();
-  found.runtime = known->runtime;
-  return found;
+  return ForBpf(*known);
 }
 
 bool StackRuntimes::IsExpected(const ProcessId& process) const {

@@ -7,16 +7,18 @@
 // because it goes on to make its first code.
 //
 // Memory:  MAX_STACK_PROCESSES instances of about 1 KiB, the least recently asked for first to go.
-// Threads: any.
+// Threads: any; TellRows() before the others.
 #ifndef STACKRAY_INTERPRETERS_STACK_RUNTIMES_H_
 #define STACKRAY_INTERPRETERS_STACK_RUNTIMES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -47,6 +49,15 @@ class StackRuntimes {
   void MeetAtOnce(const ProcessId& process, absl::Time sampled, absl::Time now);
   // The process was sampled in memory of no file: should its files be looked at? Once a process.
   bool ShouldLook(const ProcessId& process);
+  // Told of the rows of a process's runtime (StackInstance::rows()) when it was read, and once a
+  // second while the process is met: BPF should have them under this id.
+  using OnRows = std::function<void(const process_key& process, uint64_t id, uint64_t begin,
+                                    const cfi::JitRows& rows)>;
+  void TellRows(OnRows on_rows) { on_rows_ = std::move(on_rows); }
+  // Tells what waits to be told, without a lock of this class. Who calls holds none that `on_rows`
+  // takes.
+  void TellWaitingRows();
+
   // nullptr: none that is known. One that has not begun may have code already.
   std::shared_ptr<const StackInstance> Of(const ProcessId& process) const;
   // What BPF is told of it, and a walk in user space of one that has not begun.
@@ -75,11 +86,17 @@ class StackRuntimes {
     absl::Time next_try = absl::InfinitePast(), last_try = absl::InfinitePast();
     uint32_t tries = 0;          // Of the present state.
     uint32_t tries_at_once = 0;  // Of MeetAtOnce().
+    uint64_t rows_id = 0;        // Of the instance's rows; 0: it has none.
+    absl::Time rows_told = absl::InfinitePast();
     bool is_begun() const { return instance != nullptr && instance->is_begun(); }
   };
   using Entries = std::list<Known>;  // Most recently asked for first.
   Known& Find(const ProcessId& process) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Known* Look(const ProcessId& process) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void LetTellRows(const Known& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeInstance(std::shared_ptr<const StackInstance> instance, Known* known)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static stack_process ForBpf(const Known& known);
   void Attach(absl::Time now, Known* known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RuntimeMemory& memory_;
@@ -89,6 +106,10 @@ class StackRuntimes {
   absl::flat_hash_map<ProcessId, Entries::iterator> known_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<ProcessId> looked_at_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<FileIdentity> none_ ABSL_GUARDED_BY(mutex_);
+  OnRows on_rows_;
+  uint64_t last_rows_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<ProcessId> with_rows_ ABSL_GUARDED_BY(mutex_);  // That were met, to be told.
+  std::atomic<bool> has_waiting_rows_ = false;
 };
 
 }  // namespace stackray

@@ -51,7 +51,7 @@ absl::StatusOr<Record> DecodeSample(std::span<const uint8_t> bytes) {
                       8 * size_t{record->user_words} +
                       sizeof(code_range) * size_t{record->range_count} +
                       sizeof(probed_return) * size_t{record->probed_count} + record->raw_bytes;
-  const bool has_context = record->has_context != 0;
+  const bool has_context = (record->more_flags & SAMPLE_HAS_CONTEXT >> SAMPLE_MORE_SHIFT) != 0;
   if (has_context ? want > bytes.size() : want != bytes.size())
     return Damaged("sample's parts do not add up to its size");
   const uint8_t* at = bytes.data() + sizeof(sample_record);

@@ -25,6 +25,7 @@ constexpr StackEnd ClassOfEnd(uint32_t end) {
     case END_NULL_RA:
     case END_NULL_RECORD: return StackEnd::kComplete;
     case END_NULL_FP:
+    case END_DOUBTED:
     case END_GUESSED_NULL_RA: return StackEnd::kGuessed;
     case END_KERNEL_THREAD:
     case END_NO_ADDRESS_SPACE: return StackEnd::kNoStack;

@@ -202,6 +202,21 @@ void FileAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
   }
 }
 
+// Java keeps no place of most instructions unless it is told to, so a leaf has its neighbour's
+// inlined functions. A few samples in a thousand show it: as many frames it weighs.
+void InlinedJavaAdvice(const Explanation& explanation, std::vector<Advice>* advice) {
+  constexpr int64_t kFramesForOneWrong = 200;
+  const auto java = explanation.sampled.by_kind.find("jvm");
+  if (java == explanation.sampled.by_kind.end() ||
+      explanation.command_line.find("DebugNonSafepoints") != std::string::npos)
+    return;
+  advice->push_back(
+      {.weight = java->second.frames / kFramesForOneWrong,
+       .reason = "Java: the innermost inlined function and line of a sample may be a neighbour's, "
+                 "because the JVM notes few places of compiled code",
+       .helps = {"-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, at its start"}});
+}
+
 }  // namespace
 
 std::vector<Advice> AdviceFor(const Explanation& explanation) {
@@ -221,6 +236,7 @@ std::vector<Advice> AdviceFor(const Explanation& explanation) {
                       .helps = {"--symbols full"}});
   if (sampled.unknown_code > 0) advice.push_back(UnknownCodeAdvice(explanation));
   UnknownCodeCutAdvice(explanation, &advice);
+  InlinedJavaAdvice(explanation, &advice);
   for (const auto& [kind, code] : sampled.by_kind) {
     if (kind == "native") {
       NoFileAdvice(explanation, code, &advice);

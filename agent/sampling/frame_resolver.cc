@@ -387,7 +387,10 @@ void FrameResolver::AppendUserFrames(const ProcessId& process, std::span<const u
   UserStack stack{
       .process = process, .ranges = ranges, .process_files = process_files, .batch = &batch};
   range_files_.assign(ranges.size(), {});
-  if (runtimes_ != nullptr) MeetStackRuntimes(process, ranges, files_, *runtimes_);
+  if (runtimes_ != nullptr) {
+    MeetStackRuntimes(process, ranges, files_, *runtimes_);
+    runtimes_->of_stack().TellWaitingRows();
+  }
   const auto first = std::find_if(ranges.begin(), ranges.end(),
                                   [](const code_range& range) { return range.runtime != 0; });
   if (first != ranges.end()) {

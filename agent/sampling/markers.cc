@@ -55,6 +55,7 @@ std::string TextOf(const Marker& marker) {
 std::string_view TruncationReason(uint64_t end) {
   switch (end) {
     case END_NULL_FP: return "frame pointer is 0";
+    case END_DOUBTED: return "a caller that was guessed";
     case END_GUESSED_NULL_RA: return "guessed return address is 0";
     case END_COMPAT_TASK: return "32-bit code";
     case END_READ_FAULT: return "stack not readable";
@@ -97,6 +98,7 @@ std::string_view EndName(uint32_t end) {
     case END_BUSY: return "busy";
     case END_BAD_TABLE: return "bad_table";
     case END_TOO_SLOW: return "too_slow";
+    case END_DOUBTED: return "doubted_caller";
     case END_GUESSED_NULL_RA: return "guessed_null_return_address";
   }
   return "unknown";

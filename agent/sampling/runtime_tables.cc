@@ -33,6 +33,11 @@ JitNames::OnRows JitRowsInto(TableLoader& loader) {
   };
 }
 
+StackRuntimes::OnRows StubRowsInto(TableLoader& loader) {
+  return [&loader](const process_key& process, uint64_t id, uint64_t begin,
+                   const cfi::JitRows& rows) { loader.PutStubRows(process, id, begin, rows); };
+}
+
 std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
                                            RowMemory& memory, Runtimes& runtimes) {
   return std::make_unique<SampleWalk>(

@@ -21,6 +21,8 @@ std::unique_ptr<TableLoader> MakeTableLoader(ExecutableFiles& files, RowStore& r
                                              size_t open_table_bytes, Runtimes& runtimes);
 // Gives rows of JIT code to the loader, which outlives it.
 JitNames::OnRows JitRowsInto(TableLoader& loader);
+// Likewise those of code that runtimes keep for themselves.
+StackRuntimes::OnRows StubRowsInto(TableLoader& loader);
 
 std::unique_ptr<SampleWalk> MakeSampleWalk(ExecutableFiles& files, TableLoader& loader,
                                            RowMemory& memory, Runtimes& runtimes);

@@ -112,13 +112,14 @@ void SampleLoop::TakeSample(const RawSample& sample, const WalkResult* finished)
   const auto origin = static_cast<SampleOrigin>(record.origin);
   processes_.Advance(record.header.time_ns);
   WalkedStack stack{.words = sample.user, .ranges = sample.ranges, .end = record.end};
-  uint32_t flags = record.flags;
+  uint32_t flags = record.flags | uint32_t{record.more_flags} << SAMPLE_MORE_SHIFT;
   if (finished != nullptr) {
     stack = {.words = finished->words, .ranges = finished->ranges, .end = finished->end};
-    if (finished->is_anew) flags &= ~uint32_t{SAMPLE_GUESSED};
+    if (finished->is_anew) flags &= ~uint32_t{SAMPLE_GUESSED | SAMPLE_DOUBTED};
     flags |= finished->flags;
     ++counts_.finished_here;
   }
+  if ((flags & SAMPLE_DOUBTED) != 0 && IsCompleteEnd(stack.end)) stack.end = END_DOUBTED;
   ++counts_.ends[stack.end % END_REASON_COUNT];
   if ((flags & SAMPLE_GUESSED) != 0) ++counts_.guessed;
   if (origin == SampleOrigin::kOffCpu) {

@@ -103,6 +103,7 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> SamplingSession::Create(
     session->warnings_.push_back("debuginfod is not asked: " + std::string(status.message()));
   session->resolver_->ShowLoopFrames(s.loop_frames);
   session->resolver_->TellJitRows(JitRowsInto(*session->loader_));
+  session->runtimes_->of_stack().TellRows(StubRowsInto(*session->loader_));
   session->loop_ = std::make_unique<SampleLoop>(s.loop, *session->resolver_, std::move(on_sealed));
   if (s.sampler.context != CONTEXT_MODE_OFF) {
     session->contexts_ =

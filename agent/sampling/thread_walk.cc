@@ -55,9 +55,9 @@ bool ThreadWalk::FindStackRuntime(const ProcessId& process) {
   });
   if (jvm == ranges_.end()) return false;
   MeetStackRuntimes(process, ranges_, files_, runtimes_);
-  const std::shared_ptr<const StackInstance> instance = runtimes_.of_stack().Of(process);
-  if (instance == nullptr) return false;
-  stack_runtime_ = instance->ForBpf();
+  runtimes_.of_stack().TellWaitingRows();
+  stack_runtime_ = runtimes_.of_stack().ForBpf(process);
+  if (!stack_runtime_) return false;
   stack_runtime_->runtime = jvm->runtime;
   return true;
 }

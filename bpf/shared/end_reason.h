@@ -18,6 +18,9 @@ enum end_reason {
 	/* A guess that looks like the end. */
 	/* Code without rules, and a frame pointer of 0: the outermost frame, or code that keeps none. */
 	END_NULL_FP = 3,
+	/* one of the terminal ones, behind a frame of which nobody knows whether it has called its
+	 * callee (SAMPLE_DOUBTED); user space says so */
+	END_DOUBTED = 5,
 	/* No user stack to begin with. */
 	/* no user stack: a kernel thread, or one that the kernel made inside a process */
 	END_KERNEL_THREAD = 8,

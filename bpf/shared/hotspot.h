@@ -16,6 +16,8 @@
 #define HOTSPOT_SMALL_BLOB_BYTES 128
 #define HOTSPOT_NO_FIELD 0xffff
 
+#define MAX_STUB_ROW_BYTES (16u << 20) /* of code, in front of which stubs have rows */
+
 /* One CodeHeap: [begin, begin + bytes) is what it may grow to; one byte a segment. */
 struct hotspot_heap {
 	u64 begin, bytes; /* bytes 0: there is none */
@@ -29,6 +31,8 @@ struct hotspot_process {
 	/* Virtual threads: the return address of the oldest thawed frame, and the variable that says
 	 * where the continuation was entered from. 0: not known. */
 	u64 return_barrier, barrier_target;
+	/* The stubs whose rows stack_process.rows_id has: they count from stubs_begin on. */
+	u64 stubs_begin, stubs_bytes;
 	u32 segment_shift;
 	/* The interpreter's entries of methods with bytecodes, from interpreter_begin on: as long as
 	 * there is no frame the Method is in rbx. 0 bytes: not known. */
@@ -57,7 +61,7 @@ struct hotspot_process {
 enum hotspot_frame {
 	HOTSPOT_INTERPRETED = 0, /* of a Method; second word: bytecode index + 1 (0: not known), check */
 	HOTSPOT_COMPILED = 1,    /* of an nmethod; second word: place in it, its compile id */
-	HOTSPOT_STUB = 2,        /* of any other CodeBlob; second word: 0 */
+	HOTSPOT_STUB = 2,        /* of any other CodeBlob; second word: place in it + 1; 0: not said */
 	HOTSPOT_INTERPRETER = 3, /* the interpreter's own code, without a method's frame */
 	HOTSPOT_CALL_STUB = 4,   /* the stub that calls Java code */
 };

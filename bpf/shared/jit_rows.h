@@ -14,6 +14,7 @@
 /* Code whose table is the row store's file {inode: jit_process.id, device: JIT_DEVICE, generation:
  * the region's index}; its offsets count from `start`. */
 #define JIT_DEVICE 0xffffffffu /* no device number of the kernel's */
+#define STUB_DEVICE 0xfffffffeu /* likewise: of stack_process.rows_id */
 struct jit_region {
 	u64 start;
 	u64 bytes; /* 0: unused */

@@ -162,7 +162,13 @@ enum sample_flags {
 	/* the highest; with SAMPLE_HAS_RAW: a struct asked_walk is there, because BPF does not know
 	 * whether the process has a runtime of kind STACK */
 	SAMPLE_ASKS = 128,
+	/* From here on in sample_record.more_flags, shifted down by SAMPLE_MORE_SHIFT. */
+	SAMPLE_HAS_CONTEXT = 256, /* a struct context_part is behind all other parts */
+	/* with SAMPLE_GUESSED: nothing says that the frame above a guess is its caller, so the stack does
+	 * not count as complete */
+	SAMPLE_DOUBTED = 512,
 };
+#define SAMPLE_MORE_SHIFT 8
 
 /* What made a sample; the numbers are those of SampleOrigin (profile/sample_types.h). */
 enum sample_origin {
@@ -200,12 +206,12 @@ struct sample_record {
 	u8 origin;                     /* enum sample_origin */
 	u8 weight_shift;               /* ORIGIN_OFF_CPU: at most MAX_WEIGHT_SHIFT */
 	u8 probed_count;               /* only with SAMPLE_HAS_RAW */
-	u8 has_context;                /* 1: a struct context_part is behind all other parts */
+	u8 more_flags;                 /* enum sample_flags, from bit SAMPLE_MORE_SHIFT on */
 	struct unwind_registers resume; /* where the walk stopped; valid with SAMPLE_HAS_RAW */
 	/* then: u64 kernel[kernel_count] (leaf first), u64 user[user_words] (leaf first),
 	 * struct code_range[range_count], struct probed_return[probed_count] (innermost first),
-	 * with SAMPLE_ASKS struct asked_walk, u8 raw[raw_bytes] (a multiple of 8), with has_context
-	 * struct context_part and its labels. */
+	 * with SAMPLE_ASKS struct asked_walk, u8 raw[raw_bytes] (a multiple of 8), with
+	 * SAMPLE_HAS_CONTEXT struct context_part and its labels. */
 };
 static_assert(MAX_PROBED_RETURNS <= 255, "probed_count is a byte");
 /* The walk came to memory of no file and went on as if no runtime of kind STACK had made it. Where

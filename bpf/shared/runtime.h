@@ -42,6 +42,7 @@ struct runtime_layout {
 struct stack_process {
 	u32 kind;    /* enum runtime_kind */
 	u32 runtime; /* the number that its ranges and frames have, with STACK_RUNTIME */
+	u64 rows_id; /* of rows of its own code: the row store's file {rows_id, STUB_DEVICE}; 0: none */
 	union {
 #define STACK_PROCESS(number, NAME, name, ...) struct name##_process name;
 		FOR_EACH_STACK_RUNTIME(STACK_PROCESS)

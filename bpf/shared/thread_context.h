@@ -64,7 +64,7 @@ enum context_part_flags {
 	CONTEXT_CUT = 1, /* labels are missing, or shorter than they are */
 };
 
-/* Behind all other parts of a sample with has_context. */
+/* Behind all other parts of a sample with SAMPLE_HAS_CONTEXT. */
 struct context_part {
 	u8 kind;  /* enum context_kind: how the labels lie */
 	u8 flags; /* enum context_part_flags */

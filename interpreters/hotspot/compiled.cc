@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "interpreters/checked_memory.h"
 #include "interpreters/hotspot/method.h"
 #include "interpreters/hotspot/unsigned5.h"
-#include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
 namespace {
@@ -92,6 +92,45 @@ uint32_t FindScope(ProcessMemory& memory, const Nmethod& nmethod, const Compiled
   return ScopeOfPlace(pc_descs, static_cast<int32_t>(pc - nmethod.code));
 }
 
+// The nmethod at hand: its block's header and its fields. Which one it is, and whether it still is
+// there, has to hold at the end; other fields of it change all the time. Its class is not unloaded
+// as long as it has its method.
+std::optional<Bytes> ReadNmethod(CheckedMemory& memory, const Layout& layout,
+                                 const CompiledPlace& at) {
+  const uint64_t block = at.nmethod - layout.bpf.blob;
+  Bytes bytes{};
+  if (!memory.unchecked().Read(block, bytes)) return std::nullopt;
+  const auto is_known = [&](uint64_t offset, size_t count) {
+    Bytes again{};
+    const auto seen = std::span(bytes).subspan(offset, count);
+    return memory.Read(block + offset, std::span(again).first(count)) &&
+           std::ranges::equal(seen, std::span(again).first(count));
+  };
+  if (!is_known(layout.bpf.used, 1) ||
+      !is_known(layout.bpf.blob + layout.bpf.compile_id, sizeof(uint32_t)) ||
+      !is_known(layout.bpf.blob + layout.bpf.method, sizeof(uint64_t)))
+    return std::nullopt;
+  return bytes;
+}
+
+// Errors: as ReadCompiled().
+absl::StatusOr<std::vector<SourceLine>> ReadLinesOf(CheckedMemory& memory, const Layout& layout,
+                                                    const CompiledPlace& at) {
+  const std::optional<Bytes> bytes = ReadNmethod(memory, layout, at);
+  if (!bytes) return Failure(memory);
+  if ((*bytes)[layout.bpf.used] == 0 ||
+      NumberAt<uint32_t>(*bytes, layout.bpf.blob + layout.bpf.compile_id) != at.compile_id)
+    return absl::DataLossError("another compiled method by now");
+  const Nmethod nmethod = Locate(layout, at.nmethod, *bytes);
+  if (nmethod.method == 0) return absl::DataLossError("a method whose class is unloaded");
+  std::vector<SourceLine> lines =
+      ReadScopes(memory, layout, nmethod, FindScope(memory.unchecked(), nmethod, at));
+  if (!lines.empty()) return lines;
+  const absl::StatusOr<Method> method = ReadMethod(memory, layout, nmethod.method, std::nullopt);
+  if (!method.ok()) return method.status();
+  return std::vector{method->At(-1)};
+}
+
 }  // namespace
 
 uint32_t ScopeOfPlace(std::span<const uint8_t> pc_descs, int32_t place) {
@@ -117,21 +156,10 @@ size_t CompiledCode::bytes() const {
 absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCompiled(ProcessMemory& direct,
                                                                 const Layout& layout,
                                                                 const CompiledPlace& at) {
-  PagedMemory memory(direct);
-  Bytes bytes{};
-  if (!memory.Read(at.nmethod - layout.bpf.blob, bytes)) return Failure(memory);
-  if (bytes[layout.bpf.used] == 0 ||
-      NumberAt<uint32_t>(bytes, layout.bpf.blob + layout.bpf.compile_id) != at.compile_id)
-    return absl::DataLossError("another compiled method by now");
-  const Nmethod nmethod = Locate(layout, at.nmethod, bytes);
-  std::vector<SourceLine> lines =
-      ReadScopes(memory, layout, nmethod, FindScope(memory, nmethod, at));
-  if (lines.empty()) {
-    const absl::StatusOr<Method> method = ReadMethod(memory, layout, nmethod.method, std::nullopt);
-    if (!method.ok()) return method.status();
-    lines.push_back(method->At(-1));
-  }
-  return std::make_shared<const CompiledCode>(std::move(lines));
+  absl::StatusOr<std::vector<SourceLine>> lines = ReadHolding<std::vector<SourceLine>>(
+      direct, [&](CheckedMemory& memory) { return ReadLinesOf(memory, layout, at); });
+  if (!lines.ok()) return lines.status();
+  return std::make_shared<const CompiledCode>(*std::move(lines));
 }
 
 }  // namespace stackray::hotspot

@@ -22,7 +22,8 @@ absl::StatusOr<std::shared_ptr<const StackInstance>> HotSpotData::Attach(Process
   for (uint64_t* address :
        {&symbols.structs, &symbols.types, &symbols.int_constants, &symbols.struct_stride,
         &symbols.type_stride, &symbols.int_constant_stride, &symbols.return_barrier,
-        &symbols.continuation_return, &symbols.young_generation, &symbols.old_generation})
+        &symbols.continuation_return, &symbols.young_generation, &symbols.old_generation,
+        &symbols.stubs})
     if (*address != 0) *address += base;
   return hotspot::Instance::Read(memory, symbols);
 }

@@ -6,9 +6,11 @@
 
 #include "absl/status/status.h"
 #include "bpf/shared/hotspot_marks.h"
+#include "interpreters/checked_memory.h"
 #include "interpreters/hotspot/compiled.h"
 #include "interpreters/hotspot/java_threads.h"
 #include "interpreters/hotspot/method.h"
+#include "interpreters/hotspot/stubs.h"
 #include "interpreters/paged_memory.h"
 
 namespace stackray::hotspot {
@@ -18,6 +20,7 @@ constexpr uint64_t kMostHeapBytes = 4ULL << 30;  // ReservedCodeCacheSize is at 
 constexpr uint64_t kMostInterpreterBytes = 16 << 20;
 constexpr uint32_t kLeastSegmentShift = 4, kMostSegmentShift = 16;
 constexpr size_t kMostStubName = 96;
+constexpr size_t kMostStubRowBytes = 1 << 20;
 constexpr uint64_t kAddressBits = 47;
 constexpr uint32_t kMostCodelets = 64;
 constexpr std::string_view kEntryText = "method entry point (kind = zerolocals";
@@ -112,27 +115,70 @@ absl::Status AddCode(ProcessMemory& memory, const Layout& layout, hotspot_proces
   return absl::OkStatus();
 }
 
+// Rows of the stubs that BPF reads, in the heaps' first megabytes, where the JVM makes them. nullptr:
+// there are none.
+std::shared_ptr<const cfi::JitRows> RowsOfAllStubs(ProcessMemory& direct, Layout* layout) {
+  PagedMemory memory(direct);
+  const std::vector<Stub> stubs = ReadStubs(memory, layout->stubs_at, layout->bpf);
+  if (stubs.empty()) return nullptr;
+  auto rows = std::make_shared<cfi::JitRows>(kMostStubRowBytes);
+  const uint64_t begin = stubs.front().begin & ~uint64_t{PAGE_TEXT_BYTES - 1};
+  uint64_t end = begin;
+  for (cfi::CodeRows& one : ReadStubRows(direct, stubs)) {
+    if (one.end - begin > MAX_STUB_ROW_BYTES) break;
+    end = one.end;
+    rows->Put(std::move(one), cfi::JitRows::From::kDump);
+  }
+  layout->bpf.stubs_begin = begin;
+  layout->bpf.stubs_bytes = end - begin;
+  return rows;
+}
+
+// The stubs of one blob, or one name for all of it.
 class StubCode : public RuntimeCode {
  public:
-  explicit StubCode(std::string name) : name_(std::move(name)) {}
-  SourceLine LineAt(int32_t) const override { return {.function = name_}; }
-  size_t bytes() const override { return sizeof(*this) + name_.size(); }
+  StubCode(std::string name, uint64_t blob, std::vector<Stub> stubs)
+      : name_(std::move(name)), blob_(blob), stubs_(std::move(stubs)) {}
+  SourceLine LineAt(int32_t instruction) const override {
+    const uint64_t at = blob_ + static_cast<uint32_t>(instruction) - 1;
+    const auto behind = std::ranges::upper_bound(stubs_, at, {}, &Stub::begin);
+    if (instruction == 0 || behind == stubs_.begin() || at >= std::prev(behind)->end)
+      return {.function = name_};
+    return {.function = std::prev(behind)->name};
+  }
+  size_t bytes() const override {
+    size_t bytes = sizeof(*this) + name_.size();
+    for (const Stub& stub : stubs_) bytes += sizeof(stub) + stub.name.size();
+    return bytes;
+  }
 
  private:
   const std::string name_;
+  const uint64_t blob_;
+  const std::vector<Stub> stubs_;
 };
 
-std::shared_ptr<const RuntimeCode> Stub(std::string name) {
-  return std::make_shared<const StubCode>(std::move(name));
+std::shared_ptr<const RuntimeCode> NamedStub(std::string name) {
+  return std::make_shared<const StubCode>(std::move(name), 0, std::vector<Stub>());
 }
 
-absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadStub(ProcessMemory& memory,
+bool IsBlobName(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadStub(CheckedMemory& memory,
                                                             const Layout& layout, uint64_t blob) {
+  std::array<uint8_t, 1> used{};
+  const bool is_there = memory.Read(blob - layout.bpf.blob + layout.bpf.used, used) && used[0] != 0;
   const std::string name = TextAt(memory, Pointer(memory, blob + layout.bpf.name), kMostStubName);
-  if (name.empty())
+  const auto bytes = ReadNumber<uint32_t>(memory, blob + layout.bpf.size);
+  if (!is_there || !IsBlobName(name))
     return memory.IsGone() ? absl::NotFoundError("the process is gone")
                            : absl::DataLossError("no stub any more");
-  return Stub(name == "vtable chunks" ? "vtable stub" : name);
+  if (name == "vtable chunks") return NamedStub("vtable stub");
+  std::vector<Stub> stubs = ReadStubs(memory, layout.stubs_at, layout.bpf);
+  std::erase_if(stubs, [&](const Stub& stub) { return stub.begin - blob >= bytes; });
+  return std::make_shared<const StubCode>(name, blob, std::move(stubs));
 }
 
 }  // namespace
@@ -155,13 +201,16 @@ absl::StatusOr<std::shared_ptr<const StackInstance>> Instance::Read(ProcessMemor
   if (layout->return_barrier_at == 0) layout->return_barrier_at = symbols.return_barrier;
   if (layout->continuation_return_at == 0)
     layout->continuation_return_at = symbols.continuation_return;
+  layout->stubs_at = symbols.stubs;
   layout->threads.young_generation_at = symbols.young_generation;
   layout->threads.old_generation_at = symbols.old_generation;
   SetVersion(ReadNumber<uint32_t>(memory, layout->major_version_at), &*layout);
   absl::Status status = AddHeaps(memory, *layout, &layout->bpf);
   if (status.ok()) status = AddCode(memory, *layout, &layout->bpf);
   if (!status.ok()) return status;
-  return std::make_shared<const Instance>(*layout);
+  std::shared_ptr<const cfi::JitRows> rows;
+  if (layout->bpf.interpreter_bytes != 0) rows = RowsOfAllStubs(memory, &*layout);
+  return std::make_shared<const Instance>(*layout, std::move(rows));
 }
 
 stack_process Instance::ForBpf() const {
@@ -176,9 +225,9 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
   const uint64_t address = place.code & ~HOTSPOT_FRAME_MASK;
   switch (place.code & HOTSPOT_FRAME_MASK) {
     case HOTSPOT_INTERPRETED: {
-      PagedMemory pages(memory);
-      absl::StatusOr<Method> method =
-          ReadMethod(pages, layout_, address, static_cast<uint32_t>(place.check));
+      absl::StatusOr<Method> method = ReadHolding<Method>(memory, [&](CheckedMemory& checked) {
+        return ReadMethod(checked, layout_, address, static_cast<uint32_t>(place.check));
+      });
       if (!method.ok()) return method.status();
       return std::make_shared<const InterpretedCode>(*std::move(method));
     }
@@ -187,12 +236,14 @@ absl::StatusOr<std::shared_ptr<const RuntimeCode>> Instance::ReadCode(
                           {.nmethod = address,
                            .compile_id = static_cast<uint32_t>(place.check >> 32),
                            .place = static_cast<uint32_t>(place.check)});
-    case HOTSPOT_STUB: return ReadStub(memory, layout_, address);
-    case HOTSPOT_INTERPRETER: return Stub("interpreter");
+    case HOTSPOT_STUB:
+      return ReadHolding<std::shared_ptr<const RuntimeCode>>(
+          memory, [&](CheckedMemory& checked) { return ReadStub(checked, layout_, address); });
+    case HOTSPOT_INTERPRETER: return NamedStub("interpreter");
     case HOTSPOT_CALL_STUB:
-      if (place.check == HOTSPOT_FROZEN_FRAMES >> 32) return Stub("frozen frames");
-      return Stub(place.check == HOTSPOT_DEOPTIMISED_FRAME >> 32 ? "deoptimised frame"
-                                                                 : "call stub");
+      if (place.check == HOTSPOT_FROZEN_FRAMES >> 32) return NamedStub("frozen frames");
+      return NamedStub(place.check == HOTSPOT_DEOPTIMISED_FRAME >> 32 ? "deoptimised frame"
+                                                                      : "call stub");
     default: return absl::DataLossError("a frame of no known kind");
   }
 }

@@ -23,7 +23,8 @@ class Instance : public StackInstance {
   // Errors: those of RuntimeData::Attach().
   static absl::StatusOr<std::shared_ptr<const StackInstance>> Read(ProcessMemory& memory,
                                                                    const VmSymbols& symbols);
-  explicit Instance(const Layout& layout) : layout_(layout) {}
+  explicit Instance(const Layout& layout, std::shared_ptr<const cfi::JitRows> rows = nullptr)
+      : layout_(layout), rows_(std::move(rows)) {}
 
   stack_process ForBpf() const override;
   // Its heaps are there before the interpreter: with code that asks what the processor can.
@@ -31,9 +32,12 @@ class Instance : public StackInstance {
   absl::StatusOr<std::shared_ptr<const RuntimeCode>> ReadCode(
       ProcessMemory& memory, const RuntimePlace& place) const override;
   std::unique_ptr<ThreadNames> NamesOfThreads() const override;
+  std::shared_ptr<const cfi::JitRows> rows() const override { return rows_; }
+  uint64_t rows_begin() const override { return layout_.bpf.stubs_begin; }
 
  private:
   const Layout layout_;
+  const std::shared_ptr<const cfi::JitRows> rows_;  // Of its stubs.
 };
 
 }  // namespace stackray::hotspot

@@ -92,6 +92,9 @@ constexpr Wanted<Layout> kWanted[] = {
     {&Layout::class_name, {"Klass::_name"}},
     {&Layout::symbol_length, {"Symbol::_length", "Symbol::_length_and_refcount"}},
     {&Layout::symbol_body, {"Symbol::_body[0]", "Symbol::_body"}},
+    {&Layout::symbol_count,
+     {"Symbol::_hash_and_refcount", "Symbol::_length_and_refcount", "Symbol::_refcount"},
+     true},
     {&Layout::scopes_begin, {"CompiledMethod::_scopes_data_begin", "nmethod::_scopes_data_offset"}},
     {&Layout::scopes_pcs, {"nmethod::_scopes_pcs_offset"}},
     {&Layout::immutable_data, {"nmethod::_immutable_data"}, true},
@@ -239,6 +242,10 @@ void SetKinds(const VmTables& tables, Layout* layout) {
   bpf.is_short_complete = complete != nullptr && complete->type.find("16") != std::string::npos;
   layout->is_scopes_pointer = tables.Field("CompiledMethod::_scopes_data_begin") != nullptr;
   layout->is_symbol_length_high = tables.Field("Symbol::_length") == nullptr;
+  // JDK 8 to 11 have the length, the count and a hash in front of the text.
+  if (layout->symbol_count == kNoField && !layout->is_symbol_length_high &&
+      layout->symbol_length + sizeof(uint64_t) == layout->symbol_body)
+    layout->symbol_count = static_cast<uint16_t>(layout->symbol_length + sizeof(uint16_t));
   // Behind the pcs: JDK 8 to 22 have the dependencies, newer ones the scopes.
   const VmField* const end = tables.Field("nmethod::_dependencies_offset");
   layout->pcs_end = layout->immutable_data != kNoField || end == nullptr

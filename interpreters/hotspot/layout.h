@@ -66,7 +66,7 @@ struct Layout {
   uint64_t heaps_at = 0;  // Of the list of heaps; JDK 8 has one heap, at heap_at.
   uint64_t heap_at = 0, interpreter_at = 0, call_return_at = 0, major_version_at = 0;
   // 0: none, or not said.
-  uint64_t return_barrier_at = 0, continuation_return_at = 0;
+  uint64_t return_barrier_at = 0, continuation_return_at = 0, stubs_at = 0;
 
   uint16_t list_length = 0, list_data = 0;
   uint16_t heap_memory = 0, heap_segment_map = 0, heap_segment_shift = 0;
@@ -80,6 +80,7 @@ struct Layout {
   uint16_t pool_bytes = 0, pool_holder = 0, pool_source_file = kNoField;
   uint16_t class_source_file = kNoField, class_name = 0;
   uint16_t symbol_length = 0, symbol_body = 0;
+  uint16_t symbol_count = kNoField;    // How many hold it, 16 bits.
   bool is_symbol_length_high = false;  // The upper half of 32 bits (JDK 12 to 15).
 
   // Compiled methods. Of places in another block of memory the field that points at it; kNoField:

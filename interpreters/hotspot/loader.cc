@@ -21,9 +21,10 @@ constexpr std::array<Place, 6> kTables = {{
     {"gHotSpotVMTypeEntryArrayStride", &hotspot::VmSymbols::type_stride},
     {"gHotSpotVMIntConstantEntryArrayStride", &hotspot::VmSymbols::int_constant_stride},
 }};
-// StubRoutines::_cont_returnBarrier, ContinuationEntry::_return_pc, ZGeneration::_young and _old:
-// in .symtab alone.
-constexpr std::array<Place, 4> kNotExported = {{
+// StubRoutines::_cont_returnBarrier, ContinuationEntry::_return_pc, ZGeneration::_young and _old,
+// StubCodeDesc::_list: in .symtab alone.
+constexpr std::array<Place, 5> kNotExported = {{
+    {"_ZN12StubCodeDesc5_listE", &hotspot::VmSymbols::stubs},
     {"_ZN12StubRoutines19_cont_returnBarrierE", &hotspot::VmSymbols::return_barrier},
     {"_ZN17ContinuationEntry10_return_pcE", &hotspot::VmSymbols::continuation_return},
     {"_ZN11ZGeneration6_youngE", &hotspot::VmSymbols::young_generation},

@@ -13,7 +13,7 @@
 namespace stackray::hotspot {
 namespace {
 
-constexpr size_t kMostSymbolBytes = 1024;  // Longer ones are cut.
+constexpr size_t kMostTextBytes = 1024;  // Of a Symbol as UTF-8; longer ones are cut.
 constexpr uint64_t kMostConstMethodBytes = 512
                                            << 10;  // 64 KiB of bytecodes and what is beside them.
 constexpr size_t kMostLines = 65'536;
@@ -46,29 +46,43 @@ std::vector<LineEntry> LinesOf(ProcessMemory& memory, const Layout& layout, uint
   return ReadLines(bytes, layout.unsigned5_excluded);
 }
 
+// What the class file format allows (the JVM's specification, 4.2 and 4.3.3). A Symbol whose memory
+// has become another one's text often breaks it.
+bool IsMethodName(std::string_view name) {
+  return name == "<init>" || name == "<clinit>" ||
+         name.find_first_of(".;[/<>") == std::string_view::npos;
+}
+bool IsSignature(std::string_view text) {
+  return text.starts_with('(') && text.find(')') != std::string_view::npos;
+}
+bool IsClassName(std::string_view name) {
+  return name.find_first_of(".;[") == std::string_view::npos && !name.starts_with('/');
+}
+
 constexpr bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-// One UTF-16 unit from the front of `bytes`, which loses it.
-uint32_t TakeUnit(std::span<const uint8_t>* bytes) {
+// One UTF-16 unit from the front of `bytes`, which loses it; nullopt: no modified UTF-8.
+std::optional<uint32_t> TakeUnit(std::span<const uint8_t>* bytes) {
   const std::span<const uint8_t> all = *bytes;
   const auto rest = [&](size_t i) { return i < all.size() && (all[i] & 0xc0) == 0x80; };
   if (all[0] < 0x80) {
     *bytes = all.subspan(1);
-    return all[0] == 0 ? '?' : all[0];
+    return all[0] == 0 ? std::nullopt : std::optional<uint32_t>(all[0]);
   }
   if ((all[0] & 0xe0) == 0xc0 && rest(1)) {
     *bytes = all.subspan(2);
     const uint32_t unit = (all[0] & 0x1fU) << 6 | (all[1] & 0x3fU);
-    return unit == 0 ? '?' : unit;
+    return unit >= 0x80 || unit == 0 ? std::optional(unit) : std::nullopt;
   }
   if ((all[0] & 0xf0) == 0xe0 && rest(1) && rest(2)) {
     *bytes = all.subspan(3);
-    return (all[0] & 0xfU) << 12 | (all[1] & 0x3fU) << 6 | (all[2] & 0x3fU);
+    const uint32_t unit = (all[0] & 0xfU) << 12 | (all[1] & 0x3fU) << 6 | (all[2] & 0x3fU);
+    return unit >= 0x800 ? std::optional(unit) : std::nullopt;
   }
-  *bytes = all.subspan(1);
-  return '?';
+  return std::nullopt;
 }
 
+constexpr bool IsControl(uint32_t unit) { return unit < 0x20 || (unit >= 0x7f && unit < 0xa0); }
 constexpr bool IsHighSurrogate(uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
 constexpr bool IsLowSurrogate(uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
@@ -76,10 +90,17 @@ constexpr bool IsLowSurrogate(uint32_t unit) { return unit >= 0xdc00 && unit < 0
 
 std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
                                       uint64_t address) {
+  if (address == 0) return std::nullopt;
+  if (layout.symbol_count != kNoField) {
+    std::array<uint8_t, sizeof(uint16_t)> count{};
+    if (!memory.ReadCount(address + layout.symbol_count, count) ||
+        NumberAt<uint16_t>(count, 0) == 0)
+      return std::nullopt;
+  }
   const uint64_t at = address + layout.symbol_length + (layout.is_symbol_length_high ? 2 : 0);
   const size_t length = ReadNumber<uint16_t>(memory, at);
-  if (address == 0 || length == 0) return std::nullopt;
-  std::vector<uint8_t> bytes(std::min(length, kMostSymbolBytes));
+  if (length == 0) return std::nullopt;
+  std::vector<uint8_t> bytes(length);
   if (!memory.Read(address + layout.symbol_body, bytes)) return std::nullopt;
   return TextOfSymbol(bytes);
 }
@@ -92,21 +113,24 @@ std::optional<std::string> PoolText(ProcessMemory& memory, const Layout& layout,
   return ReadSymbol(memory, layout, entry & ~uint64_t{1});  // Bit 0: not resolved.
 }
 
-std::string TextOfSymbol(std::span<const uint8_t> bytes) {
+std::optional<std::string> TextOfSymbol(std::span<const uint8_t> bytes) {
   std::string text;
+  size_t shown = 0;  // Bytes of `text` that are whole characters and few enough.
   while (!bytes.empty()) {
-    const uint32_t unit = TakeUnit(&bytes);
-    if (IsHighSurrogate(unit) && !bytes.empty()) {
-      std::span<const uint8_t> behind = bytes;
-      const uint32_t low = TakeUnit(&behind);
-      if (IsLowSurrogate(low)) {
-        bytes = behind;
-        AppendUtf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), &text);
-        continue;
-      }
+    const std::optional<uint32_t> unit = TakeUnit(&bytes);
+    if (!unit || IsControl(*unit)) return std::nullopt;
+    std::span<const uint8_t> behind = bytes;
+    const std::optional<uint32_t> low =
+        IsHighSurrogate(*unit) && !bytes.empty() ? TakeUnit(&behind) : std::nullopt;
+    if (low && IsLowSurrogate(*low)) {
+      bytes = behind;
+      AppendUtf8(0x10000 + ((*unit - 0xd800) << 10) + (*low - 0xdc00), &text);
+    } else {
+      AppendUtf8(IsHighSurrogate(*unit) || IsLowSurrogate(*unit) ? '?' : *unit, &text);
     }
-    AppendUtf8(IsHighSurrogate(unit) || IsLowSurrogate(unit) ? '?' : unit, &text);
+    if (text.size() <= kMostTextBytes) shown = text.size();
   }
+  text.resize(shown);
   return text;
 }
 
@@ -168,6 +192,9 @@ absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, u
     return absl::DataLossError("another method by now");
   const auto pool = ReadNumber<uint64_t>(memory, const_method + layout.const_method_pool);
   const auto holder = ReadNumber<uint64_t>(memory, pool + layout.pool_holder);
+  if (layout.threads.class_pool != kNoField &&
+      ReadNumber<uint64_t>(memory, holder + layout.threads.class_pool) != pool)
+    return Failure(memory);  // A class has its methods' pool, of each version its own.
   const auto text_at = [&](uint16_t field) {
     return PoolText(memory, layout, pool, ReadNumber<uint16_t>(memory, const_method + field));
   };
@@ -175,11 +202,14 @@ absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, u
   const std::optional<std::string> signature = text_at(layout.const_method_signature);
   const std::optional<std::string> holder_name =
       ReadSymbol(memory, layout, ReadNumber<uint64_t>(memory, holder + layout.class_name));
-  if (!name || !signature || !holder_name) return Failure(memory);
+  if (!name || !signature || !holder_name || !IsMethodName(*name) || !IsSignature(*signature) ||
+      !IsClassName(*holder_name))
+    return Failure(memory);
   Method method;
   const std::string class_text = ClassText(*holder_name);
   method.file = FileOf(memory, layout, pool, holder);
   method.function = FunctionText(class_text, *name, method.file);
+  method.file = FileWithoutCounter(method.file);
   std::string class_path = class_text;
   std::ranges::replace(class_path, '.', '/');
   method.system_name = class_path + "." + *name + *signature;

@@ -1,7 +1,9 @@
 // What names a Java method: its class, name, signature, file and lines, from Method, ConstMethod,
 // ConstantPool and Symbol (src/hotspot/share/oops).
 //
-// Input:   the memory of a process that writes meanwhile: nothing is trusted, everything bounded.
+// Input:   the memory of a process that writes meanwhile: nothing is trusted, everything bounded. A
+//          class that is unloaded gives its memory back at once, and the sample is older. So who
+//          shows what is read here has read it by CheckedMemory, which holds at the end.
 // Threads: functions without state; a Method is a plain value.
 #ifndef STACKRAY_INTERPRETERS_HOTSPOT_METHOD_H_
 #define STACKRAY_INTERPRETERS_HOTSPOT_METHOD_H_
@@ -43,7 +45,7 @@ struct Method {
 absl::StatusOr<Method> ReadMethod(ProcessMemory& memory, const Layout& layout, uint64_t address,
                                   std::optional<uint32_t> check);
 
-// nullopt: there is none, or nothing that can be read.
+// nullopt: there is none, nothing that can be read, one that nobody holds any more, or no text.
 std::optional<std::string> ReadSymbol(ProcessMemory& memory, const Layout& layout,
                                       uint64_t address);
 // The symbol that the constant pool has there.
@@ -57,8 +59,9 @@ std::vector<LineEntry> ReadLines(std::span<const uint8_t> bytes, uint32_t exclud
 // and an address, which is another one in each process and is left out.
 std::string ClassText(std::string_view name);
 
-// Modified UTF-8 (the JVM's specification, 4.4.7) as UTF-8; what is no such text as '?'.
-std::string TextOfSymbol(std::span<const uint8_t> bytes);
+// Modified UTF-8 (the JVM's specification, 4.4.7) as UTF-8, cut at 1 KiB; half of a surrogate pair
+// as '?'. nullopt: no such text, or one with control characters, which no compiler makes.
+std::optional<std::string> TextOfSymbol(std::span<const uint8_t> bytes);
 
 // A method as a frame's code: an instruction is the bytecode's index + 1, 0 where it is not known.
 class InterpretedCode : public RuntimeCode {

@@ -32,6 +32,7 @@ struct VmSymbols {
   // Of virtual threads, where the file has symbols that no table has; 0: it has none.
   uint64_t return_barrier = 0, continuation_return = 0;
   uint64_t young_generation = 0, old_generation = 0;  // Of the generational ZGC; likewise.
+  uint64_t stubs = 0;                                 // StubCodeDesc::_list; likewise.
 };
 
 struct VmField {

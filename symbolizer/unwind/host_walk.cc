@@ -119,6 +119,7 @@ void FindRuntimesOfMadeCode(scratch* s) {
 int env_leave_made_code(scratch* s) {
   if (s->made_code.is_known == 0) FindRuntimesOfMadeCode(s);
   if (s->made_code.has_stack_runtime != 0) {
+    if (may_have_stub_code(s) != 0) find_stub_code(s);
     const int end = step_of_stack_runtime(s);
     if (end != END_UNSUPPORTED_RULE) return end;
   }

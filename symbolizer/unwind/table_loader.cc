@@ -86,7 +86,8 @@ TableLoader::TableLoader(ExecutableFiles& files, RowStore& store, size_t cache_b
       recognise_made_code_(std::move(recognise_made_code)),
       returns_of_frames_(std::move(returns_of_frames)),
       moved_(files, store.memory()),
-      jit_(store) {}
+      jit_(store),
+      stubs_(store) {}
 TableLoader::~TableLoader() = default;
 
 TableLoader::OpenTables* TableLoader::FindOpen(const FileIdentity& identity) {
@@ -178,6 +179,7 @@ void TableLoader::DropDeleted() {
   absl::MutexLock lock(&mutex_);
   moved_.Recheck();
   jit_.RemoveGone();
+  stubs_.RemoveGone();
   for (auto it = entries_.begin(); it != entries_.end();) {
     if (it->file.use_count() > kOursAndTheTables || !IsDeleted(*it->file)) {
       ++it;
@@ -319,6 +321,12 @@ void TableLoader::UpdateJitRows(const process_key& process, const cfi::JitListSt
                                 cfi::JitRows& rows) {
   absl::MutexLock lock(&mutex_);
   jit_.Update(process, list, rows);
+}
+
+void TableLoader::PutStubRows(const process_key& process, uint64_t id, uint64_t begin,
+                              const cfi::JitRows& rows) {
+  absl::MutexLock lock(&mutex_);
+  stubs_.Put(process, id, begin, rows);
 }
 
 void TableLoader::RemoveJitRows(const process_key& process) {

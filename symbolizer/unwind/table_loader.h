@@ -25,6 +25,7 @@
 #include "symbolizer/unwind/made_code.h"
 #include "symbolizer/unwind/moved_text.h"
 #include "symbolizer/unwind/row_store.h"
+#include "symbolizer/unwind/stub_tables.h"
 
 namespace stackray {
 
@@ -78,6 +79,9 @@ class TableLoader {
   // As JitTables::Update(), Remove().
   void UpdateJitRows(const process_key& process, const cfi::JitListState& list, cfi::JitRows& rows);
   void RemoveJitRows(const process_key& process);
+  // As StubTables::Put().
+  void PutStubRows(const process_key& process, uint64_t id, uint64_t begin,
+                   const cfi::JitRows& rows);
   const JitTables& jit_tables() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jit_; }
 
   // What is loaded beyond what was asked for, and how much may stay: for an agent that has to do
@@ -125,6 +129,7 @@ class TableLoader {
   absl::Mutex mutex_;
   MovedTexts moved_ ABSL_GUARDED_BY(mutex_);
   JitTables jit_ ABSL_GUARDED_BY(mutex_);
+  StubTables stubs_ ABSL_GUARDED_BY(mutex_);
   bool ahead_ ABSL_GUARDED_BY(mutex_) = true;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<FileIdentity, Entries::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);

@@ -44,6 +44,7 @@ u8* env_chunk(scratch*, u32) { return nullptr; }
 [[maybe_unused]] void env_count(u32) {}
 [[maybe_unused]] int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 [[maybe_unused]] int env_find_jit_table(scratch*, u64) { return 0; }
+[[maybe_unused]] int env_describe_jit_table(scratch*) { return 0; }
 
 #define CODE_IS_READABLE 1
 #include "bpf/hotspot.h"

@@ -453,7 +453,7 @@ Bytes SampleWithContext(uint16_t label_bytes, size_t tail_bytes, uint8_t kind = 
   Bytes bytes(kSampleBytes + tail_bytes);
   std::memcpy(bytes.data(), plain.data(), kSampleBytes);
   FillHeader(bytes, RECORD_SAMPLE);
-  bytes.As<sample_record>()->has_context = 1;
+  bytes.As<sample_record>()->more_flags = SAMPLE_HAS_CONTEXT >> SAMPLE_MORE_SHIFT;
   if (tail_bytes >= sizeof(context_part)) {
     auto* part = reinterpret_cast<context_part*>(bytes.data() + kSampleBytes);
     part->kind = kind;
@@ -491,7 +491,7 @@ TEST(DecodeRecord, ADamagedContextIsRefused) {
   };
   for (const auto& c : cases) EXPECT_EQ(Bytes(c.bytes).Code(), kDataLoss) << c.what;
   Bytes without_flag = SampleWithContext(0, sizeof(context_part));
-  without_flag.As<sample_record>()->has_context = 0;
+  without_flag.As<sample_record>()->more_flags = 0;
   EXPECT_EQ(without_flag.Code(), kDataLoss);
 }
 

@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<RawStacks>> RawStacks::Start(double frequency_hz,
   stacks->runtimes_ = std::make_unique<Runtimes>(stacks->sampler_->runtime_memory(),
                                                  Runtimes::Options{.cache_bytes = 4 << 20});
   stacks->loader_ = MakeTableLoader(*stacks->files_, *stacks->rows_, 2 << 20, *stacks->runtimes_);
+  stacks->runtimes_->of_stack().TellRows(StubRowsInto(*stacks->loader_));
   stacks->walk_ = MakeSampleWalk(*stacks->files_, *stacks->loader_, memory, *stacks->runtimes_);
   if (absl::Status status = stacks->Target(pid); !status.ok()) return status;
   stacks->table_thread_ = std::thread([at = stacks.get()] { at->AnswerMisses(); });

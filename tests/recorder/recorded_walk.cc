@@ -256,6 +256,7 @@ std::string EndText(uint32_t end) {
     case END_TOO_MANY_RANGES: return "too many ranges";
     case END_BUSY: return "busy";
     case END_BAD_TABLE: return "bad table";
+    case END_DOUBTED: return "a caller that was guessed";
     case END_GUESSED_NULL_RA: return "null return address by a guess";
     default: return fmt::format("reason {}", end);
   }

@@ -23,16 +23,20 @@ struct symbol {
 	u8 body[58];
 };
 #define SYMBOL(name, text) struct symbol name = { 7, sizeof(text) - 1, text }
-SYMBOL(class_symbol, "demo/Shapes");
-SYMBOL(outer_symbol, "outer");
+/* On pages of their own, so that they are read one after the other. */
+#define ON_OWN_PAGE __attribute__((aligned(4096)))
+ON_OWN_PAGE SYMBOL(class_symbol, "demo/Shapes");
+ON_OWN_PAGE SYMBOL(outer_symbol, "outer");
 SYMBOL(inner_symbol, "inner");
-SYMBOL(signature_symbol, "(I)V");
-SYMBOL(file_symbol, "Shapes.java");
+ON_OWN_PAGE SYMBOL(signature_symbol, "(I)V");
+ON_OWN_PAGE SYMBOL(file_symbol, "Shapes.java");
 
 struct klass {
 	u64 other[3];
 	struct symbol *name;
-} holder = { { 1, 2, 3 }, &class_symbol };
+	struct pool *pool;
+};
+extern struct klass holder;
 
 struct pool {
 	u64 other;
@@ -41,6 +45,7 @@ struct pool {
 	void *entries[8];
 } pool = { 0, &holder, 8, 4, { 0, &outer_symbol, (char *)&inner_symbol + 1, &signature_symbol,
                                &file_symbol } };
+struct klass holder = { { 1, 2, 3 }, &class_symbol, &pool };
 
 struct const_method {
 	u64 fingerprint;
@@ -247,6 +252,8 @@ struct struct_entry structs[] = {
 	FIELD("ConstantPool", "_pool_holder", "InstanceKlass*", offsetof(struct pool, holder))
 	FIELD("ConstantPool", "_source_file_name_index", "u2", offsetof(struct pool, source_file))
 	FIELD("Klass", "_name", "Symbol*", offsetof(struct klass, name))
+	FIELD("InstanceKlass", "_constants", "ConstantPool*", offsetof(struct klass, pool))
+	FIELD("Symbol", "_hash_and_refcount", "unsigned int", offsetof(struct symbol, hash))
 	FIELD("Symbol", "_length", "u2", offsetof(struct symbol, length))
 	FIELD("Symbol", "_body[0]", "u1", offsetof(struct symbol, body))
 	{ 0 },

@@ -32,6 +32,7 @@ inline u8* env_chunk(scratch*, u32) { return nullptr; }
 inline void env_count(u32) {}
 inline int env_find_code(scratch*, u64) { return END_BAD_TABLE; }
 inline int env_find_jit_table(scratch*, u64) { return 0; }
+inline int env_describe_jit_table(scratch*) { return 0; }
 
 #define CODE_IS_READABLE 1
 #include "bpf/hotspot.h"

@@ -32,7 +32,29 @@ TEST(HotSpotText, ModifiedUtf8BecomesUtf8) {
   EXPECT_EQ(text({'a', 0xc3, 0xa4, 0xe2, 0x82, 0xac}), "a\u00e4\u20ac");
   EXPECT_EQ(text({0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80}), "\U0001F600");
   EXPECT_EQ(text({0xed, 0xa0, 0xbd, 'x'}), "?x") << "half of a pair";
-  EXPECT_EQ(text({0xc0, 0x80, 0xff, 0xe2, 0x82}), "????") << "a NUL, and damage";
+}
+
+TEST(HotSpotText, WhatIsNoModifiedUtf8IsNoText) {
+  const auto is_text = [](const Bytes& bytes) { return TextOfSymbol(bytes).has_value(); };
+  EXPECT_TRUE(is_text({'a'}));
+  EXPECT_FALSE(is_text({'a', 0})) << "a NUL has two bytes";
+  EXPECT_FALSE(is_text({0xc0, 0x80})) << "and is a control character";
+  EXPECT_FALSE(is_text({'a', 0x1b, '['}));
+  EXPECT_FALSE(is_text({'a', 0x7f}));
+  EXPECT_FALSE(is_text({0xc2, 0x85})) << "a control character beyond ASCII";
+  EXPECT_FALSE(is_text({0xc1, 0xa1})) << "one byte would do";
+  EXPECT_FALSE(is_text({0xe0, 0x81, 0xa1})) << "one byte would do";
+  EXPECT_FALSE(is_text({0xff}));
+  EXPECT_FALSE(is_text({0xe2, 0x82}));
+  EXPECT_FALSE(is_text({0xf0, 0x9f, 0x98, 0x80})) << "UTF-8 that is not modified";
+}
+
+TEST(HotSpotText, ALongTextIsCutBetweenCharacters) {
+  Bytes bytes(1023, 'a');
+  for (const uint8_t byte : {0xe2, 0x82, 0xac}) bytes.push_back(byte);
+  EXPECT_EQ(TextOfSymbol(bytes), std::string(1023, 'a'));
+  bytes.push_back(0);
+  EXPECT_EQ(TextOfSymbol(bytes), std::nullopt) << "what is cut has to be text, too";
 }
 
 TEST(HotSpotText, Utf16BecomesUtf8) {
@@ -106,6 +128,47 @@ TEST(HotSpotLines, TheClosestEntryBeforeCounts) {
   EXPECT_EQ(method.At(3).line, 10);
   EXPECT_EQ(method.At(7).line, 20);
   EXPECT_EQ(method.At(9).line, 30);
+}
+
+TEST(HotSpotLanguages, AWordOfScalaIsNoOperator) {
+  const auto scala = [](std::string_view method, std::string_view class_text = "C") {
+    return FunctionText(class_text, method, "C.scala");
+  };
+  for (const char* const name :
+       {"update", "updatePrice", "atLeast", "divide", "hashAll", "equalAll", "lessThan", "minus",
+        "plusOne", "times", "barrier", "bangBang", "colonize", "percentOf", "upTo", "eqFree"})
+    EXPECT_EQ(scala("$anonfun$" + std::string(name) + "$1"),
+              "C.$anonfun$" + std::string(name) + "$1");
+  EXPECT_EQ(scala("$anonfun$$plus$plus$1"), "C.$anonfun$++$1");
+  EXPECT_EQ(scala("$anonfun$value_$eq$1$adapted"), "C.$anonfun$value_=$1$adapted");
+  EXPECT_EQ(scala("apply", "C$$anonfun$update$1"), "C$$anonfun$update$1.apply") << "Scala 2.11";
+  EXPECT_EQ(scala("run", "Cart$update"), "Cart$update.run");
+  EXPECT_EQ(scala("unary_$bang"), "C.unary_!");
+  EXPECT_EQ(scala("parse", "http.Content$minusType"), "http.Content-Type.parse");
+  EXPECT_EQ(scala("$lessinit$greater$default$2"), "C.<init>$default$2");
+}
+
+TEST(HotSpotLanguages, CharactersOfScalaWithoutAWord) {
+  const auto scala = [](std::string_view method) { return FunctionText("C", method, "C.scala"); };
+  EXPECT_EQ(scala("with$u0020space"), "C.with space");
+  EXPECT_EQ(scala("price$u20AC"), "C.price\u20ac");
+  EXPECT_EQ(scala("bell$u0007"), "C.bell$u0007") << "a control character";
+  EXPECT_EQ(scala("half$uD83D"), "C.half$uD83D") << "half of a pair";
+  EXPECT_EQ(scala("is$u00"), "C.is$u00");
+  EXPECT_EQ(scala("is$ubade"), "C.is$ubade");
+}
+
+TEST(HotSpotLanguages, CountersOfARunAreLeftOut) {
+  EXPECT_EQ(FunctionText("a.Main$$Lambda$14", "run", ""), "a.Main$$Lambda.run");
+  EXPECT_EQ(FunctionText("a.Main$$Lambda", "run", ""), "a.Main$$Lambda.run");
+  EXPECT_EQ(FunctionText("a.Main$$Lambda$x1", "run", ""), "a.Main$$Lambda$x1.run");
+  EXPECT_EQ(FunctionText("Script12", "run", "Script12.groovy"), "Script.run");
+  EXPECT_EQ(FunctionText("Script12$_run_closure1", "call", "Script12.groovy"),
+            "Script$_run_closure1.call");
+  EXPECT_EQ(FileWithoutCounter("Script12.groovy"), "Script.groovy");
+  EXPECT_EQ(FunctionText("Script12", "run", "Script12.java"), "Script12.run") << "a class's name";
+  EXPECT_EQ(FunctionText("Scripts1", "run", "Scripts1.groovy"), "Scripts1.run");
+  EXPECT_EQ(FileWithoutCounter("Script12a.groovy"), "Script12a.groovy");
 }
 
 TEST(HotSpotLanguages, NamesAreThoseOfTheSource) {

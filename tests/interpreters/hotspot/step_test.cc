@@ -134,6 +134,7 @@ TEST_P(HotSpotStep, ADeoptimisedFrameHasItsOriginalPlace) {
 }
 
 TEST_P(HotSpotStep, AStubHasPushedNothingOrKeepsAFramePointer) {
+  Write(Compiled(0x1b), kCall);
   stack_[0] = Compiled(0x20);
   ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
   EXPECT_EQ(Popped(), 1u);
@@ -146,6 +147,76 @@ TEST_P(HotSpotStep, AStubHasPushedNothingOrKeepsAFramePointer) {
   EXPECT_EQ(s_->regs.pc, Compiled(0x30));
   EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
   EXPECT_EQ(Popped(), 5u);
+}
+
+// What an older call has left lies on top: the row knows better.
+TEST_P(HotSpotStep, AStubWithARowIsLeftByIt) {
+  s_->stack.process.hotspot.stubs_begin = heap_;
+  s_->stack.process.hotspot.stubs_bytes = 8192;
+  Write(Compiled(0x1b), kCall);
+  stack_[0] = Compiled(0x20);
+  stack_[3] = 99;
+  stack_[4] = Compiled(0x30);
+  s_->stack.stub_code = 2 << CODE_RBP_SHIFT | 5;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  EXPECT_EQ(Popped(), 5u);
+  EXPECT_EQ(s_->body[1], StubAt(0x20) - (heap_ + 2048 + p().blob) + 1);
+  EXPECT_EQ(s_->flags, 0u) << "no guess";
+  s_->stack.stub_code = STUB_HAS_NO_CODE;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x20));
+}
+
+// By a register that has rsp as it was, or by the word where that was stored.
+TEST_P(HotSpotStep, AStubMayHaveRoundedItsStackPointerDown) {
+  s_->stack.process.hotspot.stubs_begin = heap_;
+  s_->stack.process.hotspot.stubs_bytes = 8192;
+  s_->stack.stub_code = CODE_BASE_RULE << CODE_BASE_SHIFT;
+  s_->regs.known = KNOWN_ALL;
+  stack_[8] = 99;
+  stack_[9] = Compiled(0x30);
+  const u64 before = reinterpret_cast<u64>(&stack_[8]);
+  s_->rule = {
+      .cfa_kind = CFA_REGISTER, .rbp_kind = VALUE_AT_CFA, .cfa_offset = 16, .rbp_offset = -16};
+  s_->regs.r[0] = before;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+  EXPECT_EQ(s_->regs.r[UNWIND_FP], 99u);
+  stack_[2] = before;
+  s_->rule = {.cfa_kind = CFA_DEREF,
+              .cfa_register = UNWIND_SP,
+              .rbp_kind = VALUE_AT_CFA,
+              .cfa_offset = 16,
+              .cfa_add = 16,
+              .rbp_offset = -16};
+  s_->regs.known = KNOWN_ALL;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+  EXPECT_EQ(Popped(), 10u);
+}
+
+// Of the assembler's stubs without a row: only a frame record that a call of the blob has made.
+TEST_P(HotSpotStep, AStubWithoutARowIsDoubted) {
+  static const char* const name = "StubRoutines (2)";
+  Write(Compiled(0x1b), kCall);
+  stack_[0] = Compiled(0x20);
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->flags & SAMPLE_DOUBTED, 0u) << "a vtable stub";
+  std::memcpy(reinterpret_cast<void*>(heap_ + 2048 + p().blob + p().name), &name, sizeof(name));
+  s_->stack.blob_block = 0;
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_NE(s_->flags & SAMPLE_DOUBTED, 0u);
+  s_->flags = 0;
+  const u64 distance = StubAt(0x20) - Compiled(0x30);
+  Write(Compiled(0x2b), {0xe8, static_cast<u8>(distance), static_cast<u8>(distance >> 8), 0, 0});
+  stack_[3] = 99;
+  stack_[4] = Compiled(0x30);
+  s_->regs.r[UNWIND_FP] = reinterpret_cast<u64>(&stack_[3]);
+  ASSERT_EQ(Step(StubAt(0x20), true), END_NONE);
+  EXPECT_EQ(s_->regs.pc, Compiled(0x30));
+  EXPECT_EQ(s_->flags & SAMPLE_DOUBTED, 0u);
 }
 
 TEST_P(HotSpotStep, TheCallStubLeadsToNativeCode) {
@@ -172,6 +243,7 @@ TEST_P(HotSpotStep, FrozenFramesAreSaidAndTheCarrierFollows) {
   // Another stub's place has no such mark.
   s_->window_base = ~0ULL;
   s_->regs.r[UNWIND_FP] = kRbp;
+  Write(Compiled(0x1b), kCall);
   stack_[0] = Compiled(0x20);
   ASSERT_EQ(Step(StubAt(0x10), true), END_NONE);
   EXPECT_EQ(s_->body[0] & HOTSPOT_FRAME_MASK, u64{HOTSPOT_STUB});
