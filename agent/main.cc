@@ -22,6 +22,7 @@
 #include "agent/file_commands.h"
 #include "agent/host_facts.h"
 #include "agent/log.h"
+#include "agent/privileges/core_dumps.h"
 #include "agent/record/record_command.h"
 #include "agent/reports/report_command.h"
 #include "agent/sampling/session_settings.h"
@@ -153,6 +154,7 @@ struct RunVerb {
 };
 
 int Main(int argc, char** argv) {
+  ForbidCoreDumps();
   KeepHeapSmall();
   const auto parse = [&] { return ParseCommandLine(argc, argv, ReadEnvironment(environ)); };
   const absl::StatusOr<CommandLine> command = parse();

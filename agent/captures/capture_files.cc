@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/captures/trusted_path.h"
 #include "agent/settings/capture_list.h"
 #include "kernel/unique_fd.h"
 
@@ -72,6 +73,10 @@ bool CaptureFiles::ListNames(std::vector<std::string>* names) {
     problem_ = fmt::format("cannot be read: {}", std::strerror(errno));
     return false;
   }
+  if (const absl::Status status = OnlyRootChanges(directory_); !status.ok()) {
+    problem_ = fmt::format("is not read: {}", std::string(status.message()));
+    return false;
+  }
   const dirent* entry = nullptr;
   for (size_t i = 0; i < kMostNames && (entry = readdir(listing.get())) != nullptr; ++i)
     if (IsFlagFile(entry->d_name)) names->emplace_back(entry->d_name);
@@ -86,6 +91,9 @@ absl::Status CaptureFiles::ReadEntries(int fd, const std::string& name, File& fi
   struct stat facts = {};
   if (fstat(fd, &facts) != 0) return absl::UnavailableError(std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
+  if (const absl::Status status = OnlyRootChanges(fmt::format("{}/{}", directory_, name));
+      !status.ok())
+    return status;
   const absl::StatusOr<std::string> text = ReadText(fd, kMostFileBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<std::vector<CaptureEntry>> entries =

@@ -2,7 +2,8 @@
 //
 // Read are the names *.yaml, *.yml and *.json that do not begin with a dot; symbolic links are
 // followed, as a Kubernetes ConfigMap's files are links. A file that cannot be read or understood
-// keeps what it asked for before, until it is right again or gone.
+// keeps what it asked for before, until it is right again or gone. Files that others than root may
+// change are not read (trusted_path.h).
 // Input: the files may hold anything: at most 256 of them, 256 KiB each; pipes and devices are
 // refused. Threads: one.
 #ifndef STACKRAY_AGENT_CAPTURES_CAPTURE_FILES_H_

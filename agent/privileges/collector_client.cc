@@ -37,8 +37,6 @@ std::string ReadAll(int fd, uint64_t bytes) {
 
 }  // namespace
 
-bool WasStarted(const CollectorReply& reply) { return reply.end < CollectorEnd::kNotStarted; }
-
 absl::Status MeaningOf(const CollectorReply& reply) {
   const auto killed = [](const char* why) {
     return absl::ResourceExhaustedError(fmt::format("killed with its children: {}", why));
@@ -59,6 +57,13 @@ absl::Status MeaningOf(const CollectorReply& reply) {
     case CollectorEnd::kUserNamespace:
       return absl::FailedPreconditionError(
           "the process has a user namespace of its own, which collectors do not enter");
+    case CollectorEnd::kCgroup:
+      return absl::FailedPreconditionError(
+          fmt::format("the process's cgroup, which decides about devices, cannot be entered: {}",
+                      strerror(reply.code)));
+    case CollectorEnd::kNoProgram:
+      return absl::FailedPreconditionError(fmt::format(
+          "no program can be executed from memory (vm.memfd_noexec): {}", strerror(reply.code)));
   }
   return absl::InternalError("the answer makes no sense");
 }

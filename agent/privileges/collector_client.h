@@ -40,8 +40,6 @@ class CollectorClient {
   const std::vector<CollectorEntry> collectors_;
 };
 
-// Did the command run at all?
-bool WasStarted(const CollectorReply& reply);
 // OK: it ended with code 0. Else what is wrong; errors as above where it was not started.
 absl::Status MeaningOf(const CollectorReply& reply);
 

@@ -26,15 +26,6 @@ std::string TextOf(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::string LinkOf(const std::string& path) {
-  char target[64];
-  const ssize_t bytes = readlink(path.c_str(), target, sizeof(target));
-  return bytes > 0 ? std::string(target, static_cast<size_t>(bytes)) : "";
-}
-
-std::string NamespaceOf(pid_t pid) { return LinkOf(fmt::format("/proc/{}/ns/pid", pid)); }
-std::string CgroupsOf(pid_t pid) { return TextOf(fmt::format("/proc/{}/cgroup", pid)); }
-
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
@@ -52,10 +43,9 @@ std::vector<pid_t> AllPids() {
   return pids;
 }
 
-// Fields 4, 22 and 24 of /proc/PID/stat; the name, field 2, may hold anything.
+// Fields 4 and 24 of /proc/PID/stat; the name, field 2, may hold anything.
 struct StatFields {
   pid_t parent = 0;
-  uint64_t start_ticks = 0;
   int64_t resident_pages = 0;
 };
 std::optional<StatFields> ReadStat(pid_t pid) {
@@ -63,47 +53,31 @@ std::optional<StatFields> ReadStat(pid_t pid) {
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   StatFields fields;
-  unsigned long long start = 0;
   long long resident = 0;
   if (std::sscanf(text.c_str() + name_end + 1,
                   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-                  "%llu %*u %lld",
-                  &fields.parent, &start, &resident) != 3)
+                  "%*u %*u %lld",
+                  &fields.parent, &resident) != 2)
     return std::nullopt;
-  fields.start_ticks = start;
   fields.resident_pages = resident;
   return fields;
 }
 
 }  // namespace
 
-CollectorFamily::CollectorFamily(uint32_t target) : own_(getpid()), cgroups_(CgroupsOf(own_)) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::optional<StatFields> own = ReadStat(own_);
-  if (own) began_ticks_ = own->start_ticks;
-  const std::string of_target = NamespaceOf(static_cast<pid_t>(target));
-  // Where both have one cgroup it says nothing about who has started a process.
-  if (of_target != NamespaceOf(own_) && CgroupsOf(static_cast<pid_t>(target)) != cgroups_)
-    target_namespace_ = of_target;
-}
-
-bool CollectorFamily::IsOrphan(const Process& process) const {
-  return !target_namespace_.empty() && process.start_ticks >= began_ticks_ &&
-         NamespaceOf(process.pid) == target_namespace_ && CgroupsOf(process.pid) == cgroups_;
-}
+CollectorFamily::CollectorFamily() : own_(getpid()) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 std::vector<CollectorFamily::Process> CollectorFamily::Members() const {
   std::vector<Process> others, members;
   for (const pid_t pid : AllPids()) {
     const std::optional<StatFields> stat = ReadStat(pid);
     if (!stat || pid == own_) continue;
-    others.push_back({pid, stat->parent,
-                      static_cast<uint64_t>(std::max<int64_t>(stat->resident_pages, 0)),
-                      stat->start_ticks});
+    others.push_back(
+        {pid, stat->parent, static_cast<uint64_t>(std::max<int64_t>(stat->resident_pages, 0))});
   }
   std::vector<pid_t> parents = {own_};
   const auto is_member = [&](const Process& process) {
-    return std::ranges::find(parents, process.parent) != parents.end() || IsOrphan(process);
+    return std::ranges::find(parents, process.parent) != parents.end();
   };
   for (size_t before = others.size() + 1; before != others.size();) {
     before = others.size();

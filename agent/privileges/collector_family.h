@@ -6,16 +6,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace stackray {
 
 class CollectorFamily {
  public:
-  // Of the calling process, which becomes the parent of orphans among them. `target`: orphans in
-  // its PID namespace have its first process as their parent.
-  explicit CollectorFamily(uint32_t target);
+  // Of the calling process, which becomes the parent of orphans among them. In another PID
+  // namespace it cannot be; there the watcher of target_entry.c is.
+  CollectorFamily();
 
   uint64_t ResidentBytes() const;
   // Kills until nobody is left, or for a second.
@@ -24,15 +23,11 @@ class CollectorFamily {
  private:
   struct Process {
     pid_t pid = 0, parent = 0;
-    uint64_t resident_pages = 0, start_ticks = 0;
+    uint64_t resident_pages = 0;
   };
   std::vector<Process> Members() const;
-  bool IsOrphan(const Process& process) const;
 
-  pid_t own_ = 0;
-  uint64_t began_ticks_ = 0;
-  std::string cgroups_;           // Our own.
-  std::string target_namespace_;  // Empty: orphans come to us.
+  const pid_t own_;
 };
 
 }  // namespace stackray

@@ -23,6 +23,8 @@ enum class CollectorEnd : uint32_t {
   kNotStarted = 5,     // `code` is errno.
   kOtherCommand = 6,   // The process has another name by now.
   kUserNamespace = 7,  // The process has a user namespace of its own.
+  kCgroup = 8,         // Its cgroup cannot be entered; `code` is errno.
+  kNoProgram = 9,      // There can be no program in memory; `code` is errno.
 };
 
 // With a descriptor of what it wrote, unless it was not started.
@@ -31,6 +33,11 @@ struct CollectorReply {
   int32_t code = 0;
   uint64_t bytes = 0;
 };
+
+// Did the command run at all?
+inline bool WasStarted(const CollectorReply& reply) {
+  return reply.end < CollectorEnd::kNotStarted;
+}
 
 }  // namespace stackray
 

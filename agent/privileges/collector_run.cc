@@ -2,15 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,64 +20,31 @@
 #include <utility>
 #include <vector>
 
+#include "agent/privileges/collector_cgroups.h"
 #include "agent/privileges/collector_family.h"
-#include "agent/privileges/process_user.h"
+#include "agent/privileges/collector_target.h"
+#include "agent/privileges/sealed_program.h"
+#include "agent/privileges/target_entry.h"
 
 namespace stackray {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostGroups = 64;
 constexpr int kLookMs = 20;
 constexpr int kLowestPriority = 19, kLastOomScore = 1000;
 constexpr int kIoprioWhoProcess = 1, kIoprioIdle = 3 << 13;  // include/uapi/linux/ioprio.h.
 constexpr rlim_t kMostFiles = 256;
 constexpr char kPath[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr int kMostErrno = 4095;
 
-// What has to be opened before the process is another one.
-struct Target {
-  ProcessUser user;
-  UniqueFd mounts, pids, root;
+struct Pipe {
+  UniqueFd read, write;
 };
-
-UniqueFd OpenOf(uint32_t pid, const char* what, int flags) {
-  return UniqueFd(open(fmt::format("/proc/{}/{}", pid, what).c_str(), flags | O_CLOEXEC));
-}
-
-bool IsSameNamespace(uint32_t pid, const char* which) {
-  struct stat own, theirs;
-  return stat(fmt::format("/proc/self/ns/{}", which).c_str(), &own) == 0 &&
-         stat(fmt::format("/proc/{}/ns/{}", pid, which).c_str(), &theirs) == 0 &&
-         own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino;
-}
-
-std::string CommandOf(uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string command;
-  std::getline(file, command);
-  return command;
-}
-
-std::optional<Target> OpenTarget(const CollectorEntry& collector, uint32_t pid,
-                                 CollectorReply& reply) {
-  std::optional<ProcessUser> user = ReadProcessUser(pid, kMostGroups);
-  Target target{.mounts = OpenOf(pid, "ns/mnt", O_RDONLY),
-                .pids = OpenOf(pid, "ns/pid", O_RDONLY),
-                .root = OpenOf(pid, "root", O_PATH | O_DIRECTORY)};
-  reply = {.end = CollectorEnd::kNotStarted, .code = errno == 0 ? ESRCH : errno};
-  if (!user || !target.mounts.valid() || !target.pids.valid() || !target.root.valid())
-    return std::nullopt;
-  if (!collector.command.empty() && CommandOf(pid) != collector.command) {
-    reply.end = CollectorEnd::kOtherCommand;
-    return std::nullopt;
-  }
-  if (!IsSameNamespace(pid, "user")) {
-    reply.end = CollectorEnd::kUserNamespace;
-    return std::nullopt;
-  }
-  target.user = *std::move(user);
-  return target;
+std::optional<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 void SetLimit(int which, rlim_t most) {
@@ -100,58 +63,116 @@ void GiveWay(const CollectorEntry& collector) {
   SetLimit(RLIMIT_CPU, static_cast<rlim_t>(collector.timeout_ms / 1000 + 1));
 }
 
-// no_new_privs is set already, so an exec gives none back, not to root either.
-bool DropCapabilities() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  return syscall(SYS_capset, &header, none) == 0;
+// The whole of it fits into a pipe, so nobody has to read meanwhile. The other end is closed: what
+// the command reads there is the end of a file.
+UniqueFd MakeOrder(const CollectorTarget& target) {
+  TargetEntryOrder order = {.uid = target.user.uid, .gid = target.user.gid};
+  order.group_count =
+      static_cast<uint32_t>(std::min<size_t>(target.user.groups.size(), ENTRY_MOST_GROUPS));
+  std::copy_n(target.user.groups.begin(), order.group_count, order.groups);
+  order.namespace_count = static_cast<uint32_t>(target.namespaces.size());
+  std::optional<Pipe> pipe = MakePipe();
+  if (!pipe || write(pipe->write.get(), &order, sizeof(order)) != sizeof(order)) return UniqueFd();
+  return std::move(pipe->read);
 }
 
-bool BecomeTarget(const Target& target) {
-  const std::vector<gid_t> groups(target.user.groups.begin(), target.user.groups.end());
-  return setns(target.mounts.get(), CLONE_NEWNS) == 0 && fchdir(target.root.get()) == 0 &&
-         chroot(".") == 0 && setgroups(groups.size(), groups.data()) == 0 &&
-         setresgid(target.user.gid, target.user.gid, target.user.gid) == 0 &&
-         setresuid(target.user.uid, target.user.uid, target.user.uid) == 0 && DropCapabilities() &&
-         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+// What one run is made of, all of it there before its first process.
+struct Launch {
+  CollectorTarget target;
+  UniqueFd program, order;
+  Pipe text, report;
+};
+
+// `reply`: why there is none.
+std::optional<Launch> MakeLaunch(CollectorTarget target, CollectorReply& reply) {
+  UniqueFd program = MakeSealedProgram();
+  reply = {.end = CollectorEnd::kNoProgram, .code = errno};
+  if (!program.valid()) return std::nullopt;
+  UniqueFd order = MakeOrder(target);
+  std::optional<Pipe> text = MakePipe(), report = MakePipe();
+  reply = {.end = CollectorEnd::kNotStarted, .code = errno};
+  if (!order.valid() || !text || !report) return std::nullopt;
+  return Launch{.target = std::move(target),
+                .program = std::move(program),
+                .order = std::move(order),
+                .text = *std::move(text),
+                .report = *std::move(report)};
 }
 
-// In the child. Writes errno to `problem`, which an exec closes.
-[[noreturn]] void Execute(const CollectorEntry& collector, const Target& target, int output,
-                          int problem) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
-  GiveWay(collector);
-  setsid();
-  const std::string number = fmt::format("{}", target.user.inner_pid);
-  std::vector<std::string> words;
+// {pid} is the process's number in its own PID namespace.
+std::vector<std::string> WordsOf(const CollectorEntry& collector, const ProcessUser& user) {
+  const std::string number = fmt::format("{}", user.inner_pid);
+  std::vector<std::string> words = {"stackray-enter"};
   for (std::string word : collector.exec) {
     for (size_t at; (at = word.find("{pid}")) != std::string::npos;) word.replace(at, 5, number);
     words.push_back(std::move(word));
   }
+  return words;
+}
+
+// Puts the descriptors where target_entry.c has them, first out of each other's way. Returns the
+// program's; -1: errno says why.
+int PlaceDescriptors(const Launch& launch) {
+  constexpr int kAbove = ENTRY_FD_FIRST_NAMESPACE + ENTRY_MOST_NAMESPACES;
+  std::vector<int> wanted = {launch.order.get(), launch.text.write.get(), launch.text.write.get(),
+                             launch.report.write.get(), launch.target.root.get()};
+  for (const UniqueFd& space : launch.target.namespaces) wanted.push_back(space.get());
+  for (int& fd : wanted)
+    if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, kAbove)) < 0) return -1;
+  const int program = fcntl(launch.program.get(), F_DUPFD_CLOEXEC, kAbove);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (dup2(wanted[i], static_cast<int>(i)) < 0) return -1;
+  return program;
+}
+
+// In the child. What it holds of the agent, its memory too, ends with the exec, before anybody in
+// the target's world sees it.
+[[noreturn]] void Enter(const CollectorEntry& collector, const Launch& launch) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
+  setsid();
+  std::vector<std::string> words = WordsOf(collector, launch.target.user);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   char* const environment[] = {const_cast<char*>(kPath), const_cast<char*>("LANG=C.UTF-8"),
                                nullptr};
-  if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0 &&
-      BecomeTarget(target)) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // A change of the user has taken it back.
-    execvpe(arguments[0], arguments.data(), environment);
+  TargetEntryReport failed = {.event = ENTRY_NOT_STARTED, .value = 0};
+  if (launch.target.is_elsewhere && !JoinCgroups(launch.target.cgroups)) {
+    failed = {.event = ENTRY_NO_CGROUP, .value = errno};
+  } else {
+    GiveWay(collector);
+    if (const int program = PlaceDescriptors(launch); program >= 0)
+      fexecve(program, arguments.data(), environment);
+    failed.value = errno;
   }
-  const int error = errno;
-  (void)!write(problem, &error, sizeof(error));
+  (void)!write(launch.report.write.get(), &failed, sizeof(failed));
   _exit(127);
+}
+
+// Within the collector's own time: a file system that does not answer holds an exec up.
+CollectorReply WaitForStart(const CollectorEntry& collector, int report) {
+  TargetEntryReport said = {};
+  pollfd wait = {report, POLLIN, 0};
+  if (poll(&wait, 1, static_cast<int>(collector.timeout_ms)) <= 0)
+    return {.end = CollectorEnd::kNotStarted, .code = ETIMEDOUT};
+  if (read(report, &said, sizeof(said)) != sizeof(said))
+    return {.end = CollectorEnd::kNotStarted, .code = EIO};
+  const int32_t code = said.value > 0 && said.value <= kMostErrno ? said.value : EIO;
+  if (said.event == ENTRY_STARTED) return {.end = CollectorEnd::kExited};
+  return {.end = said.event == ENTRY_NO_CGROUP ? CollectorEnd::kCgroup : CollectorEnd::kNotStarted,
+          .code = code};
 }
 
 // Copies what comes until the command has ended, and says how it has.
 class Watch {
  public:
-  Watch(const CollectorEntry& collector, const CollectorFamily& family, pid_t child, int from,
+  // `report` and `from` do not block.
+  Watch(const CollectorEntry& collector, const CollectorFamily& family, int report, int from,
         int to)
       : collector_(collector),
         family_(family),
-        child_(child),
+        report_(report),
         from_(from),
         to_(to),
         end_(Clock::now() + std::chrono::milliseconds(collector.timeout_ms)) {}
@@ -170,13 +191,20 @@ class Watch {
   }
 
  private:
+  // The end of the report: somebody in the target's world has killed who reports.
+  bool HasReported(CollectorReply& reply) const {
+    TargetEntryReport said = {};
+    const ssize_t got = read(report_, &said, sizeof(said));
+    if (got < 0) return false;
+    const bool has_said = got == sizeof(said) && said.event == ENTRY_ENDED;
+    const int status = has_said ? said.value : SIGKILL;
+    reply.end = WIFEXITED(status) ? CollectorEnd::kExited : CollectorEnd::kSignal;
+    reply.code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+    return true;
+  }
+
   bool HasEnded(CollectorReply& reply) {
-    int status = 0;
-    if (waitpid(child_, &status, WNOHANG) == child_) {
-      reply.end = WIFSIGNALED(status) ? CollectorEnd::kSignal : CollectorEnd::kExited;
-      reply.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      return true;
-    }
+    if (HasReported(reply)) return true;
     if (bytes_ >= collector_.output_bytes) {
       reply.end = CollectorEnd::kOutput;
     } else if (Clock::now() >= end_) {
@@ -202,52 +230,37 @@ class Watch {
 
   const CollectorEntry& collector_;
   const CollectorFamily& family_;
-  const pid_t child_;
-  const int from_, to_;
+  const int report_, from_, to_;
   const Clock::time_point end_;
   uint64_t bytes_ = 0;
 };
-
-struct Pipe {
-  UniqueFd read, write;
-};
-std::optional<Pipe> MakePipe(int flags) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC | flags) != 0) return std::nullopt;
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 }  // namespace
 
 UniqueFd RunCollector(const CollectorEntry& collector, uint32_t pid, CollectorReply& reply) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  errno = 0;
-  std::optional<Target> target = OpenTarget(collector, pid, reply);
+  std::optional<CollectorTarget> target = OpenCollectorTarget(collector, pid, reply);
   if (!target) return UniqueFd();
-  const CollectorFamily family(pid);
+  std::optional<Launch> launch = MakeLaunch(*std::move(target), reply);
+  if (!launch) return UniqueFd();
+  const CollectorFamily family;
   UniqueFd output(memfd_create("stackray-collector", MFD_CLOEXEC));
-  std::optional<Pipe> text = MakePipe(0), problem = MakePipe(0);
-  const bool is_ready =
-      output.valid() && text && problem && setns(target->pids.get(), CLONE_NEWPID) == 0;
-  const pid_t child = is_ready ? fork() : -1;
-  if (child == 0) Execute(collector, *target, text->write.get(), problem->write.get());
+  const pid_t child = output.valid() ? fork() : -1;
+  if (child == 0) Enter(collector, *launch);
   if (child < 0) {
     reply = {.end = CollectorEnd::kNotStarted, .code = errno};
     return UniqueFd();
   }
-  text->write.reset();
-  problem->write.reset();
-  // A file system that does not answer holds an exec up.
-  int error = ETIMEDOUT;
-  pollfd started = {problem->read.get(), POLLIN, 0};
-  if (poll(&started, 1, static_cast<int>(collector.timeout_ms)) <= 0 ||
-      read(problem->read.get(), &error, sizeof(error)) == sizeof(error)) {
+  const UniqueFd text = std::move(launch->text.read), report = std::move(launch->report.read);
+  launch.reset();  // Our writing ends too.
+  reply = WaitForStart(collector, report.get());
+  if (!WasStarted(reply)) {
     family.KillAll();
-    reply = {.end = CollectorEnd::kNotStarted, .code = error};
     return UniqueFd();
   }
-  fcntl(text->read.get(), F_SETFL, O_NONBLOCK);
-  reply = Watch(collector, family, child, text->read.get(), output.get()).Run();
+  fcntl(text.get(), F_SETFL, O_NONBLOCK);
+  fcntl(report.get(), F_SETFL, O_NONBLOCK);
+  reply = Watch(collector, family, report.get(), text.get(), output.get()).Run();
   return output;
 }
 

@@ -1,10 +1,11 @@
 // One run of a collector, in a process of its own that watches over it.
 //
-// The command runs in the target's mount and PID namespaces and below its root directory, as its
-// user, without capabilities and without ways to gain some. Its environment holds PATH and LANG
-// alone. It is killed with its children at its deadline, and when they have or write too much.
-// A process that leaves its parents in a PID namespace of its own is found by the cgroup that it
-// has from us; where the target is in that cgroup too, such a process is not found.
+// The command runs in the target's namespaces and below its root directory, in a container's
+// cgroups, as its user, without capabilities and without ways to gain some (target_entry.c).
+// Nothing of the host's files, and no descriptor but three pipes, can be reached through it. Its
+// environment holds PATH and LANG alone. It is killed with its children at its deadline, and when
+// they have or write too much. A container's root can kill who watches there; what then escapes is
+// one more of the container's processes, in its cgroups and without capabilities.
 #ifndef STACKRAY_AGENT_PRIVILEGES_COLLECTOR_RUN_H_
 #define STACKRAY_AGENT_PRIVILEGES_COLLECTOR_RUN_H_
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "agent/privileges/core_dumps.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
@@ -31,6 +32,7 @@ void BecomeForked(pid_t agent, int socket, const char* name) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
   CloseOthers(socket);
+  ForbidCoreDumps();
   prctl(PR_SET_NAME, name);
 }
 

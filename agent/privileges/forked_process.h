@@ -7,7 +7,7 @@
 namespace stackray {
 
 // In the child: it ends with `agent`, ignores what is meant for the agent, and holds nothing open
-// but standard error and `socket`. Its name is cut at 15 bytes.
+// but standard error and `socket`. It leaves no core dump. Its name is cut at 15 bytes.
 void BecomeForked(pid_t agent, int socket, const char* name);
 
 }  // namespace stackray

@@ -2,9 +2,9 @@
 // forked before the agent has threads and before the agent gives up its privileges, so it has no
 // filter; it keeps the rights to change its user and priorities, and no others.
 //
-// Every file is copied in a child of its own, which may hang for as long as it likes: four a user
-// and 16 in all, others are refused meanwhile. It ends with the agent: with the socket, and by a
-// signal.
+// Every file is copied in a child of its own: four a user and 16 in all, others are refused
+// meanwhile. A child that hangs, or that its user has stopped, is killed after 10 s. It ends with
+// the agent: with the socket, and by a signal.
 #ifndef STACKRAY_AGENT_PRIVILEGES_HELPER_PROCESS_H_
 #define STACKRAY_AGENT_PRIVILEGES_HELPER_PROCESS_H_
 

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "agent/privileges/core_dumps.h"
+#include "agent/record/child_environment.h"
 #include "agent/stop_signal.h"
 
 namespace stackray {
@@ -28,17 +32,38 @@ void ResetSignals() {
   RestoreSignals();
 }
 
+constexpr unsigned kCloseRangeCloexec = 4;  // include/uapi/linux/close_range.h since Linux 5.11.
+constexpr int kMostFds = 1 << 16;
+
+// What root has open beside the standard streams is not the user's.
+void KeepStandardStreamsAlone() {
+  constexpr int kFirst = STDERR_FILENO + 1;
+  if (syscall(SYS_close_range, kFirst, ~0U, kCloseRangeCloexec) == 0) return;
+  const int most = static_cast<int>(std::min<long>(sysconf(_SC_OPEN_MAX), kMostFds));
+  for (int fd = kFirst; fd < most; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+std::vector<char*> PointersTo(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 // In the child. Never returns.
-[[noreturn]] void RunChild(int go, int result, std::vector<char*>& argv,
+[[noreturn]] void RunChild(int go, int result, char* const* argv, char* const* environment,
                            const std::optional<SudoUser>& user) {
   char byte = 0;
   if (read(go, &byte, 1) != 1) _exit(127);  // The parent is gone or gave up.
   ResetSignals();
+  RestoreCoreLimit();
+  if (user) KeepStandardStreamsAlone();
   int error = 0;
   if (user && !BecomeUser(*user)) {
     error = EPERM;
   } else {
-    execvp(argv[0], argv.data());
+    execvpe(argv[0], argv, environment);
     error = errno;
   }
   (void)!write(result, &error, sizeof(error));
@@ -52,15 +77,14 @@ absl::StatusOr<std::unique_ptr<ChildProgram>> ChildProgram::Fork(
   int go[2], result[2];
   if (pipe2(go, O_CLOEXEC) != 0 || pipe2(result, O_CLOEXEC) != 0)
     return absl::ResourceExhaustedError(fmt::format("cannot make a pipe: {}", strerror(errno)));
-  std::vector<char*> arguments;
-  arguments.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
+  std::vector<std::string> words = argv, variables;
+  if (user) variables = EnvironmentFor(AccountOf(*user), environ);
+  const std::vector<char*> arguments = PointersTo(words), of_user = PointersTo(variables);
   const pid_t pid = fork();
   if (pid < 0) return absl::ResourceExhaustedError(fmt::format("cannot fork: {}", strerror(errno)));
   if (pid == 0) {
     close(go[1]);
-    RunChild(go[0], result[1], arguments, user);
+    RunChild(go[0], result[1], arguments.data(), user ? of_user.data() : environ, user);
   }
   close(go[0]);
   close(result[1]);

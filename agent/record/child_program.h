@@ -1,5 +1,6 @@
 // The program of `record -- CMD ARG…`: held before its first instruction until it is a target, run
-// as the user who called sudo.
+// as the user who called sudo: then with that user's environment (child_environment.h), and without
+// what root has open beside the standard streams.
 #ifndef STACKRAY_AGENT_RECORD_CHILD_PROGRAM_H_
 #define STACKRAY_AGENT_RECORD_CHILD_PROGRAM_H_
 

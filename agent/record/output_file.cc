@@ -12,10 +12,15 @@
 namespace stackray {
 namespace {
 
+absl::Status CannotWrite(const std::string& path, const absl::Status& why) {
+  return {why.code(), fmt::format("cannot write {}: {}. Choose another place with -o FILE.", path,
+                                  std::string(why.message()))};
+}
+
 absl::Status CannotWrite(const std::string& path, int error) {
-  const std::string text =
-      fmt::format("cannot write {}: {}. Choose another place with -o FILE.", path, strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::PermissionDeniedError(text);
+  const char* const text = strerror(error);
+  return CannotWrite(
+      path, error == ENOENT ? absl::NotFoundError(text) : absl::PermissionDeniedError(text));
 }
 
 bool IsSameFile(const struct stat& a, int fd) {
@@ -32,17 +37,20 @@ absl::StatusOr<ResultFile> ResultFile::Create(const OutputFile& output,
     if (!fd.valid()) return absl::UnavailableError("standard output is closed");
     return ResultFile(output, std::move(fd));
   }
-  UniqueFd existing(open(output.path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (existing.valid()) return UseExisting(output, std::move(existing), owner);
-  if (errno != ENOENT) return CannotWrite(output.path, errno);
-  return CreateNew(output, owner);
+  const absl::StatusOr<OutputPlace> place = FindOutputPlace(output.path, owner);
+  if (!place.ok()) return CannotWrite(output.path, place.status());
+  if (!place->existing.valid()) return CreateNew(output, *place, owner);
+  const std::string found = fmt::format("/proc/self/fd/{}", place->existing.get());
+  UniqueFd existing(open(found.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!existing.valid()) return CannotWrite(output.path, errno);
+  return UseExisting(output, std::move(existing), owner);
 }
 
-// A symbolic link that leads nowhere has its file made by the kernel, which refuses others' links
-// in /tmp.
-absl::StatusOr<ResultFile> ResultFile::CreateNew(const OutputFile& output,
+// What somebody else puts there meanwhile is not used.
+absl::StatusOr<ResultFile> ResultFile::CreateNew(const OutputFile& output, const OutputPlace& place,
                                                  const std::optional<SudoUser>& owner) {
-  UniqueFd fd(open(output.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  UniqueFd fd(openat(place.directory.get(), place.name.c_str(),
+                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd.valid()) return CannotWrite(output.path, errno);
   if (owner) (void)!fchown(fd.get(), owner->uid, owner->gid);
   ResultFile file(output, std::move(fd));

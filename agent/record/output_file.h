@@ -6,6 +6,7 @@
 //                        it and puts it in the old one's place, with its mode (and its owner,
 //                        unless the caller gives another)
 //   a symbolic link      stays; what it leads to is one of these
+//   another user's file  refused where others may put files (output_place.h)
 //   a device, a pipe     written as it is
 //   standard output      written as it is, also under another name (`-o /dev/stdout`, or the file
 //   it leads to)
@@ -22,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/record/output_place.h"
 #include "agent/record/replacement_file.h"
 #include "agent/settings/settings.h"
 #include "kernel/unique_fd.h"
@@ -62,7 +64,7 @@ class ResultFile {
  private:
   ResultFile(OutputFile output, UniqueFd fd) : output_(std::move(output)), fd_(std::move(fd)) {}
   void TakeNewAway();
-  static absl::StatusOr<ResultFile> CreateNew(const OutputFile& output,
+  static absl::StatusOr<ResultFile> CreateNew(const OutputFile& output, const OutputPlace& place,
                                               const std::optional<SudoUser>& owner);
   static absl::StatusOr<ResultFile> UseExisting(const OutputFile& output, UniqueFd existing,
                                                 const std::optional<SudoUser>& owner);

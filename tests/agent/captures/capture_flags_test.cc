@@ -27,7 +27,10 @@ std::string Entry(const std::string& name, const std::string& more = "for: 5m") 
 
 class CaptureFlagsTest : public testing::Test {
  protected:
-  CaptureFlagsTest() { std::filesystem::create_directory(directory_); }
+  CaptureFlagsTest() {
+    umask(022);  // A folder that its group may write would not be read.
+    std::filesystem::create_directory(directory_);
+  }
 
   CaptureFlags& Flags() {
     if (!flags_)

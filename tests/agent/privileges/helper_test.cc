@@ -140,6 +140,53 @@ TEST_F(Helper, WithoutAnAnswerTheAgentGoesOn) {
             "exit 12");
 }
 
+// The process that copies as kUser, once it has become that user; -1: there was none for 5 s.
+pid_t FindCopy(pid_t helper) {
+  const std::string user = fmt::format("Uid:\t{0}\t{0}", kUser);
+  for (int i = 0; i < 50'000; ++i) {
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", helper));
+    pid_t copy = -1;
+    if (children >> copy && StatusOf(copy).find(user) != std::string::npos) return copy;
+    usleep(100);
+  }
+  return -1;
+}
+
+TEST_F(Helper, ACopyThatItsUserHasStoppedEndsInTime) {
+  const std::string large = folder_ + "/large";
+  std::ofstream(large).flush();
+  std::filesystem::resize_file(large, 250 << 20);  // Takes long enough to be met.
+  ASSERT_EQ(chown(large.c_str(), kUser, kUser), 0);
+  ASSERT_EQ(chmod(large.c_str(), 0700), 0);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t agent = fork();
+  if (agent == 0) {
+    _exit(WithHelper(folder_, [&](HelperClient& helper) {
+      const pid_t pid = helper.pid();
+      (void)!write(ends[1], &pid, sizeof(pid));
+      const UniqueFd path(open(large.c_str(), O_PATH | O_CLOEXEC));
+      helper.Copy(path.get(), static_cast<uint32_t>(pid_)).status().IgnoreError();
+      return pause();
+    }));
+  }
+  pid_t helper = 0;
+  ASSERT_EQ(read(ends[0], &helper, sizeof(helper)), static_cast<ssize_t>(sizeof(helper)));
+  const pid_t copy = FindCopy(helper);
+  EXPECT_GT(copy, 0);
+  EXPECT_EQ(kill(copy, SIGSTOP), 0);
+  usleep(500'000);
+  EXPECT_NE(StatusOf(copy).find("State:\tT"), std::string::npos) << StatusOf(copy);
+  constexpr int kMostTenths = 120;
+  int tenths = 0;
+  while (kill(copy, 0) == 0 && tenths++ < kMostTenths) usleep(100'000);
+  EXPECT_LT(tenths, kMostTenths);
+  kill(agent, SIGKILL);
+  waitpid(agent, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 TEST_F(Helper, LowersTheNiceValueOfOurThreadsAlone) {
   const auto own = OwnPrivileges();
   if (!own->effective.Has(Capability::kSysNice)) GTEST_SKIP() << "needs CAP_SYS_NICE";

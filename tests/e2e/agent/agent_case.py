@@ -35,14 +35,15 @@ def clean_environment():
 class Agent:
     """A running agent. Its log is in `log_path`, its page at `url` once page() is true."""
 
-    def __init__(self, folder, *arguments, environment=()):
+    def __init__(self, folder, *arguments, environment=(), preexec_fn=None):
         self.log_path = os.path.join(folder, f"agent-{time.monotonic_ns()}.log")
         self.output_path = self.log_path + ".out"
         self.began = time.monotonic()
         with open(self.log_path, "wb") as log, open(self.output_path, "wb") as output:
             self.process = subprocess.Popen(
                 [stackray_command.STACKRAY, "agent", *arguments], stdin=subprocess.DEVNULL,
-                stdout=output, stderr=log, env={**clean_environment(), **dict(environment)})
+                stdout=output, stderr=log, env={**clean_environment(), **dict(environment)},
+                preexec_fn=preexec_fn)
         self.url, self.token = None, ""
 
     def log(self):

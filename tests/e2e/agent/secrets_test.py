@@ -6,7 +6,9 @@ profile is about, so they are in profiles, and in nothing else.
 """
 
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import time
 
@@ -23,6 +25,24 @@ int main(int argc, char** argv) {
   for (;;) { %(symbol)s(); if (data != MAP_FAILED) data[0]++; }
 }
 """
+
+
+def unlimited_cores():
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def look_without_ptrace_right(pid):
+    """None: a root without CAP_SYS_PTRACE reads where the memory of the process lies. Else why it
+    does not."""
+    answer = subprocess.run(
+        ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", "cat",
+         f"/proc/{pid}/maps"], capture_output=True, text=True, check=False)
+    return answer.stderr if answer.returncode != 0 else None
 
 
 class Secrets(agent_case.AgentCase):
@@ -54,6 +74,21 @@ class Secrets(agent_case.AgentCase):
             [program, data, self.secret("argument")], stdin=subprocess.DEVNULL,
             env={**os.environ, "PASSWORD": self.secret("environment")})
         self.addCleanup(stackray_command.end_process, process)
+
+    def test_no_core_and_no_look_into_the_memory(self):
+        agent = self.agent("--page", "--seal-interval", "500ms", preexec_fn=unlimited_cores)
+        self.wait_until_sampling(agent)
+        forked = [agent.process.pid, *children_of(agent.process.pid)]
+        self.assertGreaterEqual(len(forked), 2, "no helper process")
+        for pid in forked:
+            with self.subTest(pid=pid):
+                self.assertIsNotNone(look_without_ptrace_right(pid))
+                with open(f"/proc/{pid}/limits", encoding="ascii") as file:
+                    [line] = [line for line in file if line.startswith("Max core file size")]
+                self.assertEqual(line.split()[4], "0")
+        os.kill(agent.process.pid, signal.SIGABRT)
+        ended = os.waitid(os.P_PID, agent.process.pid, os.WEXITED | os.WNOWAIT)
+        self.assertEqual((ended.si_code, ended.si_status), (os.CLD_KILLED, signal.SIGABRT))
 
     def begin(self):
         agent = self.agent("--page", "--seal-interval", "500ms", "-F", "99", environment={
