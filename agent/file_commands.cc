@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/file_memory.h"
 #include "agent/input_file.h"
 #include "agent/record/record_outputs.h"
 #include "agent/say.h"
@@ -60,7 +61,7 @@ int RunCheck(const CheckSettings& settings) {
   if (!input.ok()) return Fail(input.status());
   int batches = 0, damaged = 0;
   SummaryCounter summary;
-  const absl::Status status = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
+  const auto check = [&](const std::string& bytes) -> absl::Status {
     const std::vector<RuleViolation> violations = CheckBatch(bytes);
     for (const RuleViolation& violation : violations)
       fmt::print("batch {}: {}: {} ({})\n", batches, BatchRuleId(violation.rule),
@@ -71,7 +72,9 @@ int RunCheck(const CheckSettings& settings) {
     ++batches;
     damaged += violations.empty() ? 0 : 1;
     return absl::OkStatus();
-  });
+  };
+  const absl::Status status =
+      WithinFileMemory(settings.path, [&] { return (*input)->ForEachBatch(check); });
   if (!status.ok()) return Fail(WhyBroken(**input, status));
   const ProfileSummary sums = summary.summary();
   fmt::print("{}{}{} batches, {} break a rule\n", FormatSummary(sums), NotesOnTypes(sums), batches,
@@ -84,13 +87,13 @@ int RunConvert(const ConvertSettings& settings) {
   if (!input.ok()) return Fail(input.status());
   std::optional<RecordOutputs> outputs;
   // Made when there is something to put into them.
-  const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
+  const auto add = [&](const std::string& bytes) -> absl::Status {
     const absl::StatusOr<std::string> wanted = Wanted(bytes, settings.filter);
     if (!wanted.ok()) return wanted.status();
     if (wanted->empty() && !settings.filter.wants_all()) return absl::OkStatus();
     if (!outputs) {
-      absl::StatusOr<RecordOutputs> made =
-          RecordOutputs::Create(settings.outputs, std::nullopt, (*input)->name());
+      absl::StatusOr<RecordOutputs> made = RecordOutputs::Create(
+          settings.outputs, std::nullopt, (*input)->name(), ViewBytesOf(settings.input_path));
       if (!made.ok()) return made.status();
       outputs.emplace(*std::move(made));
       if (settings.type) outputs->SetType(*settings.type, RecordOutputs::MissingType::kIsAnError);
@@ -98,12 +101,16 @@ int RunConvert(const ConvertSettings& settings) {
         outputs->GroupBy(*grouping);
     }
     return outputs->Add(*wanted);
-  });
+  };
+  const absl::Status read =
+      WithinFileMemory(settings.input_path, [&] { return (*input)->ForEachBatch(add); });
   if (!outputs && read.ok())
     return Fail(fmt::format("{} has no sample of {}", (*input)->name(), settings.filter.Text()));
   if (!outputs) return Fail(read);
-  const absl::Status written = outputs->Finish(read.ok() ? RecordOutputs::OldFiles::kReplaced
-                                                         : RecordOutputs::OldFiles::kKept);
+  const absl::Status written = WithinFileMemory(settings.input_path, [&] {
+    return outputs->Finish(read.ok() ? RecordOutputs::OldFiles::kReplaced
+                                     : RecordOutputs::OldFiles::kKept);
+  });
   if (!read.ok()) SayError(WhyBroken(**input, read));
   if (!written.ok()) SayError(std::string(written.message()));
   if (!read.ok() || !written.ok()) return 1;

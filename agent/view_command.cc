@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/daemon/page_token.h"
+#include "agent/file_memory.h"
 #include "agent/input_file.h"
 #include "agent/reports/report_page.h"
 #include "agent/say.h"
@@ -75,7 +76,7 @@ std::string_view BaseName(std::string_view path) { return path.substr(path.rfind
 absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleFilter& filter) {
   absl::StatusOr<std::unique_ptr<InputFile>> input = InputFile::Open(path);
   if (!input.ok()) return input.status();
-  ProfileView view;
+  ProfileView view({.max_bytes = ViewBytesOf(path)});
   SummaryCounter summary;
   bool has_any = filter.wants_all();
   const absl::Status read = (*input)->ForEachBatch([&](const std::string& bytes) -> absl::Status {
@@ -102,29 +103,10 @@ absl::StatusOr<std::string> PageOfBatches(const std::string& path, const SampleF
   return HtmlPage(WebPage(), data, title);
 }
 
-// A page of batches that `each` hands over.
-absl::StatusOr<std::string> PageOf(
-    const std::string& title,
-    const std::function<absl::Status(const std::function<absl::Status(std::string_view)>&)>& each) {
-  ProfileView view;
-  SummaryCounter summary;
-  const absl::Status read = each([&](std::string_view bytes) {
-    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
-    if (!batch.ok()) return batch.status();
-    view.Add(*batch);
-    summary.Add(*batch);
-    return absl::OkStatus();
-  });
-  if (!read.ok()) return read;
-  return HtmlPage(
-      WebPage(), PageData(view, {.title = title, .summary = summary.summary(), .note = ""}), title);
-}
-
-using MakeBatch = absl::StatusOr<std::string> (*)(std::string_view bytes, std::string_view name);
+using VisitBatch = std::function<absl::Status(std::string_view batch)>;
 
 // A document a line, as a Collector's file has them.
-absl::Status EachDocument(std::string_view text,
-                          const std::function<absl::Status(std::string_view)>& visit) {
+absl::Status EachDocument(std::string_view text, const VisitBatch& visit) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
@@ -137,31 +119,40 @@ absl::Status EachDocument(std::string_view text,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> PageOfForeign(const std::string& path, std::string_view looks) {
-  absl::StatusOr<std::string> bytes = ReadFile(path, kMostForeignBytes + 1);
-  if (!bytes.ok()) return bytes;
+absl::Status EachBatch(const std::string& path, std::string_view looks, const VisitBatch& visit) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path, kMostForeignBytes + 1);
+  if (!bytes.ok()) return bytes.status();
   if (bytes->size() > kMostForeignBytes)
-    return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
-  absl::StatusOr<std::string> page =
-      PageOf(path, [&](const std::function<absl::Status(std::string_view)>& visit) {
-        if (looks == "JSON") return EachDocument(*bytes, visit);
-        const MakeBatch make = looks == "folded stacks" ? &BatchOfFolded : &BatchOfPprof;
-        const absl::StatusOr<std::string> batch = make(*bytes, BaseName(path));
-        return batch.ok() ? visit(*batch) : batch.status();
-      });
-  if (page.ok()) return page;
-  return absl::Status(page.status().code(),
-                      fmt::format("{}: {}", path, std::string(page.status().message())));
+    return absl::ResourceExhaustedError("it is larger than 256 MiB");
+  if (looks == "JSON") return EachDocument(*bytes, visit);
+  if (looks == "folded stacks") return BatchesOfFolded(*bytes, BaseName(path), visit);
+  return BatchesOfPprof(*bytes, BaseName(path), visit);
 }
 
-absl::StatusOr<std::string> PageAsItIs(const std::string& path) {
-  absl::StatusOr<std::string> page = ReadFile(path, kMostPageBytes + 1);
-  if (!page.ok()) return page;
-  if (page->size() > kMostPageBytes)
-    return absl::ResourceExhaustedError(fmt::format("{} is larger than 256 MiB", path));
-  if (!IsOurPage(*page))
-    return absl::InvalidArgumentError(fmt::format("{} is no page of stackray", path));
-  return page;
+absl::StatusOr<std::string> PageOfForeign(const std::string& path, std::string_view looks) {
+  ProfileView view({.max_bytes = ViewBytesOf(path)});
+  SummaryCounter summary;
+  const absl::Status read = EachBatch(path, looks, [&](std::string_view bytes) {
+    const absl::StatusOr<BatchWalk> batch = BatchWalk::Open(bytes);
+    if (!batch.ok()) return batch.status();
+    view.Add(*batch);
+    summary.Add(*batch);
+    return absl::OkStatus();
+  });
+  if (!read.ok())
+    return absl::Status(read.code(), fmt::format("{}: {}", path, std::string(read.message())));
+  return HtmlPage(WebPage(),
+                  PageData(view, {.title = path, .summary = summary.summary(), .note = ""}), path);
+}
+
+absl::StatusOr<std::string> MakePage(const std::string& path, std::string_view looks,
+                                     const SampleFilter& filter) {
+  if (looks == "HTML") return PageOfPageFile(path);
+  if (looks == "a zstd file") return PageOfReport(path);
+  if (looks == "a gzip file, as pprof's .pb.gz is one" || looks == "folded stacks" ||
+      looks == "JSON")
+    return PageOfForeign(path, looks);
+  return PageOfBatches(path, filter);
 }
 
 }  // namespace
@@ -172,12 +163,13 @@ absl::StatusOr<std::string> PageOfFile(const std::string& path, const SampleFilt
   if (!looks.empty() && !filter.wants_all())
     return absl::InvalidArgumentError(
         fmt::format("{} looks like {}: samples are chosen of .otlp files alone", path, looks));
-  if (looks == "HTML") return PageAsItIs(path);
-  if (looks == "a zstd file") return PageOfReport(path);
-  if (looks == "a gzip file, as pprof's .pb.gz is one" || looks == "folded stacks" ||
-      looks == "JSON")
-    return PageOfForeign(path, looks);
-  return PageOfBatches(path, filter);
+  absl::StatusOr<std::string> page;
+  const absl::Status made = WithinFileMemory(path, [&] {
+    page = MakePage(path, looks, filter);
+    return page.status();
+  });
+  if (!made.ok()) return made;
+  return page;
 }
 
 int RunView(const ViewSettings& settings) {

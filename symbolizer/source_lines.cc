@@ -1,6 +1,7 @@
 #include "symbolizer/source_lines.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -53,6 +54,7 @@ struct SourceLines::OpenFile {
   std::unique_ptr<ByteSource> packed_symbols;  // .gnu_debugdata.
   std::unique_ptr<dwarf::DebugFile> debug;     // nullptr: no debug information.
   const ByteSource* symbols = nullptr;         // Further symbols; nullptr: none.
+  uint64_t scratch_bytes = 0;                  // On disk, when it was opened.
   FrameNames names;                            // Of these.
 
   bool IsDebugUnchanged() const {
@@ -105,8 +107,27 @@ SourceLines::OpenFile& SourceLines::Find(uint32_t pid, const ExecutableFilePtr& 
   return open;
 }
 
-void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const {
+// So that no file, whatever it is made to hold, keeps another from being opened.
+void SourceLines::MakeRoomOnDisk() {
+  const dwarf::ScratchSettings& scratch = settings_.scratch;
+  while (dwarf::ScratchFile::BytesInUse() + scratch.max_unpacked_bytes >
+         scratch.most_in_all_bytes) {
+    const auto last = std::find_if(files_.rbegin(), files_.rend(),
+                                   [](const auto& open) { return open->scratch_bytes > 0; });
+    if (last == files_.rend()) return;
+    files_.erase(std::prev(last.base()));
+  }
+}
+
+void SourceLines::OpenDebug(uint32_t pid, const ElfImage& image, OpenFile& open) {
   open.is_debug_known = true;
+  MakeRoomOnDisk();
+  const uint64_t before = dwarf::ScratchFile::BytesInUse();
+  FindDebug(pid, image, open);
+  open.scratch_bytes = dwarf::ScratchFile::BytesInUse() - before;
+}
+
+void SourceLines::FindDebug(uint32_t pid, const ElfImage& image, OpenFile& open) const {
   const ExecutableFilePtr& file = open.file;
   open.related = std::make_unique<DebugFiles>(settings_.proc, pid, settings_.own_root);
   const bool has_symbols = HasSection(image, ".symtab");

@@ -18,6 +18,7 @@
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
 #include "agent/stop_signal.h"
+#include "agent/web_server/loopback_listener.h"
 #include "kernel/wall_clock.h"
 #include "reporter/spool/spool_sweep.h"
 #include "web/web_page.h"
@@ -77,12 +78,18 @@ absl::StatusOr<std::unique_ptr<SamplingSession>> Agent::MakeSession(const AgentS
 // Where there is no page, an agent without this server still does what it is there for.
 absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeLocalServer(const AgentSettings& settings,
                                                                   const StateKeeper& state) {
-  absl::StatusOr<std::unique_ptr<WebServer>> server =
-      WebServer::Start({.host = settings.listen.host,
-                        .port = settings.listen.port,
-                        .page_token = PageToken(settings, state),
-                        .now_ms = {}},
-                       WebPage(), page_source_);
+  const auto start = [&](uint16_t port) {
+    return WebServer::Start({.host = settings.listen.host,
+                             .port = port,
+                             .page_token = PageToken(settings, state),
+                             .now_ms = {}},
+                            WebPage(), page_source_);
+  };
+  absl::StatusOr<std::unique_ptr<WebServer>> server = start(settings.listen.port);
+  // Whoever holds all the ports that are tried does not keep the agent from sampling.
+  if (!server.ok() && settings.page && IsLoopbackHost(settings.listen.host) &&
+      absl::IsUnavailable(server.status()))
+    server = start(0);
   if (server.ok() || settings.page) return server;
   LogWarning("no /metrics on the loopback interface: " + std::string(server.status().message()));
   return nullptr;
@@ -98,6 +105,31 @@ absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeMetricsServer(const AgentS
 
 std::string Agent::PageToken(const AgentSettings& settings, const StateKeeper& state) {
   return settings.page_access == PageReaders::kToken ? state.page_token() : "";
+}
+
+// Another user who listens where the page usually is gets what a browser sends there: the address
+// of a bookmark, with its token.
+void Agent::LookAtThePort() {
+  const uint16_t wanted = settings_.listen.port;
+  page_port_holder_.reset();
+  if (servers_.local == nullptr || wanted == 0 || servers_.local->port() == wanted) return;
+  page_port_holder_ = doctor::FindPortHolder(wanted);
+  const std::string holder = page_port_holder_->Text();
+  const std::string text =
+      fmt::format("port {} is held by {}: {}'s is {}", wanted,
+                  holder.empty() ? "somebody who cannot be told" : holder,
+                  settings_.page ? "the page" : "/metrics", servers_.local->port());
+  if (!page_port_holder_->foreign()) return LogInfo(text, "page port");
+  const std::string warning =
+      text + (settings_.page
+                  ? fmt::format("; open no address of port {} that you have kept: it and its "
+                                "token would go to that process. Was it opened? Delete {}/agent"
+                                "/page-token, and start again",
+                                wanted, settings_.state_dir)
+                  : "");
+  LogWarning(warning, "page port");
+  if (settings_.log.format == LogFormat::kJson) return;
+  fmt::print("stackray: WARNING: {}\n", warning);
 }
 
 // A journal is read by more people than the token is for. Terminals may have its variable, too.
@@ -169,6 +201,7 @@ absl::Status Agent::Start() {
   captures_.Configure(settings_);
   reports_.Configure(settings_);
   session_ = *std::move(session);
+  LookAtThePort();
   TakeSnapshot();
   SayWhereThePageIs();
   if (absl::Status status = StartSession(std::move(session_)); !status.ok()) return status;
@@ -250,6 +283,7 @@ absl::Status Agent::Reload(AgentSettings next) {
     envelope_.Configure(settings_, *session_, history_);
   }
   receivers_.SayWhereTo(settings_.sampling.seal_interval_ms);
+  if (page_moved) LookAtThePort();
   TakeSnapshot();
   if (page_moved || token_changed || settings_.page != old.page) SayWhereThePageIs();
   return absl::OkStatus();
@@ -397,6 +431,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();
+  snapshot->page_port_holder = page_port_holder_;
   snapshot->host = host_.name;
   snapshot->target = DescribeTarget(settings_.target);
   snapshot->frequency_hz = settings_.sampling.frequency_hz;

@@ -71,6 +71,7 @@ class Agent {
                                                              const StateKeeper& state);
   absl::StatusOr<std::unique_ptr<WebServer>> MakeMetricsServer(const AgentSettings& settings);
   static std::string PageToken(const AgentSettings& settings, const StateKeeper& state);
+  void LookAtThePort();
   void SayWhereThePageIs() const;
   absl::Status StartSession(std::unique_ptr<SamplingSession> session);
   void EndSession();
@@ -105,6 +106,7 @@ class Agent {
   std::unique_ptr<StateKeeper> state_;
   LocalHistory history_{page_source_};
   Servers servers_;
+  std::optional<doctor::PortHolder> page_port_holder_;  // As in AgentSnapshot.
   ReceiverSet receivers_{&traces_.tracer()};
   uint64_t sent_capture_samples_ = 0;  // Of captures, to the receivers; markers count nowhere.
   CaptureKeeper captures_{

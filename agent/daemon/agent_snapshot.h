@@ -17,6 +17,7 @@
 #include "agent/daemon/envelope_status.h"
 #include "agent/daemon/heartbeat.h"
 #include "agent/daemon/session_totals.h"
+#include "agent/doctor/port_owner.h"
 #include "agent/history/history.h"
 #include "agent/reports/reports_status.h"
 #include "agent/settings/settings.h"
@@ -81,6 +82,7 @@ struct AgentSnapshot {
   uint64_t log_lines_held_back = 0;
   std::optional<UncleanStop> unclean_stop;  // Of the agent before this one.
   std::string page_url;  // With its token, so for the agent's owner alone. Empty: there is no page.
+  std::optional<doctor::PortHolder> page_port_holder;  // Of the port that was wanted and not got.
   std::string host, target;
   uint32_t frequency_hz = 0;
   std::shared_ptr<const std::vector<EffectiveSetting>> settings;

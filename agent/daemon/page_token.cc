@@ -1,26 +1,24 @@
 #include "agent/daemon/page_token.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "agent/history/whole_file.h"
+#include "agent/web_server/secret_word.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
 namespace {
 
 constexpr char kName[] = "page-token", kNewName[] = "page-token.new";
-constexpr size_t kRandomBytes = 24, kLeast = 16, kMost = 128;
+constexpr size_t kLeast = 16, kMost = 128;
 
 std::optional<std::string> Read(int directory) {
   const UniqueFd file(openat(directory, kName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -44,15 +42,7 @@ bool IsPageToken(std::string_view text) {
              text, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
 }
 
-std::string MakePageToken() {
-  char random[kRandomBytes];
-  for (size_t have = 0; have < sizeof(random);) {
-    const ssize_t got = getrandom(random + have, sizeof(random) - have, 0);
-    if (got < 0 && errno != EINTR) std::abort();  // A token that can be guessed is none.
-    have += got > 0 ? static_cast<size_t>(got) : 0;
-  }
-  return absl::WebSafeBase64Escape({random, sizeof(random)});
-}
+std::string MakePageToken() { return MakeSecretWord(); }
 
 std::string PageTokenIn(int directory) {
   if (std::optional<std::string> kept = Read(directory)) return *std::move(kept);

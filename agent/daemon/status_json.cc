@@ -187,6 +187,15 @@ Json PrivilegesJson() {
           {"seccomp", SeccompModeName(own->seccomp_mode)}};
 }
 
+Json PortHolderJson(const std::optional<doctor::PortHolder>& holder) {
+  if (!holder) return {};
+  return {{"port", holder->port},
+          {"foreign", holder->foreign()},
+          {"user", holder->uid ? Json(holder->user) : Json()},
+          {"pid", holder->pid != 0 ? Json(holder->pid) : Json()},
+          {"command", holder->pid != 0 ? Json(holder->command) : Json()}};
+}
+
 Json UncleanStopJson(const std::optional<UncleanStop>& stop) {
   if (!stop) return {};
   return {{"gap_seconds", stop->gap_seconds ? Json(*stop->gap_seconds) : Json()},
@@ -205,6 +214,7 @@ Json StatusJson(const AgentSnapshot& s) {
           {"pid", getpid()},
           {"host", s.host},
           {"page_url", s.page_url.empty() ? Json() : Json(s.page_url)},
+          {"page_port_held_by", PortHolderJson(s.page_port_holder)},
           {"uptime_seconds", s.uptime_seconds},
           {"unclean_stop_before", UncleanStopJson(s.unclean_stop)},
           {"sampling",

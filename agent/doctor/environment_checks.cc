@@ -77,7 +77,8 @@ Findings CheckPagePort(const HostProbe& host, uint16_t port) {
   if (attempt.ok()) return {Good("page_port", fmt::format("port {} is free", port))};
   if (attempt.error == EADDRINUSE) {
     const std::string owner = host.OwnerOfPort(port);
-    if (owner.starts_with("stackray "))
+    // A command is its process's own word; a user stands there where it is another's.
+    if (owner.starts_with("stackray ") && owner.find(", user ") == std::string::npos)
       return {
           Good("page_port", fmt::format("port {} serves the agent that runs: {}", port, owner))};
     return {Warning(

@@ -185,7 +185,9 @@ Attempt LiveHostProbe::ListenOn(uint16_t port) const {
   return {};
 }
 
-std::string LiveHostProbe::OwnerOfPort(uint16_t port) const { return doctor::PortOwner(port); }
+std::string LiveHostProbe::OwnerOfPort(uint16_t port) const {
+  return doctor::FindPortHolder(port).Text();
+}
 
 Attempt LiveHostProbe::WriteBelow(const std::string& folder) const {
   std::error_code ignored;

@@ -28,21 +28,21 @@ bool IsStreamed(OutputFormat format) {
 
 }  // namespace
 
-RecordOutputs::RecordOutputs(std::vector<Result> results, std::string title)
-    : results_(std::move(results)), title_(std::move(title)) {
+RecordOutputs::RecordOutputs(std::vector<Result> results, std::string title, size_t view_bytes)
+    : results_(std::move(results)), title_(std::move(title)), view_({.max_bytes = view_bytes}) {
   for (const Result& result : results_) needs_view_ |= !IsStreamed(result.file.output().format);
 }
 
 absl::StatusOr<RecordOutputs> RecordOutputs::Create(const std::vector<OutputFile>& outputs,
                                                     const std::optional<SudoUser>& owner,
-                                                    std::string title) {
+                                                    std::string title, size_t view_bytes) {
   std::vector<Result> results;
   for (const OutputFile& output : outputs) {
     absl::StatusOr<ResultFile> file = ResultFile::Create(output, owner);
     if (!file.ok()) return file.status();
     results.push_back({*std::move(file), absl::OkStatus(), false});
   }
-  return RecordOutputs(std::move(results), std::move(title));
+  return RecordOutputs(std::move(results), std::move(title), view_bytes);
 }
 
 absl::Status RecordOutputs::Stream(Result& result, std::string_view bytes) {

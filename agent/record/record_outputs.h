@@ -25,10 +25,12 @@ namespace stackray {
 
 class RecordOutputs {
  public:
-  // Errors: as ResultFile::Create, for the first file that cannot be made.
+  // `view_bytes`: what samples may take. Errors: as ResultFile::Create, for the first file that
+  // cannot be made.
   static absl::StatusOr<RecordOutputs> Create(const std::vector<OutputFile>& outputs,
                                               const std::optional<SudoUser>& owner,
-                                              std::string title);
+                                              std::string title,
+                                              size_t view_bytes = ViewOptions().max_bytes);
 
   // `bytes` is one sealed batch. Errors: DataLoss (not a batch); those of files come from Finish().
   absl::Status Add(std::string_view bytes);
@@ -69,7 +71,7 @@ class RecordOutputs {
     absl::Status status;
     bool written = false;
   };
-  RecordOutputs(std::vector<Result> results, std::string title);
+  RecordOutputs(std::vector<Result> results, std::string title, size_t view_bytes);
   absl::Status Stream(Result& result, std::string_view bytes);
   absl::Status WriteWhole(Result& result);
   absl::Status WriteSingleType(Result& result);

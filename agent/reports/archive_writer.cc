@@ -18,9 +18,6 @@ namespace {
 
 constexpr size_t kCopyBytes = 64 << 10;
 
-struct FreeReader {
-  void operator()(archive* reader) const { archive_read_free(reader); }
-};
 struct FreeEntry {
   void operator()(archive_entry* entry) const { archive_entry_free(entry); }
 };
@@ -131,32 +128,6 @@ absl::Status ArchiveWriter::Commit() {
 uint64_t ArchiveWriter::bytes() const {
   struct stat facts = {};
   return fstat(file_.get(), &facts) == 0 ? static_cast<uint64_t>(facts.st_size) : 0;
-}
-
-absl::Status ReadArchive(
-    const std::string& path, size_t most_bytes,
-    const std::function<bool(std::string_view name, std::string&& bytes)>& visit) {
-  const std::unique_ptr<archive, FreeReader> reader(archive_read_new());
-  archive_read_support_format_tar(reader.get());
-  archive_read_support_filter_zstd(reader.get());
-  if (archive_read_open_filename(reader.get(), path.c_str(), kCopyBytes) != ARCHIVE_OK)
-    return access(path.c_str(), R_OK) != 0
-               ? FromErrno(errno, path)
-               : absl::DataLossError(absl::StrCat(path, ": no archive"));
-  archive_entry* entry = nullptr;
-  int result = 0;
-  while ((result = archive_read_next_header(reader.get(), &entry)) == ARCHIVE_OK) {
-    const char* const name = archive_entry_pathname(entry);
-    std::string bytes, part(kCopyBytes, '\0');
-    la_ssize_t got = 0;
-    while (bytes.size() < most_bytes &&
-           (got = archive_read_data(reader.get(), part.data(), part.size())) > 0)
-      bytes.append(part.data(), std::min(static_cast<size_t>(got), most_bytes - bytes.size()));
-    if (got < 0) return absl::DataLossError(absl::StrCat(path, ": damaged"));
-    if (!visit(name == nullptr ? "" : name, std::move(bytes))) return absl::OkStatus();
-  }
-  return result == ARCHIVE_EOF ? absl::OkStatus()
-                               : absl::DataLossError(absl::StrCat(path, ": damaged"));
 }
 
 }  // namespace stackray

@@ -8,7 +8,6 @@
 #define STACKRAY_AGENT_REPORTS_ARCHIVE_WRITER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,12 +51,6 @@ class ArchiveWriter {
   archive* archive_;  // Owned.
   bool committed_ = false;
 };
-
-// Calls `visit` with the name and the content of each entry up to `most_bytes` of one, until it
-// returns false. Errors: NotFound, DataLoss (no such archive).
-absl::Status ReadArchive(
-    const std::string& path, size_t most_bytes,
-    const std::function<bool(std::string_view name, std::string&& bytes)>& visit);
 
 }  // namespace stackray
 

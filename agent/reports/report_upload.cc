@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostCredentialBytes = 64 << 10, kKeptBodyBytes = 512;
+constexpr size_t kMostBodyBytes =
+    1 << 20;  // A longer answer ends the transfer, which has failed then.
 constexpr absl::Duration kFirstWait = absl::Seconds(1), kLongestWait = absl::Minutes(5);
 constexpr long kConnectSeconds = 10, kSlowSeconds = 60, kSlowBytes = 1000;
 constexpr const char* kVariables[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
@@ -39,11 +41,18 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+struct Answer {
+  std::string body;
+  size_t received = 0;
+};
+
 size_t TakeBody(char* data, size_t size, size_t count, void* to) {
-  auto* body = static_cast<std::string*>(to);
-  if (body->size() < kKeptBodyBytes)
-    body->append(data, std::min(size * count, kKeptBodyBytes - body->size()));
-  return size * count;
+  auto* answer = static_cast<Answer*>(to);
+  const size_t bytes = size * count;
+  answer->received += bytes;
+  if (answer->body.size() < kKeptBodyBytes)
+    answer->body.append(data, std::min(bytes, kKeptBodyBytes - answer->body.size()));
+  return answer->received > kMostBodyBytes ? 0 : bytes;
 }
 
 size_t GiveFile(char* to, size_t size, size_t count, void* file) {
@@ -93,6 +102,24 @@ absl::StatusOr<UploadRequest> MakeS3Request(std::string_view target, const std::
       .signature = fmt::format("aws:amz:{}:s3", region),
       .user = fmt::format("{}:{}", key, secret),
       .token = ValueOf(variables, "AWS_SESSION_TOKEN")};
+}
+
+constexpr size_t kShortSecret = 4;
+
+// A server may send back what it was sent, and its words go into the log and the status.
+std::string WithoutSecrets(std::string text, const UploadRequest& request) {
+  const size_t colon = std::min(request.user.find(':'), request.user.size());
+  const std::string key = request.user.substr(0, colon);
+  const std::string secret = request.user.substr(std::min(colon + 1, request.user.size()));
+  for (const std::string& hidden : {secret, request.token, key}) {
+    if (hidden.empty()) continue;
+    for (size_t at = 0; (at = text.find(hidden, at)) != std::string::npos; at += 3)
+      text.replace(at, hidden.size(), "***");
+    // What was kept of its words may end in the middle of one.
+    for (size_t part = std::min(hidden.size(), text.size()); part >= kShortSecret; --part)
+      if (text.ends_with(hidden.substr(0, part))) text.resize(text.size() - part);
+  }
+  return text;
 }
 
 absl::Status StatusOf(CURL* easy, CURLcode code, const std::string& body) {
@@ -160,7 +187,7 @@ absl::Status PutFile(const UploadRequest& request, const std::string& path,
   const std::unique_ptr<CURL, FreeEasy> easy(curl_easy_init());
   if (easy == nullptr) return absl::UnavailableError("libcurl does not start");
   const Headers headers = HeadersOf(request);
-  std::string body;
+  Answer answer;
   CURL* const c = easy.get();
   curl_easy_setopt(c, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -170,7 +197,7 @@ absl::Status PutFile(const UploadRequest& request, const std::string& path,
   curl_easy_setopt(c, CURLOPT_READFUNCTION, &GiveFile);
   curl_easy_setopt(c, CURLOPT_READDATA, file.get());
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, &TakeBody);
-  curl_easy_setopt(c, CURLOPT_WRITEDATA, &body);
+  curl_easy_setopt(c, CURLOPT_WRITEDATA, &answer);
   curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
@@ -183,7 +210,7 @@ absl::Status PutFile(const UploadRequest& request, const std::string& path,
     curl_easy_setopt(c, CURLOPT_USERPWD, request.user.c_str());
   }
   const CURLcode code = curl_easy_perform(c);
-  return StatusOf(c, code, body);
+  return StatusOf(c, code, WithoutSecrets(answer.body, request));
 }
 
 ReportUploader::ReportUploader(std::string directory, UploadSettings settings)

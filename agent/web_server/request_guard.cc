@@ -32,6 +32,11 @@ size_t FindIgnoringCase(std::string_view text, std::string_view wanted, size_t f
   return found == text.end() ? std::string_view::npos : static_cast<size_t>(found - text.begin());
 }
 
+// A page's data: no script, and long.
+bool IsData(std::string_view tag) {
+  return FindIgnoringCase(tag, "type=\"application/octet-stream\"", 0) != std::string_view::npos;
+}
+
 // The text between each <script …> and </script, as a browser hashes it.
 std::vector<std::string_view> InlineScripts(std::string_view page) {
   std::vector<std::string_view> scripts;
@@ -41,7 +46,8 @@ std::vector<std::string_view> InlineScripts(std::string_view page) {
     if (begin == std::string_view::npos) break;
     const size_t end = FindIgnoringCase(page, "</script", begin);
     if (end == std::string_view::npos) break;
-    if (end > begin + 1) scripts.push_back(page.substr(begin + 1, end - begin - 1));
+    if (end > begin + 1 && !IsData(page.substr(at, begin - at)))
+      scripts.push_back(page.substr(begin + 1, end - begin - 1));
     at = end;
   }
   return scripts;

@@ -63,7 +63,6 @@ AnswerBytes::AnswerBytes(const WebAnswer& answer, const AnswerForm& form,
   if (unknown_length && !form.chunks) close_after_ = true;
   auto out = std::back_inserter(part_);
   fmt::format_to(out, "HTTP/1.1 {} {}\r\n{}", answer.status, Reason(answer.status), shared_headers);
-  if (!answer.policy.empty()) policy = answer.policy;
   if (!policy.empty()) fmt::format_to(out, "Content-Security-Policy: {}\r\n", policy);
   for (const auto& [name, value] : answer.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
   fmt::format_to(out, "Content-Type: {}\r\nVary: Accept-Encoding\r\n", answer.type);

@@ -19,7 +19,6 @@ struct WebAnswer {
   std::string type = "text/plain; charset=utf-8";
   WebBodyPtr body;  // Never nullptr.
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string policy;  // Content-Security-Policy; empty: the server's.
 };
 
 WebAnswer TextAnswer(int status, std::string text);

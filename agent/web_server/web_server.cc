@@ -32,9 +32,11 @@ constexpr char kNoPage[] =
     "no page here, as a receiver is configured and --page was not given; there are /metrics and "
     "/healthz";
 constexpr char kNeedsToken[] =
-    "<!doctype html><title>stackray</title><h1>This page needs its token</h1><p>It shows what "
-    "every program of this host does. Open the address that the agent printed, with its "
-    "<code>?token=…</code>; <code>sudo stackray agent --status</code> prints it again.</p>";
+    "<!doctype html><meta charset=\"utf-8\"><title>stackray</title><h1>This page needs its "
+    "token</h1><p>It shows what every program of this host does. Open the address that the agent "
+    "printed, with its <code>?token=…</code>; <code>sudo stackray agent --status</code> prints it "
+    "again (<code>page_url</code>).</p><p>Was it open here before? Its session has ended: sessions "
+    "end with the agent, with a new token, and 12 hours after their last use.</p>";
 
 int64_t SystemNow() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -145,9 +147,9 @@ class WebServer::Impl {
       if (is_page || is_report) return ErrorAnswer(404, kNoPage);
     } else if (const PageAccess::Grant grant = access_.Check(request);
                grant == PageAccess::Grant::kNone) {
-      return Refusal(is_page || is_list);
+      return Refusal(request, is_page || is_list || path == kReportPage);
     } else if (is_page) {
-      return Page(grant);
+      return Page(request, grant);
     }
     if (is_list) return BodyAnswer(MakeBody(source_.ReportsHtml(), 1), kHtml);
     if (path == "/api/reports") return BodyAnswer(MakeBody(source_.ReportsJson(), 1), kJson);
@@ -162,21 +164,26 @@ class WebServer::Impl {
                       health.ok() ? "ok\n" : std::string(health.message()) + "\n");
   }
 
-  static WebAnswer Refusal(bool is_page) {
+  WebAnswer Refusal(const RequestHead& request, bool is_page) const {
     WebAnswer answer = ErrorAnswer(
         401, "the token is missing: open the address that stackray agent --status prints");
     if (is_page) {
       answer.type = kHtml;
       answer.body = MakeBody(kNeedsToken, 1);
     }
+    SetCookie(access_.ExpireOld(request), &answer);
     return answer;
   }
 
-  WebAnswer Page(PageAccess::Grant grant) const {
+  WebAnswer Page(const RequestHead& request, PageAccess::Grant grant) {
     WebAnswer answer = BodyAnswer(page_, kHtml);
-    if (grant == PageAccess::Grant::kByAddress)
-      answer.headers.emplace_back("Set-Cookie", access_.Cookie());
+    SetCookie(access_.ExpireOld(request), &answer);
+    if (grant == PageAccess::Grant::kByAddress) SetCookie(access_.BeginSession(request), &answer);
     return answer;
+  }
+
+  static void SetCookie(const std::string& value, WebAnswer* answer) {
+    if (!value.empty()) answer->headers.emplace_back("Set-Cookie", value);
   }
 
   WebAnswer Report(const RequestHead& request) {
@@ -191,16 +198,13 @@ class WebServer::Impl {
     return answer;
   }
 
-  // Its scripts may be those of another release, so it has a policy of its own.
+  // This release's page around the report's data, so the server's policy is its policy.
   WebAnswer ReportPage(const std::string& target) {
     RequestHead request;
     request.target = target;
     absl::StatusOr<std::string> page = source_.ReportPage(request.Parameter("name").value_or(""));
     if (!page.ok()) return Failed(page.status());
-    std::string policy = ContentSecurityPolicy(*page);
-    WebAnswer answer = BodyAnswer(MakeBody(*std::move(page), 1), kHtml);
-    answer.policy = std::move(policy);
-    return answer;
+    return BodyAnswer(MakeBody(*std::move(page), 1), kHtml);
   }
 
   WebAnswer View(const std::string& query, std::stop_token stop) {

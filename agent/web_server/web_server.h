@@ -55,7 +55,9 @@ struct WebServerStatistics {
 
 class WebServer {
  public:
-  // Listens and serves when it returns. `page` is copied; `source` outlives the server.
+  // Listens and serves when it returns. `page` is copied, and its scripts are what a browser runs
+  // on every address of this server: it is this release's own, with data inside or without.
+  // `source` outlives the server.
   // Errors: InvalidArgument (host not of the loopback interface, or no
   // address), Unavailable (no free port, and
   // why).

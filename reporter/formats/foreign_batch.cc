@@ -11,6 +11,9 @@ namespace {
 
 namespace otlp = opentelemetry::proto::profiles::v1development;
 
+// What an element costs beside its content: its message, its node of a map, its place in a table.
+constexpr size_t kTextBytes = 150, kEntryBytes = 200, kSampleBytes = 100, kLineBytes = 100;
+
 }  // namespace
 
 // An ExportProfilesServiceRequest has the wire of a ProfilesData.
@@ -45,10 +48,12 @@ ForeignBatch::~ForeignBatch() = default;
 
 int32_t ForeignBatch::Text(std::string_view text) {
   std::string scratch;
-  const std::string valid(ValidText(text, &scratch));
+  const std::string valid(ValidText(text.substr(0, kMostTextBytes), &scratch));
   const auto [found, is_new] =
       texts_.try_emplace(valid, message_->dictionary().string_table_size());
-  if (is_new) message_->dictionary().add_string_table(valid);
+  if (!is_new) return found->second;
+  message_->dictionary().add_string_table(valid);
+  bytes_ += kTextBytes + 2 * valid.size();
   return found->second;
 }
 
@@ -79,6 +84,7 @@ int32_t ForeignBatch::Frame(std::string_view type, std::string_view mapping, uin
     const auto [function, is_new] = functions_.try_emplace({Text(line.function), Text(line.file)},
                                                            dictionary.function_table_size());
     if (is_new) {
+      bytes_ += kEntryBytes;
       otlp::Function* const made = dictionary.add_function_table();
       made->set_name_strindex(Text(line.function));
       made->set_filename_strindex(Text(line.file));
@@ -88,6 +94,7 @@ int32_t ForeignBatch::Frame(std::string_view type, std::string_view mapping, uin
   }
   const auto [frame, is_new] = frames_.try_emplace(key, dictionary.location_table_size());
   if (!is_new) return frame->second;
+  bytes_ += kEntryBytes + kLineBytes * lines.size();
   otlp::Location* const location = dictionary.add_location_table();
   location->set_mapping_index(of_mapping->second);
   location->set_address(address);
@@ -104,6 +111,7 @@ int32_t ForeignBatch::Stack(const std::vector<int32_t>& frames) {
   otlp::ProfilesDictionary& dictionary = message_->dictionary();
   const auto [stack, is_new] = stacks_.try_emplace(frames, dictionary.stack_table_size());
   if (!is_new) return stack->second;
+  bytes_ += kEntryBytes + 2 * sizeof(int32_t) * frames.size();
   otlp::Stack* const made = dictionary.add_stack_table();
   for (const int32_t frame : frames) made->add_location_indices(frame);
   return stack->second;
@@ -111,6 +119,7 @@ int32_t ForeignBatch::Stack(const std::vector<int32_t>& frames) {
 
 void ForeignBatch::AddSample(size_t type, int32_t stack, int64_t value) {
   if (value <= 0) return;
+  bytes_ += kSampleBytes;
   otlp::Sample* const sample = message_->profiles[type]->add_samples();
   sample->set_stack_index(stack);
   sample->add_values(value);

@@ -1,6 +1,8 @@
 // A batch made from another format's stacks, so that a page can be made of it.
 //
-// Memory:  the batch, and each text and frame once more. Threads: one owns it.
+// Memory:  bytes(): the batch, and each text, frame and stack once more. A caller that ends a batch
+//          when full() says so, and begins the next, needs kFullBytes whatever the file holds.
+// Threads: one owns it.
 #ifndef STACKRAY_REPORTER_FORMATS_FOREIGN_BATCH_H_
 #define STACKRAY_REPORTER_FORMATS_FOREIGN_BATCH_H_
 
@@ -23,6 +25,9 @@ struct ForeignLine {
 
 class ForeignBatch {
  public:
+  static constexpr size_t kFullBytes = 8 << 20;
+  static constexpr size_t kMostTextBytes = 16 << 10;  // What is longer is cut.
+
   // `process`: what its samples are shown under.
   explicit ForeignBatch(std::string_view process);
   ~ForeignBatch();
@@ -37,6 +42,9 @@ class ForeignBatch {
   int32_t Stack(const std::vector<int32_t>& frames);
   void AddSample(size_t type, int32_t stack, int64_t value);
 
+  size_t bytes() const { return bytes_; }  // Estimate of the memory in use.
+  bool full() const { return bytes_ >= kFullBytes; }
+
   // The bytes of an ExportProfilesServiceRequest. `time_unix_ns`: when it began.
   std::string Finish(int64_t time_unix_ns, int64_t duration_ns);
 
@@ -45,6 +53,7 @@ class ForeignBatch {
   int32_t Text(std::string_view text);
 
   std::unique_ptr<Message> message_;
+  size_t bytes_ = 0;
   absl::flat_hash_map<std::string, int32_t> texts_;
   std::map<std::string, int32_t, std::less<>> mappings_, frame_types_;
   std::map<std::tuple<int32_t, int32_t>, int32_t> functions_;  // Name and file.

@@ -1,5 +1,6 @@
 #include "reporter/formats/gzip.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -78,25 +79,40 @@ absl::StatusOr<std::string> GzipCompress(std::string_view bytes, int level) {
 }
 
 absl::StatusOr<std::string> GzipExpand(std::string_view bytes, size_t max_bytes) {
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindowBits) != Z_OK) {
-    return absl::ResourceExhaustedError("gzip: no memory");
-  }
   std::string out;
-  int result = Z_OK;
-  while (result == Z_OK && out.size() <= max_bytes) {
+  const absl::Status status = GzipExpandParts(bytes, max_bytes, [&](std::string_view part) {
+    out += part;
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  return out;
+}
+
+absl::Status GzipExpandParts(std::string_view bytes, uint64_t max_bytes, TextSink part) {
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipWindowBits) != Z_OK)
+    return absl::ResourceExhaustedError("gzip: no memory");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &inflateEnd);
+  const std::unique_ptr<char[]> out(new char[kPartBytes]);
+  uint64_t expanded = 0;
+  for (int result = Z_OK; result != Z_STREAM_END;) {
     GiveInput(&bytes, &stream);
-    const size_t used = out.size();
-    out.resize(used + kPartBytes);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+    stream.next_out = reinterpret_cast<Bytef*>(out.get());
     stream.avail_out = kPartBytes;
     result = inflate(&stream, Z_NO_FLUSH);
-    out.resize(used + kPartBytes - stream.avail_out);
+    const size_t got = kPartBytes - stream.avail_out;
+    expanded += got;
+    if (expanded > max_bytes)
+      return absl::ResourceExhaustedError(
+          fmt::format("gzip: expands to more than {} bytes", max_bytes));
+    if (got > 0)
+      if (absl::Status status = part({out.get(), got}); !status.ok()) return status;
+    const bool more = stream.avail_in > 0 || !bytes.empty();
+    if (result == Z_STREAM_END && more && inflateReset(&stream) == Z_OK) result = Z_OK;
+    if (result != Z_OK && result != Z_STREAM_END)
+      return absl::DataLossError("gzip: damaged or cut");
   }
-  inflateEnd(&stream);
-  if (out.size() > max_bytes) return absl::ResourceExhaustedError("gzip: expands to too much");
-  if (result != Z_STREAM_END) return absl::DataLossError("gzip: damaged or cut");
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace stackray

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "reporter/formats/page_block.h"
 
 namespace stackray {
 
@@ -17,6 +18,10 @@ inline constexpr std::string_view kPageDataMarker = "<!--stackray-data-->";
 // (any bytes, escaped). Errors: InvalidArgument (no marker), GzipCompress's.
 absl::StatusOr<std::string> HtmlPage(std::string_view page, std::string_view json,
                                      std::string_view title);
+
+// The same of data that are compressed already.
+absl::StatusOr<std::string> HtmlPageOfPacked(std::string_view page, const PackedPageData& data,
+                                             std::string_view title);
 
 }  // namespace stackray
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <vector>
 
 #include "reporter/formats/foreign_batch.h"
@@ -42,19 +43,24 @@ bool AddLine(std::string_view line, size_t type, ForeignBatch& batch) {
 
 }  // namespace
 
-absl::StatusOr<std::string> BatchOfFolded(std::string_view text, std::string_view name) {
-  ForeignBatch batch(name);
-  const size_t type = batch.AddType("samples", "count");
+absl::Status BatchesOfFolded(std::string_view text, std::string_view name, ForeignBatchSink sink) {
+  std::optional<ForeignBatch> batch;
+  size_t type = 0;
   bool has_lines = false;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    has_lines |= AddLine(line, type, batch);
+    if (!batch) type = batch.emplace(name).AddType("samples", "count");
+    has_lines |= AddLine(line, type, *batch);
+    if (!batch->full()) continue;
+    const std::string full = batch->Finish(0, 0);
+    batch.reset();
+    if (absl::Status status = sink(full); !status.ok()) return status;
   }
   if (!has_lines) return absl::DataLossError("no line is a stack with its count");
-  return batch.Finish(0, 0);
+  return batch ? sink(batch->Finish(0, 0)) : absl::OkStatus();
 }
 
 }  // namespace stackray

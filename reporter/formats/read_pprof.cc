@@ -1,7 +1,9 @@
-// Profile {1 sample_type, 2 sample, 3 mapping, 4 location, 5 function, 6 string_table,
-// 9 time_nanos, 10 duration_nanos}, ValueType {1 type, 2 unit}, Sample {1 location_id, 2 value},
-// Mapping {1 id, 5 filename}, Location {1 id, 2 mapping_id, 3 address, 4 line},
-// Line {1 function_id, 2 line}, Function {1 id, 2 name, 4 filename}: pprof's profile.proto.
+// pprof's tables may stand behind the samples that need them. So the bytes are expanded twice, and
+// neither time kept.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,117 +11,119 @@
 #include "reporter/formats/foreign_batch.h"
 #include "reporter/formats/foreign_formats.h"
 #include "reporter/formats/gzip.h"
+#include "reporter/formats/pprof_tables.h"
 #include "reporter/wire/reader.h"
 
 namespace stackray {
 namespace {
 
-constexpr size_t kMostExpandedBytes = size_t{1} << 30;
-constexpr size_t kMostTypes = 16, kMostFrames = 10'000, kMostLines = 1000;
+constexpr size_t kMostFrames = 10'000, kMostVarintBytes = 10;
+constexpr size_t kMostLines = 2 * kMostFrames;  // Of a sample's new frames, inlined ones included.
+constexpr uint32_t kSample = 2;                 // Sample {1 location_id, 2 value}.
 
-struct PprofLine {
-  uint64_t function = 0;
-  int64_t line = 0;
-};
-struct PprofLocation {
-  uint64_t mapping = 0, address = 0;
-  std::vector<PprofLine> lines;
-};
-struct PprofFunction {
-  uint64_t name = 0, file = 0;
-};
+absl::Status Damaged() { return absl::DataLossError("it is no pprof profile, or damaged"); }
 
-class PprofReader {
+// A message's fields, of bytes that come in parts. Memory: a part and a field.
+class FieldStream {
  public:
-  explicit PprofReader(std::string_view name) : batch_(name) {}
+  using Take = absl::FunctionRef<absl::Status(const WireField& field)>;
 
-  absl::StatusOr<std::string> Read(std::string_view bytes) {
-    const auto damaged = [] { return absl::DataLossError("it is no pprof profile, or damaged"); };
-    if (!EachField(bytes, [this](const WireField& field) { return TakeTable(field); }))
-      return damaged();
-    if (types_.empty() || texts_.empty()) return damaged();
-    for (const auto& [type, unit] : types_) batch_.AddType(Text(type), Text(unit));
-    for (const std::string_view sample : samples_)
-      if (!TakeSample(sample)) return damaged();
-    return batch_.Finish(time_ns_, duration_ns_);
+  absl::Status Add(std::string_view part, Take take) {
+    held_ += part;
+    std::string_view rest = held_;
+    while (!rest.empty()) {
+      const size_t length = LengthOf(rest);
+      if (length > kMostPprofField)
+        return absl::ResourceExhaustedError(
+            fmt::format("it has a field of more than {} MiB", kMostPprofField >> 20));
+      if (length > rest.size() || length == 0) break;
+      WireReader reader(rest.substr(0, length));
+      WireField field;
+      if (!reader.Next(&field)) return Damaged();
+      if (absl::Status status = take(field); !status.ok()) return status;
+      rest.remove_prefix(length);
+    }
+    held_.erase(0, held_.size() - rest.size());
+    return absl::OkStatus();
+  }
+  bool whole() const { return held_.empty(); }
+
+ private:
+  // Of the first field; 0: its begin has not come. What is no field has the length of its begin.
+  static size_t LengthOf(std::string_view bytes) {
+    WireReader reader(bytes);
+    uint64_t tag = 0, length = 0;
+    if (!reader.Varint(&tag)) return bytes.size() < kMostVarintBytes ? 0 : kMostVarintBytes;
+    size_t tag_bytes = VarintLength(bytes);
+    switch (static_cast<WireType>(tag & 7)) {
+      case WireType::kFixed64: return tag_bytes + 8;
+      case WireType::kFixed32: return tag_bytes + 4;
+      case WireType::kVarint:
+      case WireType::kBytes: break;
+      default: return tag_bytes;
+    }
+    const std::string_view behind = bytes.substr(tag_bytes);
+    if (!reader.Varint(&length))
+      return behind.size() < kMostVarintBytes ? 0 : tag_bytes + kMostVarintBytes;
+    tag_bytes += VarintLength(behind);
+    if (static_cast<WireType>(tag & 7) == WireType::kVarint) return tag_bytes;
+    return length > kMostPprofField ? kMostPprofField + 1 : tag_bytes + length;
+  }
+  static size_t VarintLength(std::string_view bytes) {
+    size_t length = 1;
+    while (length < bytes.size() && (bytes[length - 1] & 0x80) != 0) ++length;
+    return length;
+  }
+
+  std::string held_;
+};
+
+absl::Status EachFieldOf(std::string_view bytes, FieldStream::Take take) {
+  FieldStream stream;
+  const auto add = [&](std::string_view part) { return stream.Add(part, take); };
+  absl::Status status;
+  if (bytes.starts_with("\x1f\x8b")) {
+    status = GzipExpandParts(bytes, kMostPprofExpanded, add);
+  } else {
+    constexpr size_t kPartBytes = 64 << 10;
+    for (; status.ok() && !bytes.empty(); bytes.remove_prefix(std::min(kPartBytes, bytes.size())))
+      status = add(bytes.substr(0, kPartBytes));
+  }
+  if (!status.ok()) return status;
+  return stream.whole() ? absl::OkStatus() : Damaged();
+}
+
+class SampleReader {
+ public:
+  SampleReader(const PprofTables& tables, std::string_view name, ForeignBatchSink sink)
+      : tables_(tables), name_(name), sink_(sink) {}
+
+  absl::Status Take(std::string_view message) {
+    Begin();
+    if (!AddSample(message)) return Damaged();
+    return batch_->full() ? Flush() : absl::OkStatus();
+  }
+
+  // Of a profile without samples as well: its types are said.
+  absl::Status Finish() {
+    if (!flushed_) Begin();
+    return batch_ ? Flush() : absl::OkStatus();
   }
 
  private:
-  // Samples wait until all tables are there.
-  bool TakeTable(const WireField& field) {
-    switch (field.number) {
-      case 1: return TakeType(field.bytes);
-      case 2: samples_.push_back(field.bytes); return true;
-      case 3: return TakeMapping(field.bytes);
-      case 4: return TakeLocation(field.bytes);
-      case 5: return TakeFunction(field.bytes);
-      case 6: texts_.push_back(field.bytes); return true;
-      case 9: time_ns_ = static_cast<int64_t>(field.value); return true;
-      case 10: duration_ns_ = static_cast<int64_t>(field.value); return true;
-      default: return true;
-    }
+  void Begin() {
+    if (batch_) return;
+    batch_.emplace(name_);
+    for (const auto& [type, unit] : tables_.types())
+      batch_->AddType(tables_.Text(type), tables_.Text(unit));
   }
 
-  bool TakeType(std::string_view message) {
-    std::pair<uint64_t, uint64_t> type;
-    if (types_.size() >= kMostTypes || !EachField(message, [&](const WireField& field) {
-          if (field.number == 1) type.first = field.value;
-          if (field.number == 2) type.second = field.value;
-          return true;
-        }))
-      return false;
-    types_.push_back(type);
-    return true;
-  }
-
-  bool TakeMapping(std::string_view message) {
-    uint64_t id = 0, file = 0;
-    if (!EachField(message, [&](const WireField& field) {
-          if (field.number == 1) id = field.value;
-          if (field.number == 5) file = field.value;
-          return true;
-        }))
-      return false;
-    mappings_[id] = file;
-    return true;
-  }
-
-  static bool ReadLine(std::string_view message, PprofLine* line) {
-    return EachField(message, [&](const WireField& field) {
-      if (field.number == 1) line->function = field.value;
-      if (field.number == 2) line->line = static_cast<int64_t>(field.value);
-      return true;
-    });
-  }
-
-  bool TakeLocation(std::string_view message) {
-    uint64_t id = 0;
-    PprofLocation location;
-    if (!EachField(message, [&](const WireField& field) {
-          if (field.number == 1) id = field.value;
-          if (field.number == 2) location.mapping = field.value;
-          if (field.number == 3) location.address = field.value;
-          if (field.number != 4) return true;
-          return location.lines.size() < kMostLines &&
-                 ReadLine(field.bytes, &location.lines.emplace_back());
-        }))
-      return false;
-    locations_[id] = std::move(location);
-    return true;
-  }
-
-  bool TakeFunction(std::string_view message) {
-    uint64_t id = 0;
-    PprofFunction function;
-    if (!EachField(message, [&](const WireField& field) {
-          if (field.number == 1) id = field.value;
-          if (field.number == 2) function.name = field.value;
-          if (field.number == 4) function.file = field.value;
-          return true;
-        }))
-      return false;
-    functions_[id] = function;
-    return true;
+  absl::Status Flush() {
+    const std::string bytes = batch_->Finish(tables_.time_ns(), tables_.duration_ns());
+    batch_.reset();
+    frames_.clear();
+    flushed_ = true;
+    return sink_(bytes);
   }
 
   // Of a field that is packed or not. False: damaged, or too many.
@@ -136,61 +140,68 @@ class PprofReader {
     return true;
   }
 
-  bool TakeSample(std::string_view message) {
+  bool AddSample(std::string_view message) {
     std::vector<uint64_t> locations, values;
     if (!EachField(message, [&](const WireField& field) {
           if (field.number == 1) return TakeNumbers(field, kMostFrames, &locations);
-          if (field.number == 2) return TakeNumbers(field, kMostTypes, &values);
+          if (field.number == 2) return TakeNumbers(field, PprofTables::kMostTypes, &values);
           return true;
         }))
       return false;
     std::vector<int32_t> frames;
     frames.reserve(locations.size());
-    for (const uint64_t id : locations) frames.push_back(Frame(id));
-    const int32_t stack = batch_.Stack(frames);
-    for (size_t i = 0; i < values.size() && i < types_.size(); ++i)
-      batch_.AddSample(i, stack, static_cast<int64_t>(values[i]));
+    lines_ = 0;
+    for (const uint64_t id : locations) {
+      frames.push_back(Frame(id));
+      if (lines_ > kMostLines) return false;
+    }
+    const int32_t stack = batch_->Stack(frames);
+    for (size_t i = 0; i < values.size() && i < tables_.types().size(); ++i)
+      batch_->AddSample(i, stack, static_cast<int64_t>(values[i]));
     return true;
   }
 
   int32_t Frame(uint64_t id) {
     const auto made = frames_.find(id);
     if (made != frames_.end()) return made->second;
-    const auto found = locations_.find(id);
-    const PprofLocation location = found == locations_.end() ? PprofLocation() : found->second;
+    const PprofTables::Location* const location = tables_.FindLocation(id);
+    if (location == nullptr) return frames_[id] = batch_->Frame("", "", 0, {});
     std::vector<ForeignLine> lines;
-    for (const PprofLine& line : location.lines) {
-      const auto function = functions_.find(line.function);
-      if (function == functions_.end()) continue;
-      lines.push_back({.function = Text(function->second.name),
-                       .file = Text(function->second.file),
+    for (const PprofTables::Line& line : location->lines) {
+      const PprofTables::Function* const function = tables_.FindFunction(line.function);
+      if (function == nullptr) continue;
+      lines.push_back({.function = tables_.Text(function->name),
+                       .file = tables_.Text(function->file),
                        .line = line.line});
     }
-    const auto mapping = mappings_.find(location.mapping);
-    const std::string_view file = mapping == mappings_.end() ? "" : Text(mapping->second);
-    return frames_[id] = batch_.Frame("", file, location.address, lines);
+    lines_ += lines.size();
+    return frames_[id] =
+               batch_->Frame("", tables_.MappingFile(location->mapping), location->address, lines);
   }
 
-  std::string_view Text(uint64_t index) const {
-    return index < texts_.size() ? texts_[index] : std::string_view();
-  }
-
-  ForeignBatch batch_;
-  std::vector<std::string_view> texts_, samples_;
-  std::vector<std::pair<uint64_t, uint64_t>> types_;  // Texts.
-  absl::flat_hash_map<uint64_t, uint64_t> mappings_;
-  absl::flat_hash_map<uint64_t, PprofLocation> locations_;
-  absl::flat_hash_map<uint64_t, PprofFunction> functions_;
-  absl::flat_hash_map<uint64_t, int32_t> frames_;
-  int64_t time_ns_ = 0, duration_ns_ = 0;
+  const PprofTables& tables_;
+  const std::string_view name_;
+  const ForeignBatchSink sink_;
+  std::optional<ForeignBatch> batch_;
+  absl::flat_hash_map<uint64_t, int32_t> frames_;  // Of this batch, by location.
+  size_t lines_ = 0;                               // Of this sample.
+  bool flushed_ = false;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> BatchOfPprof(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with("\x1f\x8b")) return PprofReader(name).Read(bytes);
-  const absl::StatusOr<std::string> expanded = GzipExpand(bytes, kMostExpandedBytes);
-  return expanded.ok() ? PprofReader(name).Read(*expanded) : expanded.status();
+absl::Status BatchesOfPprof(std::string_view bytes, std::string_view name, ForeignBatchSink sink) {
+  PprofTables tables(kSmallTables + 2 * bytes.size());
+  absl::Status status = EachFieldOf(bytes, [&](const WireField& field) {
+    return field.number == kSample ? absl::OkStatus() : tables.Take(field);
+  });
+  if (!status.ok()) return status;
+  if (tables.types().empty() || tables.texts() == 0) return Damaged();
+  SampleReader samples(tables, name, sink);
+  status = EachFieldOf(bytes, [&](const WireField& field) {
+    return field.number == kSample ? samples.Take(field.bytes) : absl::OkStatus();
+  });
+  return status.ok() ? samples.Finish() : status;
 }
 
 }  // namespace stackray

@@ -43,6 +43,7 @@ DebugSections DebugSections::Open(const ElfImage& image, const ByteSource& sourc
                                   const ScratchSettings& scratch) {
   DebugSections sections;
   sections.directory_ = scratch.directory;
+  sections.most_in_all_bytes_ = scratch.most_in_all_bytes;
   sections.left_bytes_ = scratch.max_unpacked_bytes;
   for (const ElfSection& section : image.sections()) {
     bool gnu_packed = false;
@@ -72,7 +73,8 @@ SectionPart DebugSections::AddressSets() {
 }
 
 SectionPart DebugSections::Unpack(const Packed& packed) {
-  absl::StatusOr<std::unique_ptr<ScratchFile>> file = ScratchFile::Create(directory_, left_bytes_);
+  absl::StatusOr<std::unique_ptr<ScratchFile>> file =
+      ScratchFile::Create(directory_, left_bytes_, most_in_all_bytes_);
   if (!file.ok()) return {};
   const absl::Status status = packed.is_gnu ? InflateGnuSection(packed.stored, **file)
                                             : InflateSection(packed.stored, **file);

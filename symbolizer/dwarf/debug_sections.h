@@ -26,8 +26,9 @@ struct SectionParts {
 };
 
 struct ScratchSettings {
-  std::string directory = "/var/tmp";  // A disk's: /tmp is often memory.
-  uint64_t max_unpacked_bytes = 1 << 30;
+  std::string directory = "/var/tmp";              // A disk's: /tmp is often memory.
+  uint64_t max_unpacked_bytes = 1 << 30;           // Of one file's sections.
+  uint64_t most_in_all_bytes = kMostScratchBytes;  // Of all files of this process.
 };
 
 class DebugSections {
@@ -53,6 +54,7 @@ class DebugSections {
   SectionParts parts_;
   std::optional<Packed> packed_address_sets_;
   std::string directory_;
+  uint64_t most_in_all_bytes_ = 0;
   uint64_t left_bytes_ = 0;
   std::vector<std::unique_ptr<ScratchFile>> unpacked_;
 };

@@ -39,6 +39,14 @@ class PackedBytes {
   std::vector<uint8_t> window_;
 };
 
+bool MayHold(const SectionPart& packed, uint64_t plain_bytes) {
+  return plain_bytes <= kSmallPlainBytes || packed.size_bytes >= plain_bytes / kMostTimes;
+}
+
+absl::Status TooMuch() {
+  return absl::ResourceExhaustedError("a compressed section that says it holds too much");
+}
+
 absl::Status Damaged() { return absl::DataLossError("damaged compressed section"); }
 
 absl::Status InflateZlib(const SectionPart& part, ScratchFile& out) {
@@ -111,6 +119,8 @@ absl::Status InflateSection(const SectionPart& part, ScratchFile& out) {
   const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(&header), sizeof(header));
   if (absl::Status status = part.source->ReadAt(part.offset, bytes); !status.ok()) return status;
   const SectionPart packed = part.Slice(sizeof(header), part.size_bytes);
+  if (!MayHold(packed, header.ch_size)) return TooMuch();
+  out.Limit(header.ch_size);
   absl::Status status;
   if (header.ch_type == ELFCOMPRESS_ZLIB && packed.size_bytes <= kMaxWholeBytes &&
       header.ch_size <= kMaxWholeBytes) {
@@ -129,6 +139,7 @@ absl::Status InflateSection(const SectionPart& part, ScratchFile& out) {
 absl::Status InflateGnuSection(const SectionPart& part, ScratchFile& out) {
   constexpr uint64_t kHeaderBytes = 12;  // "ZLIB" and the plain size, big endian.
   if (part.source == nullptr || part.size_bytes < kHeaderBytes) return Damaged();
+  out.Limit(kSmallPlainBytes + kMostTimes * part.size_bytes);
   return InflateZlib(part.Slice(kHeaderBytes, part.size_bytes), out);
 }
 

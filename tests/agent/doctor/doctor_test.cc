@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -240,6 +243,8 @@ TEST(Doctor, AHealthyHostLacksNothing) {
   host.port_owner = "stackray (process 12)";
   for (const Finding& finding : Examine(host))
     EXPECT_EQ(finding.level, FindingLevel::kGood) << finding.what;
+  host.port_owner = "stackray (process 12, user nobody)";  // So it calls itself.
+  EXPECT_EQ(Find(Examine(host), "page_port")->level, FindingLevel::kWarning);
   host.port_owner = "nginx (process 12)";
   const auto port = Find(Examine(host), "page_port");
   EXPECT_EQ(port->level, FindingLevel::kWarning);
@@ -250,13 +255,43 @@ TEST(Doctor, TheSocketThatListensOnAPort) {
   constexpr std::string_view kTcp =
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
       "inode\n"
-      "   0: 0100007F:1C03 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+      "   0: 0100007F:1C03 00000000:0000 0A 00000000:00000000 00:00000000 00000000 65534        0 "
       "4711 1 x\n"
       "   1: 0100007F:1C04 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 "
       "4712 1 x\n";
-  EXPECT_EQ(doctor::ListeningSocket(kTcp, 7171), 4711u);
-  EXPECT_EQ(doctor::ListeningSocket(kTcp, 7172), 0u);  // Connected, and listening no more.
-  EXPECT_EQ(doctor::ListeningSocket("0: x 0A\n: : : :\n", 7171), 0u);
+  ASSERT_EQ(doctor::Listeners(kTcp, 7171).size(), 1u);
+  EXPECT_EQ(doctor::Listeners(kTcp, 7171)[0].inode, 4711u);
+  EXPECT_EQ(doctor::Listeners(kTcp, 7171)[0].uid, 65534u);
+  EXPECT_TRUE(doctor::Listeners(kTcp, 7172).empty());  // Connected, and listening no more.
+  EXPECT_TRUE(doctor::Listeners("0: x 0A\n: : : :\n", 7171).empty());
+}
+
+// The test's own socket, so by the kernel's word this user's; nobody else's is at hand here.
+TEST(Doctor, WhoHoldsAPort) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const uint16_t port = ntohs(address.sin_port);
+  EXPECT_TRUE(doctor::FindPortHolder(port).foreign());  // Bound, and listed nowhere.
+  EXPECT_EQ(doctor::FindPortHolder(port).Text(), "");
+  ASSERT_EQ(listen(listener, 1), 0);
+  const doctor::PortHolder holder = doctor::FindPortHolder(port);
+  close(listener);
+  EXPECT_EQ(holder.pid, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(holder.uid, geteuid());
+  EXPECT_FALSE(holder.foreign());
+  EXPECT_THAT(holder.Text(), HasSubstr(" (process " + std::to_string(getpid()) + ")"));
+  doctor::PortHolder other = holder;
+  other.uid = geteuid() + 1;
+  other.user = "mallory";
+  EXPECT_TRUE(other.foreign());
+  EXPECT_THAT(other.Text(), HasSubstr(", user mallory)"));
+  other.pid = 0;
+  EXPECT_EQ(other.Text(), "a process of user mallory");
 }
 
 TEST(Doctor, SettingsThatDoNotMatterAreSaidNotToMatter) {

@@ -9,6 +9,7 @@
 
 #include <map>
 
+#include "agent/reports/archive_reader.h"
 #include "tests/temporary_directory.h"
 
 namespace stackray {

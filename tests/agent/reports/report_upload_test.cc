@@ -74,6 +74,37 @@ TEST(UploadRequest, AddressesOfS3) {
   EXPECT_TRUE(absl::IsInvalidArgument(MakeUploadRequest("ftp://h", "f", keys).status()));
 }
 
+// Object storage that refuses, and sends back all it was sent, with escapes.
+TEST(PutFile, WhatItIsRefusedWithHoldsNoSecret) {
+  httplib::Server server;
+  server.Put(".*", [](const httplib::Request& request, httplib::Response& response) {
+    std::string text = "\x1b]0;owned\x07 you sent";
+    for (const auto& [name, value] : request.headers) text += "\r\n" + name + "=" + value;
+    response.status = 403;
+    response.set_content(text, "text/plain");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  const UploadVariables keys = {{"AWS_ACCESS_KEY_ID", "AKIAKEYOFTHETEST"},
+                                {"AWS_SECRET_ACCESS_KEY", "s3cr3tkey"},
+                                {"AWS_SESSION_TOKEN", "s3cr3ttoken"},
+                                {"AWS_ENDPOINT_URL", "http://127.0.0.1:" + std::to_string(port)}};
+  const test::TemporaryDirectory directory;
+  const auto request = MakeUploadRequest("s3://b/p", "f", keys);
+  ASSERT_TRUE(request.ok()) << request.status();
+  const absl::Status status =
+      PutFile(*request, directory.Write("f", "the report"), [] { return false; });
+  server.stop();
+  thread.join();
+  EXPECT_TRUE(absl::IsUnauthenticated(status)) << status;
+  const std::string text(status.message());
+  EXPECT_THAT(text, HasSubstr("you sent"));
+  EXPECT_THAT(text, HasSubstr("***"));
+  for (const char* secret : {"s3cr3t", "AKIAKEYOFTHETEST"})
+    EXPECT_THAT(text, testing::Not(HasSubstr(secret)));
+  EXPECT_EQ(text.find_first_of("\x1b\x07\r\n"), std::string::npos);
+}
+
 class UploaderTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "agent/reports/archive_reader.h"
 #include "tests/temporary_directory.h"
 
 namespace stackray {

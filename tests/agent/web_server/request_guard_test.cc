@@ -36,6 +36,11 @@ TEST(RequestGuard, ThePolicyNamesEachInlineScript) {
   for (const char* none : {"", "<p>", "<script src=x></script>", "<script>never ended", "<script"})
     EXPECT_THAT(ContentSecurityPolicy(none), HasSubstr("script-src 'none';")) << none;
   EXPECT_THAT(two, testing::Not(HasSubstr("script-src 'unsafe-inline'")));
+  EXPECT_THAT(
+      ContentSecurityPolicy("<script type=\"application/octet-stream\" id=\"x\">H4sI</script>"
+                            "<script>" +
+                            script + "</script>"),
+      HasSubstr("script-src " + hash + ";"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace stackray {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 
@@ -22,7 +23,17 @@ class Access : public testing::Test {
     return GetRaw(server_->port(), path, headers);
   }
   std::string CookieLine(const std::string& value) {
-    return "Cookie: other=1; stackray-" + std::to_string(server_->port()) + "=" + value + "\r\n";
+    return "Cookie: other=1; " + SessionCookie() + "=" + value + "\r\n";
+  }
+  std::string SessionCookie() { return "stackray-session-" + std::to_string(server_->port()); }
+  // The id of a session that the printed address begins; empty: none was begun.
+  std::string Begin(const std::string& token = kToken, const std::string& headers = "") {
+    const std::string answer = Get("/?token=" + token, headers);
+    const std::string before = "Set-Cookie: " + SessionCookie() + "=";
+    const size_t at = answer.find(before);
+    if (at == std::string::npos) return "";
+    const size_t begin = at + before.size();
+    return answer.substr(begin, answer.find(';', begin) - begin);
   }
   FakeSource source_;
   const std::unique_ptr<WebServer> server_ = StartAnywhere(source_, "the page", kToken);
@@ -34,7 +45,7 @@ TEST_F(Access, WithoutTheTokenNothingOfTheProfileIsThere) {
     for (const std::string& headers :
          {std::string(), CookieLine("x"), CookieLine(""), CookieLine(almost),
           CookieLine(std::string(kToken) + "x"),
-          "Cookie: stackray-1=" + std::string(kToken) + "\r\n",
+          "Cookie: stackray-1=" + std::string(kToken) + "\r\n", CookieLine(kToken),
           std::string("Authorization: Bearer x\r\n"), "Authorization: " + almost + "\r\n"}) {
       const std::string answer = Get(path, headers);
       EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 ")) << path << headers;
@@ -50,22 +61,74 @@ TEST_F(Access, WithoutTheTokenNothingOfTheProfileIsThere) {
     EXPECT_THAT(Get(std::string("/") + query), StartsWith("HTTP/1.1 401 ")) << query;
 }
 
-TEST_F(Access, ThePrintedAddressOpensItAndTheCookieGoesOn) {
+TEST_F(Access, ThePrintedAddressBeginsASessionWhoseCookieGoesOn) {
   const std::string url = server_->page_url();
   EXPECT_EQ(url, server_->url() + "?token=" + kToken);
   const std::string answer = Get("/?token=" + std::string(kToken));
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK"));
   EXPECT_THAT(answer, HasSubstr("the page"));
   EXPECT_THAT(answer,
-              HasSubstr("Set-Cookie: stackray-" + std::to_string(server_->port()) + "=" + kToken +
-                        "; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict\r\n"));
+              MatchesRegex("(.|\n)*Set-Cookie: " + SessionCookie() +
+                           "=[A-Za-z0-9_-]{32}; Path=/; HttpOnly; SameSite=Strict\r\n(.|\n)*"));
+  const std::string session = Begin();
+  EXPECT_NE(session, Begin());
   for (const char* path : {"/", "/api/profile", "/api/status"}) {
-    const std::string by_cookie = Get(path, CookieLine(kToken));
+    const std::string by_cookie = Get(path, CookieLine(session));
     EXPECT_THAT(by_cookie, StartsWith("HTTP/1.1 200 OK")) << path;
     EXPECT_THAT(by_cookie, Not(HasSubstr("Set-Cookie")));
     EXPECT_THAT(Get(path, "authorization: bearer " + std::string(kToken) + "\r\n"),
                 StartsWith("HTTP/1.1 200 OK"));
   }
+}
+
+// Who listens on this port, or on another one, while a browser sends its cookies there.
+TEST_F(Access, NoAnswerPutsTheTokenIntoACookie) {
+  for (const std::string& headers :
+       {std::string(), CookieLine(kToken), CookieLine("x"),
+        "Cookie: stackray-" + std::to_string(server_->port()) + "=" + kToken + "\r\n"})
+    for (const char* path : {"/?token=aB3-_567890123456789", "/", "/reports", "/api/status"})
+      EXPECT_THAT(Get(path, headers), Not(HasSubstr(kToken))) << path << headers;
+}
+
+TEST_F(Access, ASessionThatGoesOnIsNotBegunAgain) {
+  const std::string session = Begin();
+  EXPECT_EQ(Begin(kToken, CookieLine(session)), "");
+  EXPECT_EQ(Begin(kToken, CookieLine("x")).size(), session.size());
+}
+
+// The cookie of an earlier release held the token.
+TEST_F(Access, TheTokenInAnOldCookieOpensNothingAndIsTakenAway) {
+  const std::string name = "stackray-" + std::to_string(server_->port());
+  const std::string old = "Cookie: " + name + "=" + kToken + "\r\n";
+  const std::string expired =
+      "Set-Cookie: " + name + "=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict\r\n";
+  const std::string refused = Get("/", old);
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(refused, HasSubstr(expired));
+  const std::string opened = Get("/?token=" + std::string(kToken), old);
+  EXPECT_THAT(opened, HasSubstr(expired));
+  EXPECT_THAT(opened, HasSubstr("Set-Cookie: " + SessionCookie() + "="));
+}
+
+// As after a restart: the port and the token are the same, the session is not known.
+TEST_F(Access, ASessionEndsWithItsServerAndATabSaysHowToGoOn) {
+  const std::string session = Begin();
+  const uint16_t port = server_->port();
+  server_->Stop();
+  WebServerSettings settings;
+  settings.port = port;
+  settings.page_token = kToken;
+  const auto next = WebServer::Start(settings, "the page", source_);
+  ASSERT_TRUE(next.ok()) << next.status();
+  if ((*next)->port() != port) GTEST_SKIP() << "another process has taken the port";
+  for (const char* path : {"/", "/reports", "/reports/page?name=x"}) {
+    const std::string answer = Get(path, CookieLine(session));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 ")) << path;
+    EXPECT_THAT(answer, HasSubstr("Content-Type: text/html"));
+    EXPECT_THAT(answer, HasSubstr("stackray agent --status"));
+    EXPECT_THAT(answer, HasSubstr("session has ended"));
+  }
+  EXPECT_THAT(Get("/api/status", CookieLine(session)), StartsWith("HTTP/1.1 401 "));
 }
 
 TEST_F(Access, NumbersAreOpen) {
@@ -75,9 +138,13 @@ TEST_F(Access, NumbersAreOpen) {
 }
 
 TEST_F(Access, TheTokenCanChange) {
+  const std::string session = Begin();
+  server_->SetPageToken(kToken);  // As a reload does.
+  EXPECT_THAT(Get("/", CookieLine(session)), StartsWith("HTTP/1.1 200 "));
   server_->SetPageToken("another-token-4567");
-  EXPECT_THAT(Get("/", CookieLine(kToken)), StartsWith("HTTP/1.1 401 "));
-  EXPECT_THAT(Get("/", CookieLine("another-token-4567")), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(Get("/", CookieLine(session)), StartsWith("HTTP/1.1 401 "));
+  EXPECT_EQ(Begin(), "");
+  EXPECT_THAT(Get("/", CookieLine(Begin("another-token-4567"))), StartsWith("HTTP/1.1 200 "));
   server_->SetPageToken("");
   EXPECT_THAT(Get("/"), HasSubstr("the page"));
   EXPECT_EQ(server_->page_url(), server_->url());
@@ -85,7 +152,7 @@ TEST_F(Access, TheTokenCanChange) {
 
 TEST_F(Access, ARightTokenDoesNotHelpAForeignName) {
   EXPECT_THAT(Exchange(server_->port(), "GET / HTTP/1.1\r\nHost: evil.example:80\r\n" +
-                                            CookieLine(kToken) + "Connection: close\r\n\r\n"),
+                                            CookieLine(Begin()) + "Connection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 403 "));
 }
 

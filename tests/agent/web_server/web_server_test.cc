@@ -70,6 +70,10 @@ TEST_F(Web, EveryAnswerCarriesTheSecurityHeaders) {
     EXPECT_EQ(answer->get_header_value("Referrer-Policy"), "no-referrer");
     EXPECT_EQ(answer->get_header_value("Cross-Origin-Resource-Policy"), "same-origin");
     EXPECT_EQ(answer->get_header_value_count("Access-Control-Allow-Origin"), 0u);
+    EXPECT_EQ(answer->get_header_value("Cross-Origin-Opener-Policy"), "same-origin");
+    for (const char* rule : {"default-src 'none';", "connect-src 'self';", "base-uri 'none';",
+                             "form-action 'none';", "frame-ancestors 'none'"})
+      EXPECT_THAT(answer->get_header_value("Content-Security-Policy"), HasSubstr(rule)) << path;
     // This hash of this script is the example of the Content Security Policy's own documentation.
     EXPECT_THAT(answer->get_header_value("Content-Security-Policy"),
                 HasSubstr("script-src 'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng=';"));

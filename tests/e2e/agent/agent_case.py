@@ -46,6 +46,11 @@ class Agent:
                 preexec_fn=preexec_fn)
         self.url, self.token = None, ""
 
+    def output(self):
+        """What it has printed so far."""
+        with open(self.output_path, encoding="utf-8") as file:
+            return file.read()
+
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
             return file.read()

@@ -82,8 +82,9 @@ class PageAccess(agent_case.AgentCase):
         self.assertEqual(status, 200)
         self.assertIn("<html", page)
         self.assertNotIn(agent.token, page)
-        port = urllib.parse.urlparse(agent.url).port
-        cookie = {"Cookie": f"stackray-{port}={agent.token}"}
+        name, session = self.begin_session(agent)
+        self.assertNotEqual(session, agent.token)
+        cookie = {"Cookie": f"{name}={session}"}
         self.assertEqual(agent.get("/api/profile", headers=cookie)[0], 200)
         self.assertEqual(agent.status_document(self.state)["page_url"],
                          f"{agent.url}?token={agent.token}")
@@ -103,6 +104,79 @@ class PageAccess(agent_case.AgentCase):
         self.assertNotEqual(third.token, first.token)
         self.assertEqual(third.get("/api/status")[0], 200)
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        self.assertEqual(third.end(), 0)
+
+    def begin_session(self, agent):
+        """Name and value of the one cookie that the printed address sets."""
+        with urllib.request.urlopen(f"{agent.url}?token={agent.token}", timeout=20) as answer:
+            cookies = answer.headers.get_all("Set-Cookie")
+        self.assertEqual(len(cookies), 1)
+        name, _, rest = cookies[0].partition("=")
+        self.assertIn("; HttpOnly; SameSite=Strict", rest)
+        return name, rest.partition(";")[0]
+
+    def listen_as_nobody(self, port):
+        """A child that listens there as another user, and a pipe with what each client sends it."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            listener = socket.create_server(("127.0.0.1", port))
+            os.write(writing, b"listening\n")
+            while True:
+                client, _ = listener.accept()
+                with client:
+                    os.write(writing, client.recv(65536))
+                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        os.close(writing)
+        self.addCleanup(os.close, reading)
+        self.assertEqual(os.read(reading, 100), b"listening\n")
+        return child, reading
+
+    def test_who_takes_the_port_meanwhile_gets_nothing_of_worth(self):
+        if os.geteuid() != 0:
+            self.skipTest("becoming another user needs root")
+        first = self.begin()
+        token, port = first.token, urllib.parse.urlparse(first.url).port
+        name, session = self.begin_session(first)
+        self.assertEqual(first.end(), 0)
+        child, reading = self.listen_as_nobody(port)
+        try:
+            # What a tab that is still open sends.
+            request = urllib.request.Request(f"{first.url}api/status",
+                                             headers={"Cookie": f"{name}={session}"})
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                self.assertEqual(answer.status, 200)
+            stolen = os.read(reading, 65536).decode()
+            self.assertIn(session, stolen)
+            self.assertNotIn(token, stolen)
+
+            second = self.begin("--listen", f"127.0.0.1:{port}")
+            self.assertNotEqual(urllib.parse.urlparse(second.url).port, port)
+            with open("/proc/self/comm", encoding="utf-8") as file:
+                command = file.read().strip()
+            said = f"port {port} is held by {command}"
+            self.assertIn(f"WARNING: {said}", second.output())
+            for where in (second.output(), second.log()):
+                self.assertIn(f"(process {child}, user nobody)", where)
+            self.assertIn(said, second.log())
+            self.assertEqual(second.status_document(self.state)["page_port_held_by"],
+                             {"port": port, "foreign": True, "user": "nobody", "pid": child,
+                              "command": command})
+            self.assertNotIn("page_port_held_by", second.get("/api/status")[1])
+            self.assertEqual(second.end(), 0)
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        third = self.begin("--listen", f"127.0.0.1:{port}")
+        self.assertEqual((urllib.parse.urlparse(third.url).port, third.token), (port, token))
+        self.assertIsNone(third.status_document(self.state)["page_port_held_by"])
+        for cookie in (f"{name}={session}", f"stackray-{port}={token}"):
+            for path in ("/api/status", "/api/profile", "/"):
+                self.assertEqual(third.get(path, headers={"Cookie": cookie})[0], 401, path)
+        self.assertIn("session has ended", third.get("/", headers={"Cookie": "x=y"})[1])
         self.assertEqual(third.end(), 0)
 
     def test_the_old_way_and_its_limits(self):

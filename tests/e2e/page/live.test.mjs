@@ -60,7 +60,7 @@ test("waits for the first samples, then shows them by itself", async () => {
   assert.deepEqual(seen.requests.filter((asked) => !asked.startsWith(url) && !asked.startsWith("data:")), []);
 });
 
-test("the token of the printed address becomes a cookie and leaves the address", async () => {
+test("the token of the printed address opens a session and leaves the address", async () => {
   server.token = "aB3-_0123456789abcdef";
   server.newestMs = START_MS;
   await show(`?token=${server.token}`);
@@ -69,8 +69,11 @@ test("the token of the printed address becomes a cookie and leaves the address",
   assert.equal(await page.evaluate(() => document.cookie), "");
   await page.reload();
   await page.locator("[data-fact=samples]").waitFor();
-  server.token = "another-token-4567890";
-  await page.getByText("the token has changed").waitFor();
+  server.session = "session-2";
+  await page.getByText("this page's session has ended").waitFor();
+  await page.goto(`${url}?token=${server.token}`);
+  await page.locator("[data-fact=samples]").waitFor();
+  assert.ok(await page.locator(".banner").isHidden());
 });
 
 test("asks for the chosen range and shows what is new", async () => {

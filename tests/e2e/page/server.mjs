@@ -20,6 +20,7 @@ export class LiveServer {
     this.captures = [];     // as /api/status lists them
     this.answering = { done: 0, all: 0 };
     this.token = "";        // what opens the page; "": it is open
+    this.session = "session-1"; // what its cookie holds then; another one ends it
     this.sockets = new Set();
   }
 
@@ -43,8 +44,9 @@ export class LiveServer {
   answer(request, response) {
     const url = new URL(request.url, "http://127.0.0.1");
     if (this.token && url.searchParams.get("token") === this.token)
-      response.setHeader("set-cookie", `stackray-${this.port}=${this.token}; Path=/; HttpOnly; SameSite=Strict`);
-    else if (this.token && !request.headers.cookie?.includes(`=${this.token}`))
+      response.setHeader("set-cookie",
+        `stackray-session-${this.port}=${this.session}; Path=/; HttpOnly; SameSite=Strict`);
+    else if (this.token && !request.headers.cookie?.includes(`=${this.session}`))
       return this.send(response, 401, "text/plain", "no");
     if (url.pathname === "/") return this.send(response, 200, "text/html; charset=utf-8", this.html);
     if (this.failWith) return this.send(response, this.failWith, "text/plain", "no");

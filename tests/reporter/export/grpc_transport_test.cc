@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
 #include "tests/reporter/export/grpc_receiver.h"
 #include "tests/reporter/export/http_receiver.h"
 #include "tests/reporter/export/test_batches.h"
 #include "tests/reporter/export/test_ports.h"
 #include "tests/reporter/export/test_settings.h"
+#include "tests/symbolizer/debuginfod/loopback_server.h"
 
 namespace stackray {
 namespace {
@@ -15,6 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 using testing::SizeIs;
 using Kind = SendResult::Kind;
@@ -64,6 +70,80 @@ TEST(GrpcTransport, PartialSuccessAndWarning) {
   result = transport.Send(MakeBatch("x", 1), kLongTimeout);
   EXPECT_EQ(result.kind, Kind::kDelivered);
   EXPECT_EQ(result.message, "some");
+}
+
+// A receiver that says it left out more than there is, or less than nothing; the queue bounds it by
+// what was sent.
+TEST(GrpcTransport, ImpossiblePartialSuccesses) {
+  std::string response;
+  GrpcReceiver receiver([&response](const GrpcRequest&) { return GrpcAnswer{.bytes = response}; });
+  GrpcTransport transport(LocalSettings(ExportProtocol::kGrpc, receiver.port()));
+  const auto send = [&](std::string bytes) {
+    response = std::move(bytes);
+    return transport.Send(MakeBatch("x", 1), kLongTimeout);
+  };
+  const SendResult most = send(std::string("\x0a\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 12));
+  EXPECT_EQ(most.kind, Kind::kPartlyRejected);
+  EXPECT_EQ(most.rejected_units, INT64_MAX);
+  const SendResult negative =
+      send(std::string("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13));
+  EXPECT_EQ(negative.kind, Kind::kDelivered);
+  for (const std::string& damaged :
+       {std::string("\x0a\x7f\x08"), std::string(100'000, '\xff'), std::string("\x0a\x02\x12\x7f")})
+    EXPECT_EQ(send(damaged).kind, Kind::kDelivered);
+  // An answer over our bound of memory was an answer: the batch is not sent again for ever.
+  EXPECT_EQ(send(std::string(8 << 20, 'x')).kind, Kind::kRejected);
+}
+
+TEST(GrpcTransport, NothingThatAReceiverSaysIsLongOrDrivesATerminal) {
+  const std::string evil =
+      "\x1b]0;owned\x07\r\nlevel=error msg=\"forged\"" + std::string(6000, 'x');
+  for (const grpc::StatusCode code :
+       {grpc::INTERNAL, grpc::UNAVAILABLE, grpc::UNAUTHENTICATED, grpc::RESOURCE_EXHAUSTED,
+        static_cast<grpc::StatusCode>(77)}) {
+    GrpcReceiver receiver(
+        [&](const GrpcRequest&) { return Answer(code, evil.c_str(), std::string(2000, '\xff')); });
+    ReceiverSettings settings = LocalSettings(ExportProtocol::kGrpc, receiver.port());
+    settings.headers = {{"authorization", "Bearer s3cr3t-of-the-receiver"}};
+    GrpcTransport transport(settings);
+    const SendResult result = transport.Send(MakeBatch("x", 1), kLongTimeout);
+    EXPECT_NE(result.kind, Kind::kDelivered);
+    EXPECT_EQ(result.message.find_first_of("\x1b\x07\r\n"), std::string::npos) << code;
+    EXPECT_LT(result.message.size(), 1000u);
+  }
+}
+
+// It sends back what it was given.
+TEST(GrpcTransport, AHeadersValueComesBackInNoMessage) {
+  GrpcReceiver receiver([](const GrpcRequest& request) {
+    std::string text = "you sent";
+    for (const auto& [name, value] : request.metadata) text += " " + name + "=" + value;
+    return Answer(grpc::PERMISSION_DENIED, text.c_str());
+  });
+  ReceiverSettings settings = LocalSettings(ExportProtocol::kGrpc, receiver.port());
+  settings.headers = {{"authorization", "Bearer s3cr3t-of-the-receiver"}};
+  GrpcTransport transport(settings);
+  const SendResult result = transport.Send(MakeBatch("x", 1), kLongTimeout);
+  EXPECT_EQ(result.kind, Kind::kNoEntry);
+  EXPECT_THAT(result.message, HasSubstr("you sent"));
+  EXPECT_THAT(result.message, Not(HasSubstr("s3cr3t")));
+}
+
+// Bytes of HTTP/2 that never become an answer: empty frames of settings, one byte at a time.
+TEST(GrpcTransport, ASlowDripEndsWithTheTimeout) {
+  const test::LoopbackServer server([](const std::string&, const test::LoopbackServer::Send& send) {
+    const std::string frame("\0\0\0\4\0\0\0\0\0", 9);
+    for (size_t i = 0; i < 2000; ++i) {
+      if (!send(frame.substr(i % 9, 1)) && i > 100) return;
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  });
+  const std::string url = server.url();
+  const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+  GrpcTransport transport(LocalSettings(ExportProtocol::kGrpc, port));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(transport.Send(MakeBatch("x", 1), milliseconds(1500)).kind, Kind::kRetry);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
 }
 
 TEST(GrpcTransport, DetailsOfResourceExhaustedTravel) {

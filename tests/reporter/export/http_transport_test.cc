@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <atomic>
@@ -187,6 +188,50 @@ TEST(HttpTransport, AnEndlessAnswerIsCut) {
   const SendResult result = SendTo(HttpReceiver(Always(500, std::string(8 << 20, 'x'))));
   EXPECT_EQ(result.kind, Kind::kRejected);
   EXPECT_LT(result.message.size(), 300u);
+}
+
+TEST(HttpTransport, NothingThatAReceiverSaysIsLongOrDrivesATerminal) {
+  const std::string evil =
+      "\x1b]0;owned\x07\r\nlevel=error msg=\"forged\" \x1b[2J" + std::string(6000, 'x');
+  for (const int status : {400, 401, 413, 429, 500, 503}) {
+    const SendResult result = SendTo(HttpReceiver(Always(status, evil)));
+    EXPECT_NE(result.kind, Kind::kDelivered);
+    EXPECT_EQ(result.message.find_first_of("\x1b\x07\r\n"), std::string::npos) << status;
+    EXPECT_LT(result.message.size(), 1000u);
+  }
+}
+
+TEST(HttpTransport, AHeadersValueComesBackInNoMessage) {
+  HttpReceiver receiver([](const HttpRequest& request, httplib::Response& response) {
+    std::string text = "you sent";
+    for (const auto& [name, value] : request.headers) text += " " + name + "=" + value;
+    response.status = 403;
+    response.set_content(text, "text/plain");
+  });
+  ReceiverSettings settings = Settings(receiver.port());
+  settings.headers = {{"authorization", "Bearer s3cr3t-of-the-receiver"}};
+  HttpTransport transport(settings);
+  const SendResult result = transport.Send(MakeBatch("x", 1), kLongTimeout);
+  EXPECT_EQ(result.kind, Kind::kNoEntry);
+  EXPECT_THAT(result.message, HasSubstr("you sent"));
+  EXPECT_THAT(result.message, testing::Not(HasSubstr("s3cr3t")));
+}
+
+// 64 MiB of zeros: as packed text they are some KiB on their way.
+TEST(HttpTransport, APackedAnswerIsNotExpanded) {
+  const std::string zeros(64 << 20, '\0');
+  std::string packed(compressBound(zeros.size()), '\0');
+  uLongf size = packed.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                     reinterpret_cast<const Bytef*>(zeros.data()), zeros.size()),
+            Z_OK);
+  packed.resize(size);
+  HttpReceiver receiver([&](const HttpRequest&, httplib::Response& response) {
+    response.status = 500;
+    response.set_header("Content-Encoding", "deflate");
+    response.set_content(packed, "text/plain");
+  });
+  EXPECT_LT(SendTo(receiver).message.size(), 1000u);
 }
 
 TEST(HttpTransport, NobodyThereIsRetried) {

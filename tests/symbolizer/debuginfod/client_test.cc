@@ -92,6 +92,30 @@ TEST_F(Debuginfod, AFileIsFetchedOnceAndKept) {
   EXPECT_EQ(server.paths(), std::vector<std::string>{fmt::format("/buildid/{}/debuginfo", kId)});
 }
 
+// A file of this host that would be the very one asked for: no server may name it.
+TEST_F(Debuginfod, ARedirectLeadsToNoFileAndToNoOtherProtocol) {
+  const std::string local = directory_.Write("local.debug", DebugFileOf(kId));
+  for (const std::string& target :
+       {"file://" + local, std::string("ftp://127.0.0.1:1/x"), std::string("dict://127.0.0.1:1/x")})
+    ExpectFailure(
+        [&](const std::string&, const LoopbackServer::Send& send) {
+          send(LoopbackServer::Head("302 Found",
+                                    "Location: " + target + "\r\nContent-Length: 0\r\n"));
+        },
+        0);
+  // To another server is what servers do.
+  const LoopbackServer full([](const std::string&, const LoopbackServer::Send& send) {
+    SendFile(send, DebugFileOf(kId));
+  });
+  const LoopbackServer first([&](const std::string& path, const LoopbackServer::Send& send) {
+    send(LoopbackServer::Head("302 Found",
+                              "Location: " + full.url() + path + "\r\nContent-Length: 0\r\n"));
+  });
+  const auto client = Client::Create(Settings({first.url()}));
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_NE(Fetch(**client, kId).file, nullptr);
+}
+
 TEST_F(Debuginfod, WhatAServerDoesNotHaveTheNextMayHave) {
   const LoopbackServer empty([](const std::string&, const LoopbackServer::Send& send) {
     send(LoopbackServer::Head("404 Not Found", "Content-Length: 0\r\n"));

@@ -97,5 +97,40 @@ TEST(InflateSection, AClaimedSizeIsNoReasonToTakeMemory) {
   EXPECT_TRUE(Unpacked(Section(Plain(1000), uint64_t{1} << 62)).empty());
 }
 
+// 48 MiB of zeros in 48 KiB: no section of debug information is packed so tightly.
+TEST(InflateSection, ABombIsRefusedBeforeItIsUnpacked) {
+  const Bytes zeros(48 << 20);
+  const Bytes section = Section(zeros, zeros.size());
+  const BytesSource source(section);
+  auto out = ScratchFile::Create(std::filesystem::temp_directory_path(), 64 << 20);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_TRUE(absl::IsResourceExhausted(InflateSection({&source, 0, section.size()}, **out)));
+  EXPECT_EQ((*out)->size_bytes(), 0u);
+  Bytes gnu(section.begin() + sizeof(Elf64_Chdr) - 12, section.end());
+  std::memcpy(gnu.data(), "ZLIB\0\0\0\0\3\0\0\0", 12);
+  const BytesSource gnu_source(gnu);
+  EXPECT_TRUE(absl::IsResourceExhausted(InflateGnuSection({&gnu_source, 0, gnu.size()}, **out)));
+  EXPECT_LE((*out)->size_bytes(), kSmallPlainBytes + kMostTimes * gnu.size());
+}
+
+TEST(ScratchFiles, AllOfAProcessTogetherHaveABound) {
+  const std::string directory = std::filesystem::temp_directory_path();
+  const uint64_t before = ScratchFile::BytesInUse();
+  const Bytes part(1000);
+  const auto make = [&] { return ScratchFile::Create(directory, 1 << 20, before + 2500); };
+  auto first = make();
+  auto second = make();
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE((*first)->Append(part).ok());
+  EXPECT_TRUE((*second)->Append(part).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted((*second)->Append(part)));
+  EXPECT_EQ((*second)->size_bytes(), 1000u);
+  second->reset();
+  EXPECT_EQ(ScratchFile::BytesInUse(), before + 1000);
+  EXPECT_TRUE((*first)->Append(part).ok());
+  first->reset();
+  EXPECT_EQ(ScratchFile::BytesInUse(), before);
+}
+
 }  // namespace
 }  // namespace stackray::dwarf::test

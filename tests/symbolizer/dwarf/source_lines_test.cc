@@ -77,6 +77,36 @@ class SourceLinesOf : public testing::Test {
   uint64_t handles_ = 0;
 };
 
+// The bound of all leaves room for one of them: each still gets its lines when its turn comes.
+TEST_F(SourceLinesOf, FilesTakeTurnsOnTheDisk) {
+  Shell("objcopy --compress-debug-sections=zlib whole packed && cp packed packed2");
+  const auto lines_of = [&](SourceLines& lines, const ExecutableFilePtr& file) {
+    return Describe(AsOracleFrames(lines.Resolve(1, file, addresses_[0])));
+  };
+  SourceLinesSettings settings;
+  settings.own_root = root_.File("");
+  settings.proc = root_.File("no-such-directory");
+  const ExecutableFilePtr first = Open("/packed"), second = Open("/packed2");
+  uint64_t one = 0;
+  std::string right;
+  {
+    SourceLines lines(settings);
+    right = lines_of(lines, first);
+    one = dwarf::ScratchFile::BytesInUse();
+    ASSERT_GT(one, 0u);
+    EXPECT_EQ(lines_of(lines, second), right);
+    EXPECT_GE(dwarf::ScratchFile::BytesInUse(), 2 * one);  // Both, where there is room.
+  }
+  EXPECT_EQ(dwarf::ScratchFile::BytesInUse(), 0u);
+  settings.scratch.max_unpacked_bytes = one + one / 4;
+  settings.scratch.most_in_all_bytes = one + one / 2;
+  SourceLines lines(settings);
+  for (int turn = 0; turn < 4; ++turn) {
+    EXPECT_EQ(lines_of(lines, turn % 2 == 0 ? first : second), right) << turn;
+    EXPECT_LE(dwarf::ScratchFile::BytesInUse(), settings.scratch.most_in_all_bytes);
+  }
+}
+
 TEST_F(SourceLinesOf, WholeProgramsHaveInlinedFunctions) {
   size_t inlined = 0;
   for (const std::string& text : whole_) inlined += text.find('\n') + 1 < text.size() ? 1 : 0;

@@ -188,7 +188,8 @@ export async function fetchAnswer(url: string, signal?: AbortSignal): Promise<Fe
   try {
     const answer = await fetch(url, { signal: abort.signal, cache: "no-store" });
     if (answer.status === 401)
-      throw new Error("the token has changed: open the address that stackray agent --status prints");
+      throw new Error("this page's session has ended, with the agent that began it, with its token, or " +
+                      "unused: open the address that stackray agent --status prints");
     if (answer.status === 413) throw new Error(`${NOT_ANSWERED}: ${await reasonOf(answer)}`);
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     const cost = /(?:^|,)\s*make\s*;\s*dur=([0-9.]+)/.exec(answer.headers.get("Server-Timing") ?? "");

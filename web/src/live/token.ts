@@ -1,4 +1,4 @@
-// The agent's printed address carries a token, which its answer has turned into a cookie. It does
+// The agent's printed address carries a token, for which its answer has begun a session. It does
 // not stay in the address, from where people copy links and which is seen on shared screens.
 export function withoutToken(href: string): string {
   const url = new URL(href);
