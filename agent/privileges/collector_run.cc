@@ -113,7 +113,7 @@ std::vector<std::string> WordsOf(const CollectorEntry& collector, const ProcessU
 // Puts the descriptors where target_entry.c has them, first out of each other's way. Returns the
 // program's; -1: errno says why.
 int PlaceDescriptors(const Launch& launch) {
-  constexpr int kAbove = ENTRY_FD_FIRST_NAMESPACE + ENTRY_MOST_NAMESPACES;
+  constexpr int kAbove = int{ENTRY_FD_FIRST_NAMESPACE} + int{ENTRY_MOST_NAMESPACES};
   std::vector<int> wanted = {launch.order.get(), launch.text.write.get(), launch.text.write.get(),
                              launch.report.write.get(), launch.target.root.get()};
   for (const UniqueFd& space : launch.target.namespaces) wanted.push_back(space.get());
