@@ -19,8 +19,8 @@ static __always_inline int is_among_stubs(const struct scratch *s, u64 *offset)
 	return *offset < hotspot_of(s)->stubs_bytes;
 }
 
-/* May the pc be in a stub that has rows? Asked before a frame is left; if so, find_stub_code() comes
- * next. */
+/* May the pc be in a stub that has rows? Asked before a frame is left; if so, find_stub_code()
+ * comes next. */
 static __always_inline int may_have_stub_code(struct scratch *s)
 {
 	u64 offset;
@@ -53,7 +53,8 @@ static __always_inline int find_stub_code(struct scratch *s)
 	return 0;
 }
 
-/* The CFA by a rule in full: rsp was copied, or stored, before it was rounded down. 0: not known. */
+/* The CFA by a rule in full: rsp was copied, or stored, before it was rounded down. 0: not
+ * known. */
 static __always_inline u64 cfa_of_stub_rule(struct scratch *s)
 {
 	u32 reg = s->rule.cfa_register & (UNWIND_REGISTERS - 1);

@@ -2,8 +2,8 @@
 // all of that still holds. Names are made of several words that lie apart; memory that was freed
 // between two reads would make a name of what another owner has put there.
 //
-// A reader asks Holds() after its last read: what was the same before and after was there meanwhile,
-// whatever order the reads had. Whether it means anything the reader has to say.
+// A reader asks Holds() after its last read: what was the same before and after was there
+// meanwhile, whatever order the reads had. Whether it means anything the reader has to say.
 //
 // Memory:  what was read, up to kMostBytes; beyond that nothing holds.
 // Threads: one at a time.

@@ -11,8 +11,8 @@
 //          executable's debug file is looked for with the rights of the process that is asked for
 //          first (debug_files.h), and what was found is every process's that runs this file.
 // Memory:  `cache_bytes` of what files say, at most kMaxOpenFiles files open, and the file used
-//          last. Disk: what is unpacked, at most dwarf::kMostScratchBytes; for a file that is opened
-//          the files used longest ago give theirs back. Threads: one.
+//          last. Disk: what is unpacked, at most dwarf::kMostScratchBytes; for a file that is
+//          opened the files used longest ago give theirs back. Threads: one.
 #ifndef STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
 #define STACKRAY_SYMBOLIZER_SOURCE_LINES_H_
 

@@ -386,16 +386,6 @@ SessionTotals Agent::Totals() {
   return totals;
 }
 
-void Agent::SayLeftAlone(const AgentSnapshot& snapshot) {
-  const LeftAlone::Counts& counts = snapshot.foreign_reads.left_alone;
-  if (counts.hangs == told_hangs_) return;
-  told_hangs_ = counts.hangs;
-  LogWarning(fmt::format("reads of process {} did not return, so it is left alone for {} s; "
-                         "processes left alone now: {}, and all of {} users",
-                         counts.last_pid, counts.last_pause_s, counts.processes, counts.owners),
-             "left alone");
-}
-
 void Agent::TakeSnapshot(bool at_the_end) {
   auto snapshot = std::make_shared<AgentSnapshot>();
   snapshot->sequence = ++sequence_;
@@ -427,7 +417,7 @@ void Agent::TakeSnapshot(bool at_the_end) {
   snapshot->reports = reports_.Status();
   snapshot->reports.logs = report_logs_.Counts();
   snapshot->foreign_reads = CountForeignReads();
-  SayLeftAlone(*snapshot);
+  left_alone_log_.Look(snapshot->foreign_reads.left_alone);
   snapshot->log_lines_held_back = LogLinesHeldBack();
   snapshot->unclean_stop = state_->unclean_stop();
   if (settings_.page && servers_.local != nullptr) snapshot->page_url = servers_.local->page_url();

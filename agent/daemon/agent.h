@@ -23,6 +23,7 @@
 #include "agent/daemon/agent_snapshot.h"
 #include "agent/daemon/envelope_keeper.h"
 #include "agent/daemon/local_history.h"
+#include "agent/daemon/left_alone_log.h"
 #include "agent/daemon/loss_log.h"
 #include "agent/daemon/own_traces.h"
 #include "agent/daemon/page_source.h"
@@ -86,7 +87,6 @@ class Agent {
   void SendLosses(bool at_the_end);
   void SweepSpools();
   SessionTotals Totals();
-  void SayLeftAlone(const AgentSnapshot& snapshot);
   void TakeSnapshot(bool at_the_end = false);
   void LogTotals();
 
@@ -121,7 +121,7 @@ class Agent {
        .send_record = [this](const LogRecord& record) { report_logs_.Add(record); }}};
   std::unique_ptr<SamplingSession> session_;
   SessionTotals ended_sessions_;
-  uint64_t told_hangs_ = 0;
+  LeftAloneLog left_alone_log_;
   LossLog loss_log_;
   BatchSettings loss_batches_;  // As the session's.
   uint64_t sequence_ = 0;

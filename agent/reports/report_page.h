@@ -19,8 +19,8 @@ inline constexpr size_t kMostPageBytes = 256 << 20;
 absl::StatusOr<std::string> PageOfPageFile(const std::string& path);
 
 // The page of now, or of the minutes before where that is missing. Errors: NotFound (no archive, or
-// no page inside), DataLoss, ResourceExhausted: data longer than twice the archive and 16 MiB, or as
-// above.
+// no page inside), DataLoss, ResourceExhausted: data longer than twice the archive and 16 MiB, or
+// as above.
 absl::StatusOr<std::string> PageOfReport(const std::string& path);
 
 }  // namespace stackray

@@ -66,6 +66,10 @@ int32_t FrameResolver::FindOrDefine(const FrameKey& key, OpenBatch& batch, auto 
   return batch.DefineFrame(key, resolve());
 }
 
+int32_t FrameResolver::MarkerFrame(const FrameKey& marker, OpenBatch& batch) {
+  return FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); });
+}
+
 ExecutableFilePtr FrameResolver::HoldForBatch(uint32_t pid, const code_range& range,
                                               OpenBatch& batch) {
   OpenBatch::HeldFile& held = batch.held_files[IdentityOf(range)];
@@ -121,10 +125,8 @@ int32_t FrameResolver::NativeFrame(uint32_t pid, const ExecutableFile& file, uin
 int32_t FrameResolver::FrameWithoutFile(const code_range& range, uint64_t file_offset,
                                         OpenBatch& batch) {
   const auto held = batch.held_files.find(IdentityOf(range));
-  if (held != batch.held_files.end() && held->second.left_alone) {
-    const FrameKey key = MarkerKey(MarkerKind::kLeftAlone);
-    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
-  }
+  if (held != batch.held_files.end() && held->second.left_alone)
+    return MarkerFrame(MarkerKey(MarkerKind::kLeftAlone), batch);
   const FrameKey key =
       FrameKey::Make(FrameType::kNative, kUnopenedFileOwner, range.file.inode, file_offset);
   return FindOrDefine(key, batch, [&] {
@@ -168,8 +170,7 @@ int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& call
                                      OpenBatch& batch) {
   const std::optional<CallerPlace> caller = PlaceOf(stack, callers.first);
   const FrameKey unknown = MarkerKey(MarkerKind::kUnknownCode);
-  if (!caller || policy_ == SymbolPolicy::kOff)
-    return FindOrDefine(unknown, batch, [&] { return MarkerSymbols(unknown); });
+  if (!caller || policy_ == SymbolPolicy::kOff) return MarkerFrame(unknown, batch);
   std::optional<CallerPlace> next = PlaceOf(stack, callers.second);
   if (next && next->file->handle != caller->file->handle) next.reset();
   const FrameKey key =
@@ -195,10 +196,7 @@ int32_t FrameResolver::FrameOfNoFile(const UserStack& stack, const Callers& call
 int32_t FrameResolver::UserFrame(const UserStack& stack, uint64_t word, const Callers& callers,
                                  OpenBatch& batch) {
   const uint64_t kind = FrameWordKind(word);
-  if (kind == FRAME_NO_RANGE) {
-    const FrameKey key = MarkerKey(MarkerKind::kUnmapped);
-    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
-  }
+  if (kind == FRAME_NO_RANGE) return MarkerFrame(MarkerKey(MarkerKind::kUnmapped), batch);
   const code_range& range = stack.ranges[FrameWordRange(word)];
   // A return address points behind its call: the byte before is the call's.
   const uint64_t offset = FrameWordOffset(word) - (kind == FRAME_RETURN ? 1 : 0);
@@ -221,10 +219,7 @@ int32_t FrameResolver::RuntimeFrame(const UserStack& stack, const MixedFrame& fr
   uint32_t range = frame.range;
   if (range < stack.ranges.size()) data = RuntimeOf(stack, range);
   if (data == nullptr) data = RuntimeOf(stack, range = stack.first_runtime);
-  if (data == nullptr) {
-    const FrameKey key = MarkerKey(MarkerKind::kUnsupported);
-    return FindOrDefine(key, batch, [&] { return MarkerSymbols(key); });
-  }
+  if (data == nullptr) return MarkerFrame(MarkerKey(MarkerKind::kUnsupported), batch);
   const uint64_t folded = loop == nullptr ? 0 : kFoldedBit;
   const bool is_of_stack = FrameWordKind(frame.word) == FRAME_OF_STACK;
   const uint64_t word = frame.word & (is_of_stack ? FRAME_OFFSET_MASK : kRuntimeWordMask);
@@ -436,7 +431,7 @@ void FrameResolver::AppendKernelFrames(std::span<const uint64_t> addresses, uint
 
 void FrameResolver::AppendMarker(const FrameKey& marker, OpenBatch& batch,
                                  std::vector<int32_t>* frames) {
-  frames->push_back(FindOrDefine(marker, batch, [&] { return MarkerSymbols(marker); }));
+  frames->push_back(MarkerFrame(marker, batch));
 }
 
 void FrameResolver::TakeLines(std::span<OpenBatch* const> open) {

@@ -142,6 +142,7 @@ class FrameResolver {
   const ExecutableFile* FileOf(const UserStack& stack, uint32_t range);
   ExecutableFilePtr HoldForBatch(uint32_t pid, const code_range& range, OpenBatch& batch);
   int32_t FindOrDefine(const FrameKey& key, OpenBatch& batch, auto resolve);
+  int32_t MarkerFrame(const FrameKey& marker, OpenBatch& batch);
   int32_t NativeFrame(uint32_t pid, const ExecutableFile& file, uint64_t file_offset,
                       OpenBatch& batch);
   int32_t FrameWithoutFile(const code_range& range, uint64_t file_offset, OpenBatch& batch);

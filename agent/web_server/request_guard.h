@@ -14,9 +14,9 @@ bool IsLocalHost(std::string_view host_header);
 // Whether an Accept-Encoding header takes gzip (its weight not 0).
 bool AcceptsGzip(std::string_view accept_encoding);
 
-// A Content-Security-Policy under which `page`, which is this program's own, runs exactly the inline
-// scripts it holds now (by their SHA-256), but no element of data, talks to its own server alone, loads nothing from elsewhere, and is framed by
-// nobody.
+// A Content-Security-Policy under which `page`, which is this program's own, runs exactly the
+// inline scripts it holds now (by their SHA-256), but no element of data, talks to its own server
+// alone, loads nothing from elsewhere, and is framed by nobody.
 std::string ContentSecurityPolicy(std::string_view page);
 
 }  // namespace stackray

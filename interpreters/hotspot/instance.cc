@@ -115,8 +115,8 @@ absl::Status AddCode(ProcessMemory& memory, const Layout& layout, hotspot_proces
   return absl::OkStatus();
 }
 
-// Rows of the stubs that BPF reads, in the heaps' first megabytes, where the JVM makes them. nullptr:
-// there are none.
+// Rows of the stubs that BPF reads, in the heaps' first megabytes, where the JVM makes them.
+// nullptr: there are none.
 std::shared_ptr<const cfi::JitRows> RowsOfAllStubs(ProcessMemory& direct, Layout* layout) {
   PagedMemory memory(direct);
   const std::vector<Stub> stubs = ReadStubs(memory, layout->stubs_at, layout->bpf);

@@ -38,7 +38,7 @@ std::vector<Stub> ReadStubs(ProcessMemory& memory, uint64_t list_at, const hotsp
 // Rows of the stubs. `code` is all that lies between the first one's begin and the last one's end.
 std::vector<cfi::CodeRows> RowsOfStubs(std::span<const Stub> stubs, std::span<const uint8_t> code);
 
-// The same of code that is read here, where stubs lie close together at once.
+// As above, of code that is read here, where stubs lie close together at once.
 std::vector<cfi::CodeRows> ReadStubRows(ProcessMemory& memory, std::span<const Stub> stubs);
 
 }  // namespace stackray::hotspot

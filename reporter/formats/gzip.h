@@ -38,7 +38,7 @@ class GzipStream {
 // Errors: DataLoss (no gzip, damaged or cut), ResourceExhausted (longer than `max_bytes`).
 absl::StatusOr<std::string> GzipExpand(std::string_view bytes, size_t max_bytes);
 
-// The same part by part, each lent for its call; members that follow each other are one text.
+// Expands part by part, each lent for its call; members that follow each other are one text.
 // Memory: 64 KiB beside zlib's window, whatever comes. Errors: as above, and `part`'s, with which
 // the expanding ends.
 absl::Status GzipExpandParts(std::string_view bytes, uint64_t max_bytes, TextSink part);

@@ -19,7 +19,7 @@ inline constexpr std::string_view kPageDataMarker = "<!--stackray-data-->";
 absl::StatusOr<std::string> HtmlPage(std::string_view page, std::string_view json,
                                      std::string_view title);
 
-// The same of data that are compressed already.
+// As above, of data that are compressed already.
 absl::StatusOr<std::string> HtmlPageOfPacked(std::string_view page, const PackedPageData& data,
                                              std::string_view title);
 

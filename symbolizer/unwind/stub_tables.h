@@ -1,5 +1,6 @@
-// Unwind rows of code that a runtime keeps for itself in its JIT memory (HotSpot's stubs), in the row
-// store: one file a process, which no process has mapped. BPF knows it by stack_process.rows_id.
+// Unwind rows of code that a runtime keeps for itself in its JIT memory (HotSpot's stubs), in the
+// row store: one file a process, which no process has mapped. BPF knows it by
+// stack_process.rows_id.
 //
 // Such code is made once and stays. Where more of it is made, the rows get another id, so that BPF
 // never looks up a place of one set of rows in another one.

@@ -1,5 +1,6 @@
 // Whatever a process says of itself, in its environment and in its memory, a batch has of it what
-// the kernel and the agent know. The oracle is the same process's resource without a word of its own.
+// the kernel and the agent know. The oracle is the same process's resource without a word of its
+// own.
 #include "agent/sampling/claimed_attributes.h"
 
 #include <gtest/gtest.h>

@@ -161,7 +161,8 @@ TEST_P(HotSpotTornNames, FreedMemoryIsNoName) {
     }
 }
 
-// A Symbol that nobody holds, an nmethod whose class is unloaded, and a class that has another pool.
+// A Symbol that nobody holds, an nmethod whose class is unloaded, and a class that has another
+// pool.
 TEST_P(HotSpotTornNames, WhatNobodyHoldsIsNoName) {
   const uint64_t nmethod = jvm_.Address("code_heap") + 1024 + bpf_.blob;
   const auto read = [&](const RuntimePlace& place, uint64_t address, size_t bytes) {
