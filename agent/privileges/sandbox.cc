@@ -51,9 +51,12 @@ constexpr CapabilitySet kReadersNeed{Capability::kDacReadSearch, Capability::kSy
 std::string StartReaders(const SandboxOptions& options) {
   SetCopyDirectory(options.copy_directory.c_str());
   const bool drops = options.mode != SandboxMode::kOff && !kIsSanitized;
-  const absl::Status status = StartForeignReaders([drops] {
-    if (drops) KeepOnly(kReadersNeed).IgnoreError();  // They have what the agent has then.
-  });
+  ReaderLimits limits;
+  if (drops) {  // Where one of these fails, they have what the agent has then.
+    limits.parent = [] { KeepOnly(kReadersNeed).IgnoreError(); };
+    limits.reader = [] { LoadSystemCallFilter(CallsOutside::kErrno).status().IgnoreError(); };
+  }
+  const absl::Status status = StartForeignReaders(limits);
   if (status.ok()) return "";
   return fmt::format("a process whose memory or files do not answer can stop this one: {}",
                      std::string(status.message()));

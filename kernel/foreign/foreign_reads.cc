@@ -128,8 +128,8 @@ void ReadLink(ForeignJob& job) {
 
 }  // namespace
 
-absl::Status StartForeignReaders(const std::function<void()>& begin) {
-  absl::StatusOr<std::unique_ptr<ReaderPool>> pool = ReaderPool::Start(begin);
+absl::Status StartForeignReaders(const ReaderLimits& limits) {
+  absl::StatusOr<std::unique_ptr<ReaderPool>> pool = ReaderPool::Start(limits);
   if (!pool.ok()) return pool.status();
   g_pool = pool->release();
   return absl::OkStatus();

@@ -20,7 +20,6 @@
 #include <sys/uio.h>
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,13 +28,14 @@
 #include "absl/status/status.h"
 #include "kernel/foreign/foreign_job.h"
 #include "kernel/foreign/left_alone.h"
+#include "kernel/foreign/reader_process.h"
 #include "kernel/unique_fd.h"
 
 namespace stackray {
 
 // Starts the readers' parent. Call once, before there are threads; reads before it, or after it
-// failed, are made by the thread that asks. `begin`: reader_process.h.
-absl::Status StartForeignReaders(const std::function<void()>& begin);
+// failed, are made by the thread that asks.
+absl::Status StartForeignReaders(const ReaderLimits& limits);
 
 struct ForeignAnswer {
   int error = 0;      // An errno; ETIMEDOUT: left alone, EAGAIN: no reader was to be had.

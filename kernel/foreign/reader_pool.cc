@@ -41,14 +41,14 @@ bool IsWaiting(int32_t pid) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Start(const std::function<void()>& begin) {
+absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Start(const ReaderLimits& limits) {
   void* const memory = mmap(nullptr, sizeof(ReaderShared), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     return absl::ResourceExhaustedError(fmt::format("mmap: {}", strerror(errno)));
   auto* const shared = static_cast<ReaderShared*>(memory);  // Zeros: nobody, nothing paused.
   shared->agent_pid = getpid();
-  absl::StatusOr<ReaderParent> parent = ForkReaderParent(shared, begin);
+  absl::StatusOr<ReaderParent> parent = ForkReaderParent(shared, limits);
   if (!parent.ok()) {
     munmap(memory, sizeof(ReaderShared));
     return parent.status();

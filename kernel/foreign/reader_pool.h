@@ -24,7 +24,7 @@ namespace stackray {
 class ReaderPool {
  public:
   // Errors: ResourceExhausted (no memory, no process).
-  static absl::StatusOr<std::unique_ptr<ReaderPool>> Start(const std::function<void()>& begin);
+  static absl::StatusOr<std::unique_ptr<ReaderPool>> Start(const ReaderLimits& limits);
 
   // Has a reader do `work`. `take` sees the answer in the slot, with its descriptors, before the
   // slot is somebody else's. 0, ETIMEDOUT (left alone, or now it is) or EAGAIN (no reader).

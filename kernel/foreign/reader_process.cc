@@ -51,12 +51,14 @@ void Answer(ReaderSlot& slot, int socket, const ReaderShared& shared) {
   Wake(slot.answered);
 }
 
-[[noreturn]] void RunReader(ReaderShared* shared, size_t index, int socket, pid_t parent) {
+[[noreturn]] void RunReader(ReaderShared* shared, size_t index, int socket, pid_t parent,
+                            const ReaderLimits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
   prctl(PR_SET_NAME, "stackray-reader");
   const int keep[] = {socket};
   KeepOnlyDescriptors(keep);
+  limits.reader();
   ReaderSlot& slot = shared->slots[index];
   for (;;) {
     const uint32_t done = slot.answered.load(std::memory_order_relaxed);
@@ -67,8 +69,12 @@ void Answer(ReaderSlot& slot, int socket, const ReaderShared& shared) {
 
 class Parent {
  public:
-  Parent(ReaderShared* shared, UniqueFd orders, std::array<UniqueFd, kMostReaders> sockets)
-      : shared_(shared), orders_(std::move(orders)), sockets_(std::move(sockets)) {}
+  Parent(ReaderShared* shared, UniqueFd orders, std::array<UniqueFd, kMostReaders> sockets,
+         const ReaderLimits& limits)
+      : shared_(shared),
+        orders_(std::move(orders)),
+        sockets_(std::move(sockets)),
+        limits_(limits) {}
 
   void Run() {
     for (;;) {
@@ -91,7 +97,7 @@ class Parent {
     }
     const pid_t own = getpid();
     const pid_t pid = fork();
-    if (pid == 0) RunReader(shared_, order.slot, sockets_[order.slot].get(), own);
+    if (pid == 0) RunReader(shared_, order.slot, sockets_[order.slot].get(), own, limits_);
     slot.reader_pid = pid;
     if (pid < 0) SetNone(slot);
     return true;
@@ -112,11 +118,12 @@ class Parent {
   ReaderShared* const shared_;
   const UniqueFd orders_;
   const std::array<UniqueFd, kMostReaders> sockets_;
+  const ReaderLimits& limits_;
 };
 
 [[noreturn]] void RunParent(ReaderShared* shared, UniqueFd orders,
                             std::array<UniqueFd, kMostReaders> sockets, pid_t agent,
-                            const std::function<void()>& begin) {
+                            const ReaderLimits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != agent) _exit(0);
   // The agent decides when they end: Ctrl-C and a service's stop reach every process of the group.
@@ -127,15 +134,14 @@ class Parent {
   std::ranges::transform(sockets, keep.begin(), [](const UniqueFd& fd) { return fd.get(); });
   keep.back() = orders.get();
   KeepOnlyDescriptors(keep);
-  begin();
-  Parent(shared, std::move(orders), std::move(sockets)).Run();
+  limits.parent();
+  Parent(shared, std::move(orders), std::move(sockets), limits).Run();
   _exit(0);
 }
 
 }  // namespace
 
-absl::StatusOr<ReaderParent> ForkReaderParent(ReaderShared* shared,
-                                              const std::function<void()>& begin) {
+absl::StatusOr<ReaderParent> ForkReaderParent(ReaderShared* shared, const ReaderLimits& limits) {
   ReaderParent parent;
   std::array<UniqueFd, kMostReaders> theirs;
   std::optional<SocketPair> orders = MakeSocketPair();
@@ -153,7 +159,7 @@ absl::StatusOr<ReaderParent> ForkReaderParent(ReaderShared* shared,
   if (parent.pid < 0) return absl::ResourceExhaustedError(fmt::format("fork: {}", strerror(errno)));
   if (parent.pid == 0) {
     UniqueFd own = std::move(orders->theirs);
-    RunParent(shared, std::move(own), std::move(theirs), agent, begin);
+    RunParent(shared, std::move(own), std::move(theirs), agent, limits);
   }
   parent.orders = std::move(orders->ours);
   return parent;

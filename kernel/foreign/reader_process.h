@@ -31,10 +31,14 @@ struct ReaderParent {
   std::array<UniqueFd, kMostReaders> sockets;  // The agent's end of each slot's.
 };
 
-// `begin` runs first in the new process: what it gives up there no reader has. Must be called
-// before there are other threads. Errors: ResourceExhausted (no sockets, no process).
-absl::StatusOr<ReaderParent> ForkReaderParent(ReaderShared* shared,
-                                              const std::function<void()>& begin);
+// What gives up rights: first in the parent, which forks, and then in each reader.
+struct ReaderLimits {
+  std::function<void()> parent = [] {}, reader = [] {};
+};
+
+// Must be called before there are other threads. Errors: ResourceExhausted (no sockets, no
+// process).
+absl::StatusOr<ReaderParent> ForkReaderParent(ReaderShared* shared, const ReaderLimits& limits);
 
 }  // namespace stackray
 

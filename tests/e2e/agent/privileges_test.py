@@ -66,10 +66,39 @@ class Privileges(AgentCase):
             self.assertTrue(before & set(os.listdir(f"/proc/{agent.process.pid}/task")))
             self.assertEqual(agent.end(), 0)
 
+    @staticmethod
+    def children_of(pid, name):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+        return [child for child in children if status_of(f"/proc/{child}/status")["Name"] == name]
+
     def helper_of(self, agent):
-        with open(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children",
-                  encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
+        return self.children_of(agent.process.pid, "stackray-helper")
+
+    def test_readers_may_read_and_end_with_the_agent(self):
+        agent = self.agent()
+        self.wait_until_sampling(agent)
+        (parent,) = self.children_of(agent.process.pid, "stackray-files")
+        readers = self.children_of(parent, "stackray-reader")
+        self.assertTrue(readers)
+        needed = sum(1 << SAMPLING[name]
+                     for name in ("DAC_READ_SEARCH", "SYS_PTRACE", "CHECKPOINT_RESTORE"))
+        for pid in (parent, *readers):
+            status = status_of(f"/proc/{pid}/status")
+            for name in ("CapEff", "CapPrm", "CapBnd"):
+                self.assertEqual(int(status[name], 16), needed & held_here(), status)
+            self.assertEqual(status["NoNewPrivs"], "1")
+            self.assertEqual(status["Seccomp"], "0" if pid == parent else "2")
+            self.assertEqual(len(os.listdir(f"/proc/{pid}/fd")), 3 + (25 if pid == parent else 1))
+        agent.process.kill()
+        agent.process.wait()
+        for _ in range(200):
+            if not any(os.path.exists(f"/proc/{pid}") and
+                       not status_of(f"/proc/{pid}/status")["State"].startswith("Z")
+                       for pid in (parent, *readers)):
+                return
+            time.sleep(0.02)
+        self.fail("readers outlive the agent")
 
     def test_the_helper_has_no_filter_and_ends_with_the_agent(self):
         agent = self.agent()

@@ -87,7 +87,7 @@ class Sleeper {
 class ForeignReads : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ASSERT_TRUE(StartForeignReaders([] {}).ok());
+    ASSERT_TRUE(StartForeignReaders({}).ok());
   }
 };
 
