@@ -23,7 +23,7 @@ std::string Evil(std::string_view json) {
       "<!doctype html><html><script>evil()</script>"
       "<script type=\"application/octet-stream\" id=\"stackray-data\">{}</script>"
       "<script>evil()</script></html>",
-      absl::Base64Escape(*GzipCompress(json)));
+      absl::Base64Escape(*GzipCompress(json, 9)));
 }
 
 class ReportPage : public testing::Test {

@@ -206,7 +206,7 @@ class FileMemory(Case):
         self.bounded("zeros.tar.zst", report("profile-now.html", zeros), "no page inside")
         self.bounded("other.tar.zst", report("heap.txt", zeros), "no page inside")
         self.bounded("window.tar.zst", report("profile-now.html", zeros, 27), "window.tar.zst: ")
-        self.bounded("data.tar.zst", report("profile-now.html", page(b"A" * (200 * MIB))), "longer than")
+        self.bounded("data.tar.zst", report("profile-now.html", page(b"A" * (200 * MIB))))
         self.bounded("none.tar.zst", zstd(zeros), "no page inside")
 
     def test_large_files_are_read(self):
