@@ -86,9 +86,7 @@ class Sleeper {
 // Sleepers are made before there are readers' threads; the readers' parent is one for all tests.
 class ForeignReads : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    ASSERT_TRUE(StartForeignReaders({}).ok());
-  }
+  static void SetUpTestSuite() { ASSERT_TRUE(StartForeignReaders({}).ok()); }
 };
 
 TEST_F(ForeignReads, AReaderIsAnotherProcess) {
