@@ -108,7 +108,7 @@ void ParseAny(std::string_view text) {
   }
   (void)head.Parameter("token");
   (void)stackray::FormFor(head);
-  const stackray::PageAccess access(kToken, 7171);
+  stackray::PageAccess access(kToken, 7171);
   const bool granted = access.Check(head) != stackray::PageAccess::Grant::kNone;
   const bool escaped = text.find('%') != std::string_view::npos;
   Check(!granted || escaped || text.find(kToken) != std::string_view::npos);
