@@ -24,6 +24,7 @@ const MEANINGS: readonly (readonly [string, string])[] = [
   ["[truncated: too many mappings]", "The stack goes through more files than one sample can name. The outer frames are missing."],
   ["[truncated: mappings changed meanwhile]", "The process changed its memory map while the stack was followed."],
   ["[truncated: 32-bit code]", "Stacks of 32-bit programs are not followed."],
+  ["[truncated: a caller that was guessed]", "A frame of this stack was left by a guess that nothing confirms, so the frames outside of it may not be its callers."],
   ["[truncated: damaged table]", "The unwind table contradicts itself here."],
   ["[truncated: frame does not end above its callee]", "The next frame would not lie above this one, so the walk stopped."],
   ["[truncated: walk took too long]", "A stack of a wait is followed for a few microseconds only, because the CPU waits meanwhile. The outer frames are missing."],
