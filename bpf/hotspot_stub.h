@@ -33,7 +33,7 @@ static __always_inline int may_have_stub_code(struct scratch *s)
 static __always_inline int find_stub_code(struct scratch *s)
 {
 	struct range_table *table = &s->jit.table;
-	int end = END_BUSY, attempt;
+	int end;
 	u64 offset;
 	u32 page;
 
@@ -45,8 +45,8 @@ static __always_inline int find_stub_code(struct scratch *s)
 	page = (u32)(offset >> PAGE_TEXT_SHIFT) - table->first_page;
 	if (page >= table->page_count)
 		return 0;
-	for (attempt = 0; attempt < 3 && end == END_BUSY; attempt++)
-		end = find_code_once(s, table, page, offset & (PAGE_TEXT_BYTES - 1));
+	/* Once: a page that is taken away meanwhile leaves the stub without rows, as before they came. */
+	end = find_code_once(s, table, page, offset & (PAGE_TEXT_BYTES - 1));
 	s->miss = 0; /* nobody could answer */
 	if (!end)
 		s->stack.stub_code = s->code;

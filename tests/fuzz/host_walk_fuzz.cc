@@ -77,7 +77,8 @@ class InputEnvironment : public stackray::WalkEnvironment {
 
 void Check(const stackray::WalkResult& result, size_t words_before) {
   if (result.end == END_NONE || result.end >= END_REASON_COUNT) std::abort();
-  if (result.words.size() > SAMPLE_MAX_USER_WORDS || result.words.size() < words_before)
+  // A walk goes on from its last word's frame, which may turn out to be none.
+  if (result.words.size() > SAMPLE_MAX_USER_WORDS || result.words.size() + 1 < words_before)
     std::abort();
   if (result.ranges.size() > SAMPLE_MAX_RANGES) std::abort();
   for (size_t i = 0; i < result.words.size(); i += stackray::FrameWordCount(result.words[i])) {
