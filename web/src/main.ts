@@ -9,8 +9,11 @@ const data = document.getElementById("stackray-data");
 const app = new App(data?.dataset["view"] ?? "");
 document.body.append(app.shell.root);
 
-if (data === null) {
+// A file that is opened from a disk has none, and browsers refuse to change its address.
+if (new URLSearchParams(location.search).has("token")) {
   history.replaceState(history.state, "", withoutToken(location.href));
+}
+if (data === null) {
   new LiveSession(app).start();
 } else {
   const packed = data.textContent ?? "";
