@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "kernel/foreign/reader_shared.h"
+#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
@@ -36,8 +37,10 @@ bool WriteAll(int fd, std::span<const uint8_t> bytes) {
 bool ForeignJob::EnterDevice(uint64_t device) {
   if (signs_.device != nullptr) signs_.device->store(device, std::memory_order_relaxed);
   if (shared_ == nullptr || device == 0) return true;
-  for (const std::atomic<uint64_t>& paused : shared_->paused_devices) {
-    if (paused.load(std::memory_order_relaxed) != device) continue;
+  for (size_t i = 0; i < kMostPausedDevices; ++i) {
+    if (shared_->paused_devices[i].load(std::memory_order_relaxed) != device ||
+        shared_->paused_until_ns[i].load(std::memory_order_relaxed) <= BootTimeNs())
+      continue;
     errno = ETIMEDOUT;
     return false;
   }

@@ -122,18 +122,18 @@ bool ReaderPool::WaitForAnswer(ReaderSlot& slot, uint32_t number, uint64_t* wait
   }
 }
 
-// The place that is free longest.
+// In its own place, else in that whose pause ends first.
 void ReaderPool::PauseDevice(uint64_t device) {
   if (device == 0) return;
-  const uint64_t now = BootTimeNs();
   absl::MutexLock lock(&mutex_);
   size_t place = 0;
   for (size_t i = 0; i < kMostPausedDevices; ++i) {
-    if (shared_->paused_devices[i] == device) place = i;
-    if (shared_->paused_devices[i] == device) break;
-    if (device_ends_ns_[i] < device_ends_ns_[place]) place = i;
+    if (shared_->paused_until_ns[i] < shared_->paused_until_ns[place]) place = i;
+    if (shared_->paused_devices[i] != device) continue;
+    place = i;
+    break;
   }
-  device_ends_ns_[place] = now + kDevicePauseNs;
+  shared_->paused_until_ns[place] = BootTimeNs() + kDevicePauseNs;
   shared_->paused_devices[place] = device;
 }
 

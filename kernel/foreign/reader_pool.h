@@ -4,7 +4,6 @@
 #define STACKRAY_KERNEL_FOREIGN_READER_POOL_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,8 +52,6 @@ class ReaderPool {
   absl::Mutex mutex_;
   std::vector<size_t> free_ ABSL_GUARDED_BY(mutex_);  // Last used last.
   size_t busy_ ABSL_GUARDED_BY(mutex_) = 0;
-  // When a device may be read again, by its place among the paused ones.
-  std::map<size_t, uint64_t> device_ends_ns_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace stackray

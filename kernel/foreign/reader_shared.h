@@ -47,8 +47,8 @@ struct ReaderSlot {
 
 struct ReaderShared {
   std::atomic<int32_t> agent_pid;
-  // Written by the agent, read by jobs; 0: none.
-  std::array<std::atomic<uint64_t>, kMostPausedDevices> paused_devices;
+  // Written by the agent, read by jobs; until then (CLOCK_BOOTTIME) nothing is read of them.
+  std::array<std::atomic<uint64_t>, kMostPausedDevices> paused_devices, paused_until_ns;
   std::array<ReaderSlot, kMostReaders> slots;
 };
 
