@@ -2,6 +2,7 @@
 """Processes of an ordinary user whose memory and files never answer (silent_files.c): nobody else's
 samples, names, page or end wait for them."""
 
+import math
 import os
 import re
 import shutil
@@ -79,9 +80,14 @@ class SilentFiles(agent_case.AgentCase):
 
     def check_victim(self, lines, seconds_of_cpu, hertz=HERTZ):
         """All of its samples, whole and with their names."""
-        found = sum(int(line.rsplit(" ", 1)[1]) for line in lines
-                    if re.search(r"^burner;.*main;burner_work", line))
-        self.assertGreaterEqual(found, 0.97 * seconds_of_cpu * hertz - 3)
+        def samples(pattern):
+            return sum(int(line.rsplit(" ", 1)[1]) for line in lines if re.search(pattern, line))
+
+        found = samples(r"^burner;")
+        self.assertGreaterEqual(samples(r"^burner;.*main;burner_work"), 0.97 * found - 3)
+        # Where it shares its CPU, how many ticks fall into its turns is chance.
+        expected = seconds_of_cpu * hertz
+        self.assertGreaterEqual(found, 0.97 * expected - 3 * math.sqrt(expected))
         self.assertFalse([line for line in lines if line.startswith("[lost")])
 
     def record(self, seconds):
