@@ -59,7 +59,7 @@ void BatchesInMemory::AddTo(HistoryStatistics* now) const {
   for (const auto& [batch, time_ms] : batches_) {
     const bool first = now->batches++ == 0;
     now->oldest_ms = first ? StartMs(*batch) : std::min(now->oldest_ms, StartMs(*batch));
-    now->newest_ms = std::max(now->newest_ms, EndMs(*batch));
+    now->newest_ms = EndMs(*batch);
   }
   now->memory_bytes += bytes_;
 }

@@ -304,7 +304,7 @@ HistoryStatistics DiskHistory::statistics() const {
     for (const StoredBatch& batch : segment->batches()) {
       const int64_t start_ms = batch.start_unix_ns / kNsPerMs;
       now.oldest_ms = now.batches == 0 ? start_ms : std::min(now.oldest_ms, start_ms);
-      now.newest_ms = std::max(now.newest_ms, batch.end_unix_ns / kNsPerMs);
+      now.newest_ms = batch.end_unix_ns / kNsPerMs;
       now.batches += 1;
     }
   }

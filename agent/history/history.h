@@ -71,7 +71,9 @@ struct HistoryStatistics {
   bool on_disk = false;                           // But for memory_bytes.
   uint64_t bytes = 0, batches = 0, segments = 0;  // Now; those in memory are in batches alone.
   uint64_t memory_bytes = 0;                      // Now, in memory.
-  int64_t oldest_ms = 0, newest_ms = 0;           // Now: first start, last end; 0: empty.
+  // Now: the first start, and the end of the batch that was stored last, whatever ends others have
+  // from a clock that was ahead; 0: empty.
+  int64_t oldest_ms = 0, newest_ms = 0;
   uint64_t appended_batches = 0, appended_samples = 0;
   uint64_t appended_markers = 0;                    // Of these samples, markers of lost ones.
   uint64_t expired_batches = 0;                     // Dropped for their age.
