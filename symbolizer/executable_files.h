@@ -30,7 +30,7 @@
 
 namespace stackray {
 
-// Immutable once made.
+// Immutable once made, but for `sampled_ns`.
 struct ExecutableFile {
   uint64_t handle = 0;  // Never 0, never reused.
   FileIdentity identity;
@@ -40,6 +40,9 @@ struct ExecutableFile {
   // Over the descriptor or the memory. IsUnchanged() while the file is the one that the kernel saw:
   // it may be overwritten in place, and then what was read of it before is all that is known of it.
   std::unique_ptr<ByteSource> source;
+  // The newest sample with a frame in it (CLOCK_BOOTTIME): written and read by the sample loop's
+  // thread alone, which lets go of deleted files that are not sampled any more.
+  mutable uint64_t sampled_ns = 0;
   std::shared_ptr<const void> share;  // Of a copy's room; a copy has no name, so it is deleted.
 };
 using ExecutableFilePtr = std::shared_ptr<const ExecutableFile>;

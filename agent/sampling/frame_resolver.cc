@@ -93,6 +93,7 @@ const ExecutableFile* FrameResolver::FileOf(const UserStack& stack, uint32_t ran
   const ExecutableFilePtr file = HoldForBatch(stack.process.pid, stack.ranges[range], *stack.batch);
   known.file = file.get();
   if (file == nullptr || stack.process_files == nullptr) return known.file;
+  file->sampled_ns = newest_ns_;
   std::vector<ExecutableFilePtr>& files = *stack.process_files;
   if (std::find(files.begin(), files.end(), file) == files.end() && !files_.IsFull())
     files.push_back(file);

@@ -293,6 +293,24 @@ std::vector<ExecutableFilePtr>* ProcessTable::FilesOf(const ProcessId& id) {
   return &it->second->files;
 }
 
+void ProcessTable::DropDeletedFiles(uint64_t now_ns) {
+  absl::flat_hash_map<const ExecutableFile*, bool> known;
+  const auto goes = [&](const ExecutableFilePtr& file) {
+    if (now_ns < file->sampled_ns + kUnsampledNs) return false;
+    const auto [deleted, is_new] = known.try_emplace(file.get(), false);
+    if (is_new) deleted->second = IsDeleted(*file);
+    return deleted->second;
+  };
+  // A file may go with its last holder; its address must not come to mean another one meanwhile.
+  std::vector<ExecutableFilePtr> going;
+  for (Entry& entry : entries_)
+    std::erase_if(entry.files, [&](ExecutableFilePtr& file) {
+      if (!goes(file)) return false;
+      going.push_back(std::move(file));
+      return true;
+    });
+}
+
 void ProcessTable::FollowContexts(const TakeContext& take) {
   for (Entry& entry : entries_) {
     if (!std::exchange(entry.was_sampled, false) || entry.ended_ns != 0 || entry.is_kernel_thread ||

@@ -62,6 +62,11 @@ class ProcessTable {
   // Where the files of a described process are held; nullptr: it is not in the table. Valid until
   // the next call of anything else.
   std::vector<ExecutableFilePtr>* FilesOf(const ProcessId& id);
+  // Lets go of deleted files that no sample was in for kUnsampledNs: a process that goes on may
+  // have unloaded them, and their space is taken for as long as they are open. One that is sampled
+  // again is opened again through its mapping. At most a system call a file.
+  void DropDeletedFiles(uint64_t now_ns);
+  static constexpr uint64_t kUnsampledNs = 10'000'000'000;
 
   // The processes that run, kernel threads and those without a number of the agent's left out, with
   // their service.name. Reads what is not known of them yet.

@@ -69,6 +69,8 @@ class SampleLoop {
   void BeginProcessList() { processes_.BeginList(); }
   void EndProcessList() { processes_.EndList(); }
   void EndGoneProcesses() { processes_.EndGone(); }
+  // See ProcessTable.
+  void DropDeletedFiles(uint64_t now_ns) { processes_.DropDeletedFiles(now_ns); }
   // Gives the open batches the source lines that were looked up meanwhile.
   void TakeLines() { resolver_.TakeLines(AllOpen()); }
   // Puts the waits that are open into the open batches, up to `until_ns` (CLOCK_BOOTTIME). All

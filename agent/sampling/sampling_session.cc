@@ -260,6 +260,7 @@ void SamplingSession::Turn(int timeout_ms) {
   next_cpu_look_ns_ = now + kCpuLookIntervalNs;
   if (now >= next_deleted_look_ns_) {
     next_deleted_look_ns_ = now + kDeletedLookIntervalNs;
+    loop_->DropDeletedFiles(now);
     loader_->DropDeleted();
     files_->DropDeleted();
   }

@@ -148,6 +148,32 @@ TEST_F(ProcessTableTest, HoldsAFileAsLongAsItsProcess) {
   EXPECT_EQ(file.use_count(), 1);
 }
 
+// A file that only this descriptor leads to, or also a name.
+std::shared_ptr<ExecutableFile> FileOnDisk(bool deleted, uint64_t sampled_ns) {
+  std::string name = testing::TempDir() + "/process_table_XXXXXX";
+  auto file = std::make_shared<ExecutableFile>();
+  file->fd = UniqueFd(mkstemp(name.data()));
+  file->sampled_ns = sampled_ns;
+  if (deleted) unlink(name.c_str());
+  return file;
+}
+
+// A process that goes on may have unloaded its libraries.
+TEST_F(ProcessTableTest, ADeletedFileGoesOnceItIsNotSampled) {
+  const auto deleted = FileOnDisk(true, 5 * kSecond), sampled = FileOnDisk(true, 12 * kSecond),
+             there = FileOnDisk(false, 5 * kSecond);
+  for (uint32_t i = 1; i <= 2; ++i) {
+    Exec(Id(i), "/bin/sh");
+    *table_.FilesOf(Id(i)) = {deleted, sampled, there};
+  }
+  table_.DropDeletedFiles(14 * kSecond);
+  EXPECT_EQ(deleted.use_count(), 3) << "it was sampled less than 10 s ago";
+  table_.DropDeletedFiles(16 * kSecond);
+  EXPECT_EQ(deleted.use_count(), 1);
+  EXPECT_EQ(sampled.use_count(), 3);
+  EXPECT_EQ(there.use_count(), 3);
+}
+
 TEST_F(ProcessTableTest, AListEndsWhatItDoesNotName) {
   for (uint32_t i = 1; i <= 3; ++i) Exec(Id(i), "/bin/old");
   table_.BeginList();
