@@ -15,6 +15,7 @@
 #include "kernel/foreign/foreign_reads.h"
 #include "kernel/text.h"
 #include "kernel/unique_fd.h"
+#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
@@ -47,8 +48,11 @@ std::string ReadStat(uint32_t pid) { return ReadSmallFile(fmt::format("/proc/{}/
 
 // When it began, in nanoseconds since boot but no finer than /proc's ticks; 0: unknown.
 uint64_t StartTimeNs(std::string_view stat) {
-  return StatField(stat, 22).value_or(0) *
-         (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
+  const uint64_t ticks = StatField(stat, 22).value_or(0);
+  if (ticks == 0) return 0;
+  const uint64_t in_namespace_ns =
+      ticks * (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
+  return in_namespace_ns - static_cast<uint64_t>(BootTimeShiftNs());
 }
 
 std::string ExecutablePath(uint32_t pid) {

@@ -37,7 +37,7 @@ std::optional<int64_t> BeganNs(const PageProcess& process) {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   const int64_t now_ns = now.tv_sec * static_cast<int64_t>(kNsPerSecond) + now.tv_nsec;
-  return now_ns - static_cast<int64_t>(BootTimeNs()) +
+  return now_ns - static_cast<int64_t>(BootTimeNs()) - BootTimeShiftNs() +
          static_cast<int64_t>(stat->start_ticks * (kNsPerSecond / ticks));
 }
 
