@@ -89,6 +89,7 @@ void HistoryPageSource::KeepIndexed(std::stop_token stop) {
     if (stop.stop_requested() || kept == nullptr) continue;
     const uint64_t before_ns = ThreadCpuNs();
     const bool made = IndexOneRun(*kept, history_stop, &of_several_indexes);
+    views_.DropGone(*kept);
     kept.reset();
     const bool idle = !views_.empty() && BootTimeNs() - asked_boot_ns_ > kForgetAfterNs;
     if (idle) views_.Forget();

@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kMostBuilderBytes = size_t{24} << 20;
 constexpr std::string_view kGroupMark = "group ";  // No run's name begins so.
+constexpr std::string_view kSamplesMarks = "?#";   // What PageSamples::Key() begins with.
 
 struct Seconds {
   int64_t from = 0, to = 0;
@@ -273,19 +274,51 @@ void PageViews::ForgetParts(const HistoryRun& run) {
     part = runs_.erase(part);
 }
 
-// What this question did not need, once it is too much; names of what is gone go with it.
-void PageViews::DropUnused() {
-  size_t bytes = 0;
-  for (const auto& [name, run] : runs_)
-    for (const Part& part : run.parts) bytes += part.bytes != nullptr ? part.bytes->size() : 0;
-  if (bytes + store_->tables()->bytes() <= kMostBytes && runs_.size() <= 4096) return;
-  const size_t before = runs_.size();
-  std::erase_if(runs_, [&](const auto& run) { return run.second.used != question_; });
-  if (runs_.size() == before) return;
+// True: there were some. What the last answer was made of keeps its indexes, so it goes with them.
+bool PageViews::DropRunsThatAreGone(History& history) {
+  if (runs_.empty()) return false;
+  std::set<std::string> there;
+  for (HistoryRun& run : history.Runs(0, INT64_MAX)) {
+    if (run.group_indexed) there.insert(Concat(kGroupMark, run.group));
+    there.insert(std::move(run.name));
+  }
+  const size_t dropped = std::erase_if(runs_, [&](const auto& run) {
+    return !run.first.starts_with('@') &&  // A capture's.
+           !there.contains(run.first.substr(0, run.first.find_first_of(kSamplesMarks)));
+  });
+  if (dropped > 0) memory_.Forget();
+  return dropped > 0;
+}
+
+// Gives up the names that only runs have that are gone.
+void PageViews::RenewNames() {
   memory_.Forget();
   store_ = std::make_unique<PageStore>();
   for (auto& [name, run] : runs_)
     std::erase_if(run.parts, [&](Part& part) { return !OpenPart(&part); });
+  names_bytes_ = store_->tables()->bytes();
+}
+
+// What this question did not need, once it is too much; names of what is gone go with it. Names
+// that came with runs that are gone go once there are a quarter more than there need be: opening
+// all indexes again takes milliseconds.
+void PageViews::DropUnused() {
+  constexpr size_t kFewNames = size_t{1} << 20;
+  const size_t names = store_->tables()->bytes();
+  size_t bytes = names;
+  for (const auto& [name, run] : runs_)
+    for (const Part& part : run.parts)
+      bytes += part.index->own_bytes() + (part.bytes != nullptr ? part.bytes->size() : 0);
+  bool renew = names > names_bytes_ + names_bytes_ / 4 + kFewNames;
+  if (bytes > kMostBytes || runs_.size() > 4096)
+    renew |=
+        std::erase_if(runs_, [&](const auto& run) { return run.second.used != question_; }) > 0;
+  if (renew) RenewNames();
+}
+
+void PageViews::DropGone(History& history) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) DropRunsThatAreGone(history);
 }
 
 absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuestion& question,
@@ -314,6 +347,7 @@ absl::StatusOr<std::string> PageViews::Answer(History& history, const PageQuesti
   for (const auto& [name, run] : runs_)
     for (const Part& part : run.parts)
       if (part.file != nullptr) part.file->DropPages();
+  if (question.capture.empty()) DropRunsThatAreGone(history);
   DropUnused();
   if (!written.ok()) return written;
   absl::StatusOr<std::string> finished = gzip->Finish();
@@ -336,6 +370,7 @@ void PageViews::ForgetRuns() {
   runs_.clear();
   memory_.Forget();
   store_ = std::make_unique<PageStore>();
+  names_bytes_ = 0;
 }
 
 }  // namespace stackray

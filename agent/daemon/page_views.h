@@ -1,9 +1,12 @@
 // Answers the page's questions from the history: keeps the indexes of the time that was asked for
 // open, makes those that are missing, and a little of what was answered.
 //
-// Memory:  names and open indexes of the last time that was asked for: kMostBytes, beside the
-//          indexes in files; for one question at most kMostQuestionBytes. An index that is made
-//          takes some 20 MiB for a moment. Forget() drops all.
+// Memory:  names and open indexes of the last time that was asked for: kMostBytes with what each
+//          open index takes on the heap, beside the indexes in files; for one question at most
+//          kMostQuestionBytes. An index that is made takes some 20 MiB for a moment. Forget() drops
+//          all.
+// Disk:    a mapped file keeps its space after the history has deleted it, where no bound counts
+//          it: each answer and DropGone() close what the history no longer has.
 // Threads: any; one question is answered at a time.
 #ifndef STACKRAY_AGENT_DAEMON_PAGE_VIEWS_H_
 #define STACKRAY_AGENT_DAEMON_PAGE_VIEWS_H_
@@ -61,6 +64,9 @@ class PageViews {
   absl::StatusOr<std::string> Answer(History& history, const PageQuestion& question,
                                      const PageAnswerOptions& options, const std::stop_token& stop);
   void Forget();
+  // Closes the indexes of runs that `history`, the local one, no longer has. Does nothing while an
+  // answer is made: that ends with the same.
+  void DropGone(History& history);
   // Nothing is kept.
   bool empty() const { return empty_; }
   Progress progress() const { return {done_, all_}; }
@@ -90,7 +96,9 @@ class PageViews {
   bool OpenKept(History& history, const HistoryRun& run, Run* out);
   bool OpenPart(Part* part);
   void ForgetParts(const HistoryRun& run);
+  bool DropRunsThatAreGone(History& history);
   void DropUnused();
+  void RenewNames();
   void ForgetRuns();
 
   const size_t most_question_bytes_;
@@ -98,6 +106,7 @@ class PageViews {
   std::unique_ptr<PageStore> store_ = std::make_unique<PageStore>();
   PageAnswerMemory memory_;          // Of the last question, with its indexes.
   std::map<std::string, Run> runs_;  // By name; groups by their first segment and kGroupMark.
+  size_t names_bytes_ = 0;           // Of the store's tables, when they were made anew.
   uint64_t question_ = 0;
   std::deque<Kept> answers_;  // Newest last.
   std::atomic<bool> empty_{true};

@@ -113,6 +113,11 @@ class PageIndex {
     EachRow(activity, [&](uint32_t second, int64_t value) { f(first_second_ + second, value); });
   }
   size_t bytes() const { return bytes_; }  // That it refers to.
+  size_t own_bytes() const {               // On the heap, beside those.
+    return sizeof(*this) + (functions_->size() + sources_->size() + labels_.size()) * 4 +
+           classes_.size() * sizeof(PageClass) + types_.size() * sizeof(PageTypeSums) +
+           roots_.size() * sizeof(PageRoot);
+  }
 
  private:
   class Parser;
