@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -92,6 +93,54 @@ TEST_F(Views, AHistoryThatGrowsIsShownAsItIs) {
   }
 }
 
+// Of a history of many segments, all of whose indexes are made.
+constexpr int kManyBatches = 160;
+
+Json AskAll(PageViews* views, History* history, const std::string& words) {
+  const absl::StatusOr<PageQuestion> question =
+      ParsePageQuestion("from_ms=" + std::to_string(kRandomStartMs) + "&to_ms=" +
+                        std::to_string(kRandomStartMs + kManyBatches * 1000) + "&width=0" + words);
+  const absl::StatusOr<std::string> gzip = views->Answer(*history, *question, {}, {});
+  EXPECT_TRUE(gzip.ok()) << gzip.status();
+  return gzip.ok() ? Json::parse(*GzipExpand(*gzip, 64 << 20)) : Json();
+}
+
+constexpr std::string_view kDeleted = " (deleted)", kIndex = ".index";
+
+// Files of one directory that this process maps.
+int Mappings(const std::string& directory, std::string_view ending) {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find(directory) != line.npos && line.ends_with(ending) ? 1 : 0;
+  return count;
+}
+
+// A history that is full deletes as much as comes: a page that is open all the time keeps none of
+// it, and neither does one that is not asked again.
+TEST_F(Views, NoDeletedIndexStaysMapped) {
+  const std::string directory = std::filesystem::canonical(FreshDirectory()).string();
+  HistorySettings settings = Settings(directory);
+  settings.max_bytes = 768 << 10;
+  auto opened = OpenHistory(settings);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  history_ = std::move(opened->history);
+  for (int i = 0; i < kManyBatches; ++i) {
+    ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+    while (IndexOneRun(*history_, {}, &several_)) {
+    }
+    if (i % 4 != 0) continue;
+    AskAll(&views_, history_.get(), "");
+    ASSERT_EQ(Mappings(directory, kDeleted), 0) << i;
+  }
+  EXPECT_GT(history_->statistics().evicted_batches, 0u);
+  ASSERT_GT(Mappings(directory, kIndex), 0);
+  for (int i = 0; i < kManyBatches; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
+  ASSERT_GT(Mappings(directory, kDeleted), 0);
+  views_.DropGone(*history_);
+  EXPECT_EQ(Mappings(directory, kDeleted), 0);
+}
+
 TEST_F(Views, AKeptAnswerIsOfThatQuestionAlone) {
   Open(FreshDirectory());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(history_->Append(Sealed(i)).ok());
@@ -148,18 +197,6 @@ std::map<std::string, std::pair<int64_t, int64_t>> NodesByWay(const Json& answer
     nodes[ways.back()] = {tree["total"][i], tree["self"][i]};
   }
   return nodes;
-}
-
-// Of a history of many segments, all of whose indexes are made.
-constexpr int kManyBatches = 160;
-
-Json AskAll(PageViews* views, History* history, const std::string& words) {
-  const absl::StatusOr<PageQuestion> question =
-      ParsePageQuestion("from_ms=" + std::to_string(kRandomStartMs) + "&to_ms=" +
-                        std::to_string(kRandomStartMs + kManyBatches * 1000) + "&width=0" + words);
-  const absl::StatusOr<std::string> gzip = views->Answer(*history, *question, {}, {});
-  EXPECT_TRUE(gzip.ok()) << gzip.status();
-  return gzip.ok() ? Json::parse(*GzipExpand(*gzip, 64 << 20)) : Json();
 }
 
 void ExpectSame(const Json& answer, const Json& expected) {
