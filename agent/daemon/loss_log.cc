@@ -21,7 +21,8 @@ bool IsOfSampling(std::string_view reason) {
 
 // What to do about it, where that is a setting.
 std::string_view Advice(std::string_view reason) {
-  if (reason == "ring full") return "; the agent gets too little CPU, or --frequency is too high";
+  if (reason == "ring full")
+    return "; the agent gets too little CPU, stood still, or --frequency is too high";
   if (reason == "queue full")
     return "; --queue-size, or a spool on disk (--spool-size), holds more";
   if (reason == "spool full") return "; a larger --spool-size holds more";
@@ -31,7 +32,7 @@ std::string_view Advice(std::string_view reason) {
 }
 
 std::string Duration(uint64_t ns) {
-  const uint64_t seconds = (ns + 500'000'000) / 1'000'000'000;
+  const uint64_t seconds = std::max<uint64_t>((ns + 500'000'000) / 1'000'000'000, 1);
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", (seconds + 30) / 60);
 }
 
@@ -52,7 +53,7 @@ void LossLog::LookAt(const Kind& kind, uint64_t total, uint64_t now_ns, bool at_
   if (total > loss.total) {
     if (!loss.open && total - loss.before > few) {
       loss.open = true;
-      loss.began_ns = now_ns;
+      loss.began_ns = last_look_ns_ != 0 ? last_look_ns_ : now_ns;  // It was after that look.
       if (!at_the_end)
         lines.push_back({fmt::format("{}samples are being lost: {} ({} so far){}", Subject(who),
                                      why, total - loss.before, Advice(why)),
@@ -83,6 +84,7 @@ std::vector<LossLog::Line> LossLog::Look(const AgentSnapshot& snapshot, bool at_
   for (const TakerCounts& taker : snapshot.takers)
     for (const auto& [reason, samples] : taker.lost)
       if (!IsOfSampling(reason)) LookAt({taker.name, reason}, samples, now_ns, at_the_end, lines);
+  last_look_ns_ = now_ns;
   return lines;
 }
 

@@ -41,6 +41,7 @@ class LossLog {
               std::vector<Line>& lines);
 
   std::map<Kind, Loss> losses_;
+  uint64_t last_look_ns_ = 0;  // 0: there was none.
 };
 
 }  // namespace stackray

@@ -75,9 +75,8 @@ bool WasShort(const EmptyRecording& facts) {
 
 std::string DidNotRun(const EmptyRecording& facts, std::string_view who, bool many) {
   return fmt::format(
-      "{} {} not on a CPU at any tick in {:.2f} s: {} for input, a timer, a disk, the network or a "
-      "lock, "
-      "and waiting is not sampled.",
+      "{} {} not on a CPU at any tick in {:.2f} s: {} for input, a timer, a disk, the network, a "
+      "lock or a CPU that others had, and waiting is not sampled.",
       who, many ? "were" : "was", facts.seconds, many ? "they waited" : "it waited");
 }
 

@@ -38,7 +38,7 @@ TEST_F(LossLogTest, OneLineWhenALossBeginsAndOneWhenItHasEnded) {
   EXPECT_THAT(At(209, 11'341), IsEmpty());
   EXPECT_THAT(At(210, 11'341),
               ElementsAre("receiver otlp: no more samples are lost to queue full: 11341 samples "
-                          "were lost within 48 s"));
+                          "were lost within 50 s"));
   EXPECT_THAT(At(300, 11'341), IsEmpty());
   // The next one begins at nothing.
   EXPECT_THAT(At(400, 11'342), ElementsAre(testing::HasSubstr("queue full (1 so far)")));
@@ -47,7 +47,13 @@ TEST_F(LossLogTest, OneLineWhenALossBeginsAndOneWhenItHasEnded) {
 TEST_F(LossLogTest, WhatNeverReachedABatchIsSaidOnceForAllTakers) {
   EXPECT_THAT(At(100, 0, 53),
               ElementsAre("samples are being lost: ring full (53 so far); the agent gets too "
-                          "little CPU, or --frequency is too high"));
+                          "little CPU, stood still, or --frequency is too high"));
+}
+
+TEST_F(LossLogTest, ABurstTookAsLongAsTheLooksAroundIt) {
+  At(100, 0);
+  At(102, 40);
+  EXPECT_THAT(At(170, 40), ElementsAre(testing::HasSubstr("40 samples were lost within 2 s")));
 }
 
 TEST_F(LossLogTest, TheEndSumsUpWhatGoesOn) {
