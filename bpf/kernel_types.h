@@ -258,6 +258,7 @@ struct bpf_array {
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
+	u64 session_id; /* of one reading */
 };
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;

@@ -228,12 +228,32 @@ static __always_inline void remember_wait(struct wait_history *history, u64 wait
 		history->longest_ns = waited_ns;
 }
 
+/* `in_ns`: when the thread came back. */
+static __always_inline void add_wait(struct waiting_thread *thread, u64 in_ns)
+{
+	u64 out_ns = thread->out_ns, waited_ns = in_ns > out_ns ? in_ns - out_ns : 1;
+	u32 kind = thread->is_preempted & 1;
+
+	remember_wait(&thread->history[kind], waited_ns);
+	thread->waited_ns[kind] += waited_ns;
+}
+
 /* The thread's last wait, if that had no stack: nobody has looked at it when it ended. It has run
  * since this CPU's last switch. */
 static __always_inline void remember_last_wait(struct waiting_thread *thread, u64 in_ns)
 {
-	if (thread->out_ns && !thread->is_taken && in_ns > thread->out_ns)
-		remember_wait(&thread->history[thread->is_preempted & 1], in_ns - thread->out_ns);
+	if (thread->out_ns && in_ns > thread->out_ns && thread->out_ns >= controls.waits_since_ns)
+		add_wait(thread, in_ns);
+}
+
+/* Of a thread that nobody wants with the labels that it has now: what it does until somebody does
+ * is no part of its last wait. */
+static __always_inline void forget_last_wait(u32 tid)
+{
+	struct waiting_thread *thread = waiting_thread_of(tid);
+
+	if (thread && !thread->is_taken)
+		thread->out_ns = 0;
 }
 
 static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 is_preempted, struct counters *counters, u64 now)
@@ -252,14 +272,19 @@ static __always_inline void begin_wait(void *ctx, struct task_struct *task, u32 
 		return;
 	}
 	captures = with_labels(captures_of(current_task(), counters, controls.of_waits), controls.of_waits);
-	if (!captures)
+	if (!captures) {
+		if (controls.of_labels & controls.of_waits)
+			forget_last_wait(tid);
 		return;
+	}
 	counters->value[COUNT_WAITS]++;
 	thread = waiting_thread_of(tid) ?: add_waiting_thread(tid);
 	if (!thread) {
 		counters->value[COUNT_WAIT_NO_ENTRY]++;
 		return;
 	}
+	if (!thread->since_ns)
+		thread->since_ns = now;
 	remember_last_wait(thread, counters->steering.switched_ns);
 	if (thread->out_ns && thread->is_taken) /* it was listed when it was about to come back */
 		count_awaited(tid, -1);
@@ -297,6 +322,8 @@ static __always_inline void send_wait_end(struct task_struct *task, u32 tid, con
 	record->cpu = bpf_get_smp_processor_id();
 	record->out_ns = out_ns;
 	record->woken_ns = thread->woken_ns;
+	record->since_ns = thread->since_ns;
+	record->waited_ns = thread->waited_ns[thread->is_preempted & 1];
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -317,8 +344,9 @@ static __always_inline void end_wait(struct task_struct *task, struct counters *
 	if (!thread || !thread->out_ns || !thread->is_taken)
 		return;
 	out_ns = thread->out_ns;
+	add_wait(thread, now);
 	thread->out_ns = 0;
-	remember_wait(&thread->history[thread->is_preempted & 1], now > out_ns ? now - out_ns : 1);
+	thread->with_stack_ns = thread->waited_ns[0] + thread->waited_ns[1];
 	count_awaited(tid, -1);
 	send_wait_end(task, tid, thread, out_ns, counters, now);
 }

@@ -74,6 +74,11 @@ std::optional<uint64_t> OffCpuPrograms::WaitsSince(uint32_t tid) const {
   return thread.out_ns;
 }
 
+bool OffCpuPrograms::Follows(uint32_t tid) const {
+  waiting_thread thread = {};
+  return bpf_map_lookup_elem(threads_.get(), &tid, &thread) == 0;
+}
+
 std::vector<std::pair<std::string, int>> OffCpuPrograms::programs() const {
   std::vector<std::pair<std::string, int>> programs;
   for (const LaterProgram& program : programs_)

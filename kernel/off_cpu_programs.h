@@ -32,12 +32,14 @@ class OffCpuPrograms {
 
   // From now on the programs run. Errors: FailedPrecondition.
   absl::Status Attach();
-  // Calls `take` once for every thread that was blocked before Attach() and still is, with a
-  // RECORD_SAMPLE that holds its registers and the kernel's part of its stack. From then on its
-  // wait is followed. Errors: as ReadTaskRecords().
+  // Calls `take` for every thread that is followed, with a RECORD_WAITED. Before it comes, for one
+  // that was blocked before Attach() and still is, and for one that is due a stack, a RECORD_SAMPLE
+  // that holds its registers and the kernel's part of its stack; from then on the end of its wait
+  // is told. One call at a time. Errors: as ReadTaskRecords().
   absl::Status ListWaiting(const TakeRecord& take) const;
   // When the thread has left its CPU, if it waits and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;
+  bool Follows(uint32_t tid) const;
   uint64_t map_bytes() const { return map_bytes_; }
   // {name, descriptor}.
   std::vector<std::pair<std::string, int>> programs() const;

@@ -131,6 +131,11 @@ absl::StatusOr<Record> DecodeWaitEnd(std::span<const uint8_t> bytes) {
   return WaitEnd{record};
 }
 
+absl::StatusOr<Record> DecodeWaited(std::span<const uint8_t> bytes) {
+  if (bytes.size() != sizeof(waited_record)) return Damaged("sum of waits of a wrong size");
+  return Waited{reinterpret_cast<const waited_record*>(bytes.data())};
+}
+
 }  // namespace
 
 std::optional<ThreadContextPart> DecodeContext(std::span<const uint8_t> bytes) {
@@ -160,6 +165,7 @@ absl::StatusOr<Record> DecodeRecord(std::span<const uint8_t> bytes) {
     case RECORD_CODE: return DecodeCode(bytes);
     case RECORD_STACK: return DecodeStack(bytes);
     case RECORD_WAIT_END: return DecodeWaitEnd(bytes);
+    case RECORD_WAITED: return DecodeWaited(bytes);
     case RECORD_MISS: {
       if (bytes.size() != sizeof(miss_record)) return Damaged("table miss of a wrong size");
       const auto* miss = reinterpret_cast<const miss_record*>(bytes.data());

@@ -76,7 +76,12 @@ struct WaitEnd {
   const wait_end_record* record;
 };
 
-using Record = std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory, StackPiece, WaitEnd>;
+struct Waited {
+  const waited_record* record;
+};
+
+using Record =
+    std::variant<RawSample, ProcessEvent, TableMiss, CodeMemory, StackPiece, WaitEnd, Waited>;
 
 // `bytes` must be 8-byte aligned, as the ring's records are.
 // Errors: DataLoss (lengths that do not add up, counts over their bounds, unaligned),

@@ -249,6 +249,7 @@ absl::Status Sampler::Impl::LoadWaits() {
 absl::Status Sampler::Impl::StartWaits(int capture) {
   if (absl::Status status = LoadWaits(); !status.ok()) return status;
   if (absl::Status status = off_cpu_->Attach(); !status.ok()) return status;
+  control_->waits_since_ns = BootTimeNs();
   __atomic_fetch_or(&control_->of_waits, 1u << capture, __ATOMIC_SEQ_CST);
   return absl::OkStatus();
 }
@@ -400,12 +401,17 @@ void Sampler::ReturnRawBudget(uint64_t bytes) {
 
 bool Sampler::FollowsWaits() const { return impl_->off_cpu_ != nullptr; }
 
-absl::Status Sampler::ListWaiting(const TakeRecord& take) {
+absl::Status Sampler::ListWaiting(uint64_t due_ns, const TakeRecord& take) {
+  impl_->control_->due_ns = due_ns;
   return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->ListWaiting(take) : absl::OkStatus();
 }
 
 std::optional<uint64_t> Sampler::WaitsSince(uint32_t tid) const {
   return impl_->off_cpu_ != nullptr ? impl_->off_cpu_->WaitsSince(tid) : std::nullopt;
+}
+
+bool Sampler::FollowsThread(uint32_t tid) const {
+  return impl_->off_cpu_ != nullptr && impl_->off_cpu_->Follows(tid);
 }
 
 const std::vector<std::string>& Sampler::warnings() const { return impl_->warnings_; }

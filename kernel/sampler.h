@@ -102,9 +102,12 @@ class Sampler : public SampleRing {
   void ReturnRawBudget(uint64_t bytes) override;
   // Have the programs of waits been loaded?
   bool FollowsWaits() const;
-  // Once, after Start(): targets that were blocked before it (OffCpuPrograms::ListWaiting()).
-  // Nothing happens where waits are not sampled. Errors: Internal: the list broke off.
-  absl::Status ListWaiting(const TakeRecord& take);
+  // What all threads have waited, and stacks (OffCpuPrograms::ListWaiting()). A thread that has
+  // waited for `due_ns` since its last stack is due one. Nothing happens where waits are not
+  // sampled. Errors: Internal: the list broke off.
+  absl::Status ListWaiting(uint64_t due_ns, const TakeRecord& take);
+  // Is the thread known to the programs of waits?
+  bool FollowsThread(uint32_t tid) const;
   // When the thread has left its CPU, if it waits now and its stack was taken (CLOCK_BOOTTIME).
   std::optional<uint64_t> WaitsSince(uint32_t tid) const;
 

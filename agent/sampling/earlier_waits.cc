@@ -47,12 +47,17 @@ WalkResult EarlierWaits::Walk(const RawSample& listed) {
 void EarlierWaits::Take(std::span<const uint8_t> bytes, const RingIntake::Take& take) {
   const absl::StatusOr<Record> record = DecodeRecord(bytes);
   const auto* sample = record.ok() ? std::get_if<RawSample>(&*record) : nullptr;
-  const absl::Time now = absl::Now();
-  if (end_ == absl::InfiniteFuture()) end_ = now + kMostTime;
-  if (sample == nullptr || sample->record->end != END_MISSING_PAGE || now > end_) {
+  if (sample == nullptr) {
     take({bytes});
     return;
   }
+  const absl::Time now = absl::Now();
+  if (end_ == absl::InfiniteFuture()) end_ = now + most_time_;
+  if (sample->record->end != END_MISSING_PAGE || now > end_) {
+    take({bytes});
+    return;
+  }
+  ++stacks_;
   const WalkResult finished = Walk(*sample);
   take({bytes, &finished});
 }

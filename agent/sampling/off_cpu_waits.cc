@@ -11,16 +11,17 @@ namespace {
 constexpr size_t kEntryBytes = 64;  // Of the hashes, about.
 
 // What `ns` of a wait stand for.
-int64_t Weighted(uint64_t ns, uint8_t shift) {
+uint64_t Weighted(uint64_t ns, uint8_t shift) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(ns > kMost >> shift ? kMost : ns << shift);
+  return ns > kMost >> shift ? kMost : ns << shift;
 }
 
-// The part of the wait up to `end_ns` that no batch has yet, if there is one.
-void Take(OpenWait& wait, WaitKind kind, uint64_t end_ns, const OffCpuWaits::TakePart& take) {
-  if (end_ns <= wait.shipped_ns) return;
-  const uint64_t ns = end_ns - std::exchange(wait.shipped_ns, end_ns);
-  take(wait, {.kind = kind, .end_ns = end_ns, .value = Weighted(ns, wait.weight_shift)});
+void Give(const OpenWait& wait, WaitKind kind, uint64_t end_ns, uint64_t value,
+          const OffCpuWaits::TakePart& take) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  if (value == 0) return;
+  take(wait,
+       {.kind = kind, .end_ns = end_ns, .value = static_cast<int64_t>(std::min(value, kMost))});
 }
 
 WaitKind KindSoFar(const OpenWait& wait) {
@@ -70,19 +71,44 @@ bool OffCpuWaits::Begin(const RawSample& sample, std::span<const uint64_t> user,
 void OffCpuWaits::End(const wait_end_record& record, const TakePart& take) {
   const auto found = waits_.find(record.tid);
   if (found == waits_.end() || found->second->out_ns != record.out_ns) return;
-  OpenWait& wait = *found->second;
-  const uint64_t in_ns = record.header.time_ns;
-  if (KindSoFar(wait) == WaitKind::kPreempted || record.woken_ns == 0) {
-    Take(wait, KindSoFar(wait), in_ns, take);
-  } else {
-    Take(wait, WaitKind::kBlocked, std::min<uint64_t>(record.woken_ns, in_ns), take);
-    Take(wait, WaitKind::kRunQueue, in_ns, take);
-  }
+  const OpenWait& wait = *found->second;
+  const bool is_preempted = KindSoFar(wait) == WaitKind::kPreempted;
+  const uint64_t in_ns = std::max<uint64_t>(record.header.time_ns, wait.shipped_ns);
+  const uint64_t woken_ns = is_preempted || record.woken_ns == 0
+                                ? in_ns
+                                : std::clamp<uint64_t>(record.woken_ns, wait.shipped_ns, in_ns);
+  const uint64_t length = in_ns - wait.shipped_ns;
+  const WaitAccounts::Counts counts =
+      accounts_.End({.tid = record.tid,
+                     .is_preempted = is_preempted,
+                     .out_ns = record.out_ns,
+                     .since_ns = record.since_ns,
+                     .waited_ns = record.waited_ns,
+                     .length_ns = length,
+                     .queued_ns = in_ns - woken_ns,
+                     .estimate = Weighted(length, wait.weight_shift)});
+  Give(wait, KindSoFar(wait), woken_ns, counts.waited, take);
+  Give(wait, WaitKind::kRunQueue, in_ns, counts.queued, take);
   Forget(found);
 }
 
+// A wait that the last look has met is not an estimate any more.
 void OffCpuWaits::Ship(uint64_t now_ns, const TakePart& take) {
-  for (auto& [tid, wait] : waits_) Take(*wait, KindSoFar(*wait), now_ns, take);
+  for (auto& [tid, wait] : waits_) {
+    if (now_ns <= wait->shipped_ns) continue;
+    const uint64_t own_ns = now_ns - std::exchange(wait->shipped_ns, now_ns);
+    const bool is_preempted = KindSoFar(*wait) == WaitKind::kPreempted;
+    const WaitAccounts::Counts counts =
+        accounts_.Ship({.tid = tid,
+                        .is_preempted = is_preempted,
+                        .out_ns = wait->out_ns,
+                        .now_ns = now_ns,
+                        .own_ns = own_ns,
+                        .estimate = Weighted(own_ns, wait->weight_shift)});
+    if (counts.is_known) wait->weight_shift = 0;
+    Give(*wait, KindSoFar(*wait), now_ns, counts.waited, take);
+    Give(*wait, WaitKind::kRunQueue, now_ns, counts.queued, take);
+  }
 }
 
 void OffCpuWaits::EndProcess(const process_key& process) {

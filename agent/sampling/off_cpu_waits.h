@@ -20,6 +20,7 @@
 #include <span>
 
 #include "absl/container/flat_hash_map.h"
+#include "agent/sampling/wait_accounts.h"
 #include "kernel/raw_sample.h"
 #include "profile/sample_types.h"
 
@@ -67,7 +68,7 @@ class OffCpuWaits {
   using TakePart = std::function<void(const OpenWait&, const WaitPart&)>;
 
   OffCpuWaits() : OffCpuWaits(Limits{}) {}
-  explicit OffCpuWaits(const Limits& limits) : limits_(limits) {}
+  explicit OffCpuWaits(const Limits& limits) : limits_(limits), accounts_(limits.waits) {}
 
   // A thread has left its CPU. `user`, `ranges`, `end`: of the finished walk. False: there is no
   // room for it.
@@ -85,6 +86,9 @@ class OffCpuWaits {
   // Captures that have ended want nothing any more: waits that only they wanted are forgotten.
   void ForgetCapture(int capture);
 
+  // What each thread has waited in sum.
+  WaitAccounts& accounts() { return accounts_; }
+
   size_t size() const { return waits_.size(); }
   size_t bytes() const { return bytes_; }
 
@@ -93,6 +97,7 @@ class OffCpuWaits {
   void Forget(Waits::iterator wait);
 
   Limits limits_;
+  WaitAccounts accounts_;
   Waits waits_;
   absl::flat_hash_map<uint32_t, uint32_t> of_process_;  // How many, by pid.
   size_t bytes_ = 0;

@@ -85,6 +85,10 @@ void SampleLoop::Take(const TakenRecord& taken) {
                [this](const OpenWait& wait, const WaitPart& part) { TakeWaitPart(wait, part); });
     return;
   }
+  if (const auto* waited = std::get_if<Waited>(&*record)) {
+    waits_.accounts().Look(*waited->record);
+    return;
+  }
   ++counts_.events;
   if (const auto* event = std::get_if<ProcessEvent>(&*record)) {
     processes_.Advance(event->record->header.time_ns);

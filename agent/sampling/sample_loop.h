@@ -82,6 +82,11 @@ class SampleLoop {
   void CheckWaits(const std::function<std::optional<uint64_t>(uint32_t tid)>& waits_since) {
     waits_.Check(waits_since);
   }
+  // A look at what all threads have waited, told by Take() between these two: before ShipWaits().
+  void BeginWaitLook() { waits_.accounts().BeginLook(); }
+  void EndWaitLook(const std::function<bool(uint32_t tid)>& is_followed) {
+    waits_.accounts().EndLook(is_followed);
+  }
   const OffCpuWaits& waits() const { return waits_; }
   // As ProcessTable: what the sampled processes publish, and which have ended.
   void FollowContexts(const ProcessTable::TakeContext& take) { processes_.FollowContexts(take); }

@@ -1,5 +1,7 @@
 #include "agent/sampling/sampling_session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <future>
 #include <iterator>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "agent/sampling/earlier_waits.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/runtime_tables.h"
@@ -29,6 +32,9 @@ constexpr int kShrinkStepMs = 250;  // Between two steps to a smaller budget of 
 constexpr int kNoTimeout = -1;
 constexpr int kMostReadsAtTheEnd = 64;
 constexpr int kMostReadsForWaits = 8;
+constexpr absl::Duration kMostLookTime = absl::Milliseconds(50);  // Walks in one look.
+constexpr int kLastLooks = 4;
+constexpr absl::Duration kBetweenLastLooks = absl::Milliseconds(2);
 constexpr size_t kMostReadAhead = 16;  // Processes whose JIT code is read before the first tick.
 
 struct KernelFacts {
@@ -162,8 +168,9 @@ absl::Status SamplingSession::Start() {
   reader_->Start();
   if (absl::Status status = sampler_->Start(); !status.ok()) return status;
   running_ = true;
-  ListEarlierWaits();  // Before anything of the ring is taken: the ends of these waits lie there.
-  ListProcesses();     // After the events have begun, so that no process falls between the two.
+  // Before anything of the ring is taken: the ends of these waits lie there.
+  if (settings_.sampler.off_cpu) LookAtWaits(WaitLooks::kMostDueNs, EarlierWaits::kMostTime);
+  ListProcesses();  // After the events have begun, so that no process falls between the two.
   return absl::OkStatus();
 }
 
@@ -179,24 +186,30 @@ void SamplingSession::ListProcesses() {
   }
 }
 
-void SamplingSession::ListEarlierWaits() {
-  if (!settings_.sampler.off_cpu) return;
-  // The ring's reader has one of its own.
-  const std::unique_ptr<SampleWalk> walk =
-      MakeSampleWalk(*files_, *loader_, sampler_->row_memory(), *runtimes_);
-  EarlierWaits waits(*walk);
+// What of a stack was read while its thread came back is thrown away.
+void SamplingSession::LookAtWaits(uint64_t due_ns, absl::Duration most_time) {
+  if (!sampler_->FollowsWaits()) return;
+  if (wait_walk_ == nullptr)
+    wait_walk_ = MakeSampleWalk(*files_, *loader_, sampler_->row_memory(), *runtimes_);
+  EarlierWaits waits(*wait_walk_, most_time);
   const auto still_waits = [this](const sample_record& record) {
     return sampler_->WaitsSince(record.tid) == record.header.time_ns;
   };
-  const absl::Status listed = sampler_->ListWaiting([&](std::span<const uint8_t> bytes) {
+  loop_->BeginWaitLook();
+  const absl::Status looked = sampler_->ListWaiting(due_ns, [&](std::span<const uint8_t> bytes) {
     waits.Take(bytes, [&](const TakenRecord& taken) {
-      if (taken.bytes.size() >= sizeof(sample_record) &&
+      const auto& header = *reinterpret_cast<const record_header*>(taken.bytes.data());
+      if (header.type != RECORD_SAMPLE || taken.bytes.size() < sizeof(sample_record) ||
           still_waits(*reinterpret_cast<const sample_record*>(taken.bytes.data())))
         loop_->Take(taken);
     });
   });
-  if (!listed.ok())
-    warnings_.push_back("threads that waited before are missing: " + std::string(listed.message()));
+  if (looked.ok())
+    loop_->EndWaitLook([this](uint32_t tid) { return sampler_->FollowsThread(tid); });
+  if (!looked.ok() && !std::exchange(said_unlooked_, true))
+    warnings_.push_back("waiting threads are missing: " + std::string(looked.message()));
+  wait_looks_.End(BootTimeNs(), waits.stacks(), limits_.off_cpu_rate,
+                  static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 // The ring first: what the table knows is then older than the list.
@@ -308,15 +321,33 @@ void SamplingSession::AddLosses() {
   seen_scratch_busy_ = busy;
 }
 
-// All that the kernel has reported by now, because a wait whose end is not known counts as open.
-void SamplingSession::ShipWaits() {
-  if (!sampler_->FollowsWaits()) return;
-  const uint64_t now = BootTimeNs();
+void SamplingSession::TakeWaitsUntilNow() {
   for (int i = 0; i < kMostReadsForWaits && TakeAll(0) > 0; ++i) continue;
+}
+
+// All that the kernel has reported by now, because a wait whose end is not known counts as open:
+// once before the look, which replaces the waits that it meets, and once behind it.
+void SamplingSession::ShipWaits(uint64_t due_ns) {
+  if (!sampler_->FollowsWaits()) return;
+  if (running_) {
+    TakeWaitsUntilNow();
+    LookAtWaits(due_ns, kMostLookTime);
+  }
+  const uint64_t now = BootTimeNs();
+  TakeWaitsUntilNow();
   const uint64_t lost_ends = sampler_->Counters().value[COUNT_WAIT_END_LOST];
   if (std::exchange(seen_lost_wait_ends_, lost_ends) != lost_ends)
     loop_->CheckWaits([this](uint32_t tid) { return sampler_->WaitsSince(tid); });
   loop_->ShipWaits(now);
+}
+
+// A thread that is not found blocked now may be a moment later.
+void SamplingSession::ShipLastWaits() {
+  if (!sampler_->FollowsWaits()) return;
+  for (int i = 0; i < kLastLooks; ++i) {
+    if (i != 0) absl::SleepFor(kBetweenLastLooks);
+    ShipWaits(WaitLooks::kLeastDueNs);
+  }
 }
 
 // Waits that are open ship a part into the batches of all captures at once, so these are sealed
@@ -331,6 +362,7 @@ void SamplingSession::Seal() {
 absl::StatusOr<int> SamplingSession::StartCapture(const CaptureOptions& options,
                                                   SampleLoop::OnSealed on_sealed) {
   const bool heard_of_all = sampler_->targets().HearsOfAll();
+  ShipWaits();  // The time so far is of the captures so far.
   const bool wants_labels = std::ranges::any_of(options.targets, [](const TargetSettings& target) {
     return target.kind == TargetKind::kLabel;
   });
@@ -370,6 +402,7 @@ absl::Status SamplingSession::Limit(const SessionLimits& limits) {
 }
 
 void SamplingSession::Stop() {
+  if (running_) ShipLastWaits();
   running_ = false;
   sampler_->Stop();
   // No more samples come, but processes still begin and end.

@@ -22,6 +22,7 @@
 #include "agent/sampling/ring_reader.h"
 #include "agent/sampling/sample_loop.h"
 #include "agent/sampling/session_captures.h"
+#include "agent/sampling/wait_looks.h"
 #include "agent/thread_context/thread_contexts.h"
 #include "kernel/cpu_changes.h"
 #include "kernel/cpu_list.h"
@@ -158,12 +159,15 @@ class SamplingSession {
   int TakeAll(int timeout_ms);  // How many records.
   void ListProcesses();
   void ReadJitCodeAhead();
-  void ListEarlierWaits();
+  void LookAtWaits(uint64_t due_ns, absl::Duration most_time);
   void LookForLostEvents(const counters& now);
   void FollowCpus();
   void FollowContexts(uint64_t now_ns);
   void AddLosses();
-  void ShipWaits();
+  void TakeWaitsUntilNow();
+  void ShipWaits(uint64_t due_ns);
+  void ShipLastWaits();
+  void ShipWaits() { ShipWaits(wait_looks_.due_ns()); }
 
   const SessionSettings settings_;
   SessionLimits limits_;
@@ -174,6 +178,7 @@ class SamplingSession {
   std::unique_ptr<RowStore> rows_;
   std::unique_ptr<TableLoader> loader_;
   std::unique_ptr<SampleWalk> walk_;
+  std::unique_ptr<SampleWalk> wait_walk_;  // The ring's reader uses the other one.
   std::unique_ptr<FrameResolver> resolver_;
   std::unique_ptr<ThreadContexts> contexts_;  // nullptr: not wanted.
   std::unique_ptr<SampleLoop> loop_;
@@ -187,10 +192,11 @@ class SamplingSession {
   std::atomic<bool> stopping_{false};
   uint64_t seen_ring_full_ = 0, seen_scratch_busy_ = 0, seen_lost_events_ = 0;
   uint64_t seen_lost_wait_ends_ = 0;
+  WaitLooks wait_looks_;
   OnlineCpuList online_cpus_;
   CpuChanges cpu_changes_;
   uint64_t next_cpu_look_ns_ = 0, next_context_look_ns_ = 0, next_deleted_look_ns_ = 0;
-  bool running_ = false;
+  bool running_ = false, said_unlooked_ = false;
 };
 
 }  // namespace stackray

@@ -107,6 +107,10 @@ struct control {
 	u64 capture_interval_ns;
 	s64 raw_budget_bytes; /* BPF takes from it, user space gives back what it has read */
 	u64 file_generation; /* +1 by user space when a file has entered or left the row store */
+	/* A wait that began before is of an earlier capture: nobody knows when it ended. */
+	u64 waits_since_ns;
+	/* bpf/waiting_list.h: a thread that has waited for that long since its last stack is due one. */
+	u64 due_ns;
 	u64 wakeup_bytes;    /* samples waiting in the ring before the reader is woken */
 	/* For tests alone: while there is an order in "stop_orders", the next sample of user code takes it
 	 * and sends its process this signal, so that a debugger finds the thread at the very instruction

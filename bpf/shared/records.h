@@ -40,6 +40,7 @@ enum record_type {
 	RECORD_CODE = 8,     /* before the sample that met it: what names a runtime's code */
 	RECORD_STACK = 9,    /* before the sample whose stack slice it goes on behind, from the same CPU */
 	RECORD_WAIT_END = 10, /* behind the sample of ORIGIN_OFF_CPU whose wait it ends */
+	RECORD_WAITED = 11, /* only from the list of waiting threads: how long a thread has waited */
 };
 
 struct record_header {
@@ -240,8 +241,24 @@ struct wait_end_record {
 	u32 cpu;
 	u64 out_ns;
 	u64 woken_ns; /* 0: no wakeup was seen */
+	/* all waits of the thread that began like this one, up to its end; 0: unknown */
+	u64 waited_ns;
+	u64 since_ns; /* that sum begins */
 };
-static_assert(sizeof(struct wait_end_record) == 56, "no hidden padding");
+static_assert(sizeof(struct wait_end_record) == 72, "no hidden padding");
+
+/* RECORD_WAITED: what a thread's waits were in sum. `out_ns` names the wait that is open, if one is
+ * and its stack was taken: it is not in the sums. */
+struct waited_record {
+	struct record_header header;
+	struct process_key process;
+	u32 tid;
+	u32 is_preempted; /* how the open wait began */
+	u64 out_ns;       /* 0: none */
+	u64 waited_ns[2]; /* of those that began blocked, preempted */
+	u64 since_ns;     /* these sums begin; no two threads of a number have the same */
+};
+static_assert(sizeof(struct waited_record) == 72, "no hidden padding");
 
 /* The names behind a process record: "a/b/c" as "c\0b\0a\0", because they are read from the file
  * upwards. A component is at most NAME_MAX bytes. */

@@ -22,7 +22,12 @@ struct waiting_thread {
 	u16 captures; /* which want it */
 	u32 is_preempted;
 	struct wait_history history[2]; /* blocked, preempted */
+	/* All its waits that are over, with and without a stack, by how they began: blocked, preempted. */
+	u64 waited_ns[2];
+	u64 with_stack_ns; /* the sum of these when its last stack was taken */
+	u64 listing;       /* bpf/waiting_list.h: which one has taken its stack */
+	u64 since_ns;      /* its sums begin; no two threads of a number have the same */
 };
-static_assert(sizeof(struct waiting_thread) == 72, "no hidden padding");
+static_assert(sizeof(struct waiting_thread) == 112, "no hidden padding");
 
 #endif

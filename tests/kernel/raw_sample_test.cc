@@ -351,6 +351,24 @@ TEST(DecodeRecord, EndOfAWait) {
   EXPECT_EQ(make(1, sizeof(wait_end_record) + 8).Code(), kDataLoss);
 }
 
+TEST(DecodeRecord, SumOfWaits) {
+  const auto make = [](size_t size) {
+    Bytes bytes(size);
+    FillHeader(bytes, RECORD_WAITED);
+    bytes.As<waited_record>()->tid = 42;
+    bytes.As<waited_record>()->waited_ns[1] = 7;
+    return bytes;
+  };
+  Bytes good = make(sizeof(waited_record));
+  const absl::StatusOr<Record> record = good.Decode();
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto* waited = std::get_if<Waited>(&*record);
+  ASSERT_NE(waited, nullptr);
+  EXPECT_EQ(waited->record->tid, 42u);
+  EXPECT_EQ(waited->record->waited_ns[1], 7u);
+  EXPECT_EQ(make(sizeof(waited_record) + 8).Code(), kDataLoss);
+}
+
 TEST(DecodeRecord, OriginsAndWeightsAreBounded) {
   Bytes bytes = Sample();
   bytes.As<sample_record>()->origin = ORIGIN_OFF_CPU;

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -275,6 +277,113 @@ TEST_F(OffCpu, ThreadsThatWaitedBeforeShowTheirWholeTime) {
                 sample.kernel.front().starts_with("["))
         << fmt::format("{}", fmt::join(sample.kernel, " "));
 }
+
+// The budget is overdrawn by others, so most waits have no stack where they begin; but who waits for
+// ever, and has begun after the profiler, shows all of it.
+TEST_F(OffCpu, MainThreadsThatGetStuckShowTheirWholeLife) {
+  program_ = std::make_unique<TalkingProgram>(
+      std::vector<std::string>{ProgramPath("waits"), "60000", "pipe", "sleep", "mutex", "fifty"});
+  program_->Say("go");
+  absl::StatusOr<std::unique_ptr<TypedRun>> run =
+      TypedRun::Start(AtRate(10), {static_cast<uint32_t>(getpid())});
+  if (absl::IsFailedPrecondition(run.status())) GTEST_SKIP() << run.status().message();
+  ASSERT_TRUE(run.ok()) << run.status();
+  run_ = *std::move(run);
+  const auto for_ms = [this](uint64_t ms) {
+    const uint64_t end = BootTimeNs() + ms * 1'000'000;
+    EXPECT_TRUE(run_->Until(kTimeoutMs, [end] { return BootTimeNs() >= end; }));
+  };
+  for_ms(1000);
+  std::vector<std::unique_ptr<TalkingProgram>> stuck;
+  std::vector<uint64_t> began;
+  for (int i = 0; i < 3; ++i) {
+    began.push_back(BootTimeNs());
+    stuck.push_back(std::make_unique<TalkingProgram>(
+        std::vector<std::string>{ProgramPath("waits"), "0", "stuck"}));
+  }
+  for_ms(6000);
+  run_->Stop();
+  const uint64_t end = BootTimeNs();
+  const counters kernel = run_->session().sampler().Counters();
+  EXPECT_LT(kernel.value[COUNT_WAIT_STACKS], kernel.value[COUNT_WAITS] / 4);
+  for (size_t i = 0; i < stuck.size(); ++i) {
+    const auto life = static_cast<double>(end - began[i]);
+    const auto sum = static_cast<double>(run_->Sum([&](const TypedSample& sample) {
+      return sample.type == "off_cpu" && sample.tid == stuck[i]->pid();
+    }));
+    Measured(fmt::format("main thread {}: {:.3f} s of {:.3f} s", i, sum / 1e9, life / 1e9));
+    EXPECT_NEAR(sum / life, 1, 0.02);
+  }
+}
+
+// What the kernel says of a thread.
+struct Ran {
+  double cpu_ns = 0, queued_ns = 0;
+};
+
+std::map<uint32_t, Ran> RanSoFar(uint32_t pid, std::string_view command) {
+  std::map<uint32_t, Ran> threads;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm"), name);
+    if (name != command) continue;
+    Ran& ran = threads[static_cast<uint32_t>(std::stoul(entry.path().filename()))];
+    std::ifstream(entry.path() / "schedstat") >> ran.cpu_ns >> ran.queued_ns;
+  }
+  return threads;
+}
+
+class FiftyThreads : public OffCpu, public testing::WithParamInterface<const char*> {};
+
+// What each thread did adds up to the time that passed: its ticks and its waits.
+TEST_P(FiftyThreads, EachAddsUpToTheWallTime) {
+  const double seconds = Number("STACKRAY_OFF_CPU_SECONDS", 10);
+  SessionSettings settings = AtRate(static_cast<uint32_t>(Number("STACKRAY_OFF_CPU_RATE", 200)));
+  settings.sampler.frequency_hz = 99;
+  Start({"600000", "fifty", GetParam()}, settings);
+  if (IsSkipped()) return;
+  const uint64_t began = BootTimeNs();
+  program_->Say("go");
+  const std::map<uint32_t, Ran> before = RanSoFar(program_->pid(), "sleep_and_work");
+  const uint64_t end = began + static_cast<uint64_t>(seconds * 1e9);
+  ASSERT_TRUE(run_->Until(kTimeoutMs + static_cast<int>(seconds * 1000),
+                          [end] { return BootTimeNs() >= end; }));
+  run_->Stop();
+  const auto wall = static_cast<double>(BootTimeNs() - began);
+  std::map<uint32_t, Ran> after = RanSoFar(program_->pid(), "sleep_and_work");
+  ASSERT_EQ(after.size(), 50u);
+  std::map<uint32_t, Ran> seen;
+  std::map<uint32_t, double> blocked;
+  for (const TypedSample& sample : run_->samples()) {
+    const auto value = static_cast<double>(sample.value);
+    if (sample.type == "samples") seen[sample.tid].cpu_ns += value * 1e9 / 99;
+    if (sample.type == "off_cpu" && sample.wait != "blocked") seen[sample.tid].queued_ns += value;
+    if (sample.type == "off_cpu" && sample.wait == "blocked") blocked[sample.tid] += value;
+  }
+  double least = 10, most = 0, off_by = 0, all_queued = 0, all_truly = 0;
+  for (const auto& [tid, ran] : after) {
+    const double sum = (seen[tid].cpu_ns + seen[tid].queued_ns + blocked[tid]) / wall;
+    const double truly_queued = ran.queued_ns - before.at(tid).queued_ns;
+    least = std::min(least, sum);
+    most = std::max(most, sum);
+    off_by = std::max(off_by, std::abs(seen[tid].queued_ns - truly_queued) / wall);
+    all_queued += seen[tid].queued_ns;
+    all_truly += truly_queued;
+    EXPECT_NEAR(sum, 1, 0.02) << tid << ": " << seen[tid].cpu_ns / 1e9 << " s on a CPU of "
+                              << (ran.cpu_ns - before.at(tid).cpu_ns) / 1e9 << ", blocked "
+                              << blocked[tid] / 1e9 << ", able to run " << seen[tid].queued_ns / 1e9
+                              << " of " << truly_queued / 1e9 << " s";
+  }
+  Measured(
+      fmt::format("each thread {:.4f} to {:.4f} of the wall time; able to run {:.1f} s in all "
+                  "of {:.1f}, one thread off by {:.3f} of the wall time at most",
+                  least, most, all_queued / 1e9, all_truly / 1e9, off_by));
+}
+
+INSTANTIATE_TEST_SUITE_P(UnderLoad, FiftyThreads, testing::Values("fifty", "busy"),
+                         [](const auto& info) {
+                           return std::string(info.index == 0 ? "One" : "Eight");
+                         });
 
 // Produced = lost + in flight + in batches, with three types.
 TEST_F(OffCpu, EventsAreAccountedFor) {

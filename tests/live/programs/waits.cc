@@ -1,7 +1,9 @@
 // Threads that wait in known ways, each in a function of its own, and what their waits truly were.
 //
-//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle early; none: the
-//   first four
+//   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle early stuck fifty
+//   busy; none: the first four
+// stuck: nothing else; the main thread sleeps for a fifth of a second in short parts, and then waits
+// in a mutex for ever. fifty: fifty threads that sleep and work, each in its own rhythm. busy: seven threads that run all the time.
 // early: threads that are blocked when it says "waiting": one in a mutex, one in a read and one in
 // a sleep, for ever; and one in a read that is written to in the middle. For that one it prints
 // when (CLOCK_BOOTTIME).
@@ -23,7 +25,7 @@
 
 namespace {
 
-constexpr int kIdleThreads = 5000;
+constexpr int kIdleThreads = 5000, kFifty = 50, kBusyThreads = 7;
 
 std::atomic<bool> stop{false};
 
@@ -101,6 +103,19 @@ WAITS void wait_for_ever() {
   pthread_mutex_lock(&locked_for_ever);
   asm volatile("");
 }
+WAITS void run_all_the_time() {
+  while (!stop) SpinFor(1000);
+  asm volatile("");
+}
+WAITS void sleep_and_work() {
+  static std::atomic<int> numbers{0};
+  const int number = numbers++;
+  while (!stop) {
+    SleepFor(2000 + 400 * number);
+    SpinFor(20 + 8 * static_cast<unsigned>(number));
+  }
+  asm volatile("");
+}
 WAITS void early_in_mutex() {
   pthread_mutex_lock(&locked_for_ever);
   asm volatile("");
@@ -149,7 +164,7 @@ void Run(Worker* worker, const std::atomic<bool>* go) {
 bool Wants(int argc, char** argv, const char* kind) {
   for (int i = 2; i < argc; ++i)
     if (strcmp(argv[i], kind) == 0) return true;
-  constexpr const char* kAskedFor[] = {"deadlock", "idle", "early"};
+  constexpr const char* kAskedFor[] = {"deadlock", "idle", "early", "stuck", "fifty", "busy"};
   for (const char* asked : kAskedFor)
     if (strcmp(kind, asked) == 0) return false;
   return argc <= 2;
@@ -163,6 +178,18 @@ void BeginToWait() {
   fflush(stdout);
 }
 
+[[noreturn]] void GetStuck() {
+  pthread_mutex_lock(&locked_for_ever);
+  std::thread([] {
+    char line[16];
+    while (fgets(line, sizeof(line), stdin) != nullptr) continue;
+    _exit(0);
+  }).detach();
+  for (int i = 0; i < 200; ++i) SleepFor(1000);
+  wait_for_ever();
+  _exit(3);
+}
+
 void EndOneWait() {
   printf("written %llu\n", Now(CLOCK_BOOTTIME));
   (void)!write(early_ends[1], "x", 1);
@@ -173,6 +200,7 @@ void EndOneWait() {
 int main(int argc, char** argv) {
   if (argc < 2 || pipe(pipe_ends) != 0 || pipe(early_ends) != 0) return 2;
   const bool early = Wants(argc, argv, "early");
+  if (Wants(argc, argv, "stuck")) GetStuck();
   std::vector<Worker> workers;
   if (Wants(argc, argv, "sleep")) workers.push_back({"wait_in_sleep", wait_in_sleep});
   if (Wants(argc, argv, "mutex"))
@@ -183,6 +211,11 @@ int main(int argc, char** argv) {
   }
   if (Wants(argc, argv, "preempted"))
     for (int i = 0; i < 2; ++i) workers.push_back({"lose_the_cpu", lose_the_cpu});
+  if (Wants(argc, argv, "fifty"))
+    for (int i = 0; i < kFifty; ++i) workers.push_back({"sleep_and_work", sleep_and_work});
+  if (Wants(argc, argv, "busy"))
+    for (int i = 0; i < kBusyThreads; ++i)
+      workers.push_back({"run_all_the_time", run_all_the_time});
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
   for (Worker& worker : workers) threads.emplace_back(Run, &worker, &go);
