@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* All threads that are followed, read with the kernel's task iterator: when the programs of
- * bpf/off_cpu.h begin to run, and whenever a batch is sealed. A thread's record says how long it has
- * waited. A blocked thread whose open wait has no stack gets one here, in these two cases:
- *   - it was blocked before on_switch() could see it, so it has no entry among the waiting threads.
- *   - it has waited for controls.due_ns since its last stack. Of a thread that is found blocked at a
- *   moment that has nothing to do with it, a wait is met as probably as it is long: what the chosen
- *   waits have missed of the thread's time may count for the stack that is found.
- * That is a record with the kernel's part of the stack and the user registers. User space walks the
- * rest (agent/sampling/earlier_waits.h). From then on the end of the wait is seen as any other's.
+ * bpf/off_cpu.h begin to run, and whenever a batch is sealed. A thread's record says how long it
+ * has waited. A blocked thread whose open wait has no stack gets one here, in these two cases:
+ *   - it was blocked before on_switch() could see it, so it has no entry among the waiting
+ *     threads.
+ *   - it has waited for controls.due_ns since its last stack. Of a thread that is found blocked at
+ *     a moment that has nothing to do with it, a wait is met as probably as it is long: what the
+ *     chosen waits have missed of the thread's time may count for the stack that is found.
+ * That is a record with the kernel's part of the stack and the user registers. User space walks
+ * the rest (agent/sampling/earlier_waits.h). From then on the end of the wait is seen as any
+ * other's.
  *
  * Since when a thread of the first kind waits the kernel does not say. Its wait counts from the
- * listing's start, when it was blocked for certain: it has no entry, so it has not left a CPU since.
+ * listing's start, when it was blocked for certain: it has no entry, so it has not left a CPU
+ * since.
  *
  * Races. A thread may wake up while it is listed. Its entry comes first: a thread that is woken
  * later finds it and sends the end of the wait, which user space meets behind the record. What was

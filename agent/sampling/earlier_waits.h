@@ -1,7 +1,8 @@
-// Blocked threads whose stack was not taken when they left their CPU: before waits were followed, or
-// because it was not chosen. The kernel's list (bpf/waiting_list.h) has their registers and the kernel's part of their stacks; the user part is walked here, over their
-// memory, with the walk of a first touch (symbolizer/unwind/sample_walk.h). Interpreters are not
-// asked for their frames: their C functions stand in the place of these.
+// Blocked threads whose stack was not taken when they left their CPU: before waits were followed,
+// or because it was not chosen. The kernel's list (bpf/waiting_list.h) has their registers and the
+// kernel's part of their stacks; the user part is walked here, over their memory, with the walk of
+// a first touch (symbolizer/unwind/sample_walk.h). Interpreters are not asked for their frames:
+// their C functions stand in the place of these.
 //
 // Input:   records of the kernel's list, and memory of foreign processes, which may change or go
 //          while it is read. A thread that comes back meanwhile is recognised by the caller

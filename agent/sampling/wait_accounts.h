@@ -1,16 +1,18 @@
 // How much of each thread's waiting time is in batches, and how much it has truly waited.
 //
-// A wait whose stack was taken with probability 2^-k counts 2^k times its length: right on average,
-// and wrong for the one thread that has few of them. The kernel's part knows what each thread has
-// waited in sum, so from its first look on (when a batch is sealed) a thread's parts add up to that:
-//   - an ended wait counts its weight, but not more than is left of the sum. Where it was preempted
-//     it counts all that is left: how long others take the CPU has nothing to do with the stack.
-//   - a wait that a look has met counts all that is left. Such a moment meets a wait as probably as
-//     it is long, so what the chosen waits have missed goes where the thread spends its time; what
-//     of that was in the run queue is said by the waits that were seen to end.
-// What had too much before the first look has less afterwards, down to nothing. Threads that no look
-// meets have the estimate alone: among many that live shortly each one that has a stack stands for
-// others, and is not to be cut to its own time.
+// A wait whose stack was taken with probability 2^-k counts 2^k times its length: right on
+// average, and wrong for the one thread that has few of them. The kernel's part knows what each
+// thread has waited in sum, so from its first look on (when a batch is sealed) a thread's parts
+// add up to that:
+//   - an ended wait counts its weight, but not more than is left of the sum. Where it was
+//     preempted it counts all that is left: how long others take the CPU has nothing to do with
+//     the stack.
+//   - a wait that a look has met counts all that is left. Such a moment meets a wait as probably
+//     as it is long, so what the chosen waits have missed goes where the thread spends its time;
+//     what of that was in the run queue is said by the waits that were seen to end.
+// What had too much before the first look has less afterwards, down to nothing. Threads that no
+// look meets have the estimate alone: among many that live shortly each one that has a stack
+// stands for others, and is not to be cut to its own time.
 //
 // Input:   sums that BPF wrote. An end that the ring held may come behind a later look.
 // Memory:  some 100 bytes a thread, up to `most`; threads beyond have the estimate alone.

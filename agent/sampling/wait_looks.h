@@ -1,5 +1,5 @@
-// How many stacks the looks at waiting threads may take (bpf/waiting_list.h), and with it how long a
-// thread has to have waited since its last one.
+// How many stacks the looks at waiting threads may take (bpf/waiting_list.h), and with it how long
+// a thread has to have waited since its last one.
 //
 // Threads: one at a time.
 #ifndef STACKRAY_AGENT_SAMPLING_WAIT_LOOKS_H_

@@ -254,6 +254,8 @@ void WriteRecords(const std::filesystem::path& folder) {
   Write(folder, "record_code", RecordBytes(code, RECORD_CODE, 24));
   Write(folder, "record_wait_end",
         RecordBytes(wait_end_record{.tid = 7, .out_ns = 1}, RECORD_WAIT_END, 0));
+  Write(folder, "record_waited",
+        RecordBytes(waited_record{.tid = 7, .waited_ns = {1, 2}}, RECORD_WAITED, 0));
   const auto stack = std::make_unique<stack_record>();
   stack->bytes_used = 64;
   Write(folder, "record_stack", RecordBytes(*stack, RECORD_STACK, 0));

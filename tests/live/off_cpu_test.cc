@@ -278,8 +278,8 @@ TEST_F(OffCpu, ThreadsThatWaitedBeforeShowTheirWholeTime) {
         << fmt::format("{}", fmt::join(sample.kernel, " "));
 }
 
-// The budget is overdrawn by others, so most waits have no stack where they begin; but who waits for
-// ever, and has begun after the profiler, shows all of it.
+// The budget is overdrawn by others, so most waits have no stack where they begin; but who waits
+// for ever, and has begun after the profiler, shows all of it.
 TEST_F(OffCpu, MainThreadsThatGetStuckShowTheirWholeLife) {
   program_ = std::make_unique<TalkingProgram>(
       std::vector<std::string>{ProgramPath("waits"), "60000", "pipe", "sleep", "mutex", "fifty"});

@@ -2,11 +2,11 @@
 //
 //   waits MILLISECONDS [KIND…]   kinds: sleep mutex pipe preempted deadlock idle early stuck fifty
 //   busy; none: the first four
-// stuck: nothing else; the main thread sleeps for a fifth of a second in short parts, and then waits
-// in a mutex for ever. fifty: fifty threads that sleep and work, each in its own rhythm. busy: seven threads that run all the time.
-// early: threads that are blocked when it says "waiting": one in a mutex, one in a read and one in
-// a sleep, for ever; and one in a read that is written to in the middle. For that one it prints
-// when (CLOCK_BOOTTIME).
+// stuck: nothing else; the main thread sleeps for a fifth of a second in short parts, and then
+// waits in a mutex for ever. fifty: fifty threads that sleep and work, each in its own rhythm.
+// busy: seven threads that run all the time. early: threads that are blocked when it says
+// "waiting": one in a mutex, one in a read and one in a sleep, for ever; and one in a read that is
+// written to in the middle. For that one it prints when (CLOCK_BOOTTIME).
 // Waits for a line on standard input, lets the threads run, and prints for each one
 // FUNCTION WALL_NS CPU_NS RUN_QUEUE_NS
 // (the last from /proc/thread-self/schedstat). It ends when standard input does.
