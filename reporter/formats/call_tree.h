@@ -44,9 +44,10 @@ class CallTree {
   // unchanged.
   explicit CallTree(const ProfileView& view, CallTreeDetail detail = {})
       : CallTree(view, Wider(view.Rows(), detail.buckets_in_one), true, detail) {}
-  // Of one type, whatever was waited for; frames that differ in their line alone are one.
-  CallTree(const ProfileView& view, uint32_t type)
-      : CallTree(view, RowsOf(view, type), false, {.lines = false, .labels = false}) {}
+  // Of one type; frames that differ in their line alone are one. `waits`: rows are told apart by
+  // what was waited for.
+  CallTree(const ProfileView& view, uint32_t type, bool waits = false)
+      : CallTree(view, RowsOf(view, type), waits, {.lines = false, .labels = false}) {}
 
   const std::vector<CallFrame>& frames() const { return frames_.items(); }  // Element 0 is empty.
   const std::vector<ViewNode>& nodes() const { return nodes_.items(); }

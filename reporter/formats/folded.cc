@@ -16,11 +16,18 @@ std::string FrameLabel(const CallTree& tree, const CallFrame& frame) {
   return frame.inlined != 0 ? label + "_[i]" : label;
 }
 
+// "[run queue]" of "run_queue".
+std::string WaitLabel(std::string_view wait) {
+  std::string label = Concat("[", wait, "]");
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return FoldedElement(label);
+}
+
 // A tree of labels whose first level is the processes.
 class FoldedTree {
  public:
   FoldedTree(const ProfileView& view, uint32_t type) {
-    const CallTree tree(view, type);
+    const CallTree tree(view, type, true);
     std::vector<uint32_t> label_of;
     for (const CallFrame& frame : tree.frames()) {
       label_of.push_back(labels_.Intern(FrameLabel(tree, frame), true));
@@ -31,7 +38,9 @@ class FoldedTree {
     }
     for (const ViewRow& row : tree.rows()) {
       const uint32_t process = process_labels[view.threads()[row.thread].process];
-      const uint32_t leaf = Insert(tree, label_of, process, row.node);
+      uint32_t leaf = Insert(tree, label_of, process, row.node);
+      if (const uint32_t wait = view.threads()[row.thread].wait; wait != 0)
+        leaf = nodes_.Intern({leaf, labels_.Intern(WaitLabel(view.Text(wait)), true)}, true);
       counts_.resize(nodes_.items().size());
       counts_[leaf] = SaturatingAdd(counts_[leaf], row.count);
     }

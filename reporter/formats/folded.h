@@ -3,8 +3,9 @@
 // flame graph scripts expect of waiting time.
 //
 // Kernel frames end in `_[k]`, inlined ones in `_[i]`; a frame without a name is
-// `[FILE+0xADDRESS]`. Lines are sorted as bytes (`LC_ALL=C sort`), each stack stands once, the last
-// line ends in a newline.
+// `[FILE+0xADDRESS]`. Innermost of a stack of a wait is what was waited for: `[blocked]`,
+// `[run queue]` or `[preempted]`. Lines are sorted as bytes (`LC_ALL=C sort`), each stack stands
+// once, the last line ends in a newline.
 #ifndef STACKRAY_REPORTER_FORMATS_FOLDED_H_
 #define STACKRAY_REPORTER_FORMATS_FOLDED_H_
 
@@ -16,8 +17,8 @@
 
 namespace stackray {
 
-// `type`: its number in the view. Errors: the sink's. Memory: the tree, not the lines, which may be
-// much longer together.
+// `type`: its number in the view. Errors: the sink's. Memory: the tree, not the lines, which may
+// be much longer together.
 absl::Status WriteFolded(const ProfileView& view, uint32_t type, TextSink sink);
 
 // All of it in one string; of the default type where none is given.

@@ -149,6 +149,9 @@ void SummaryCounter::Add(const BatchWalk& batch) {
         if (sums == nullptr || sample.total <= 0) return;
         AddStack(stacks.Of(sample.stack), sample.events, command, sums);
         sums->value = SaturatingAdd(sums->value, sample.total);
+        for (size_t kind = 1; kind < kWaitKinds; ++kind)
+          if (sample.wait == WaitKindName(static_cast<WaitKind>(kind)))
+            sums->waits[kind] = SaturatingAdd(sums->waits[kind], sample.total);
       });
 }
 
@@ -185,10 +188,23 @@ ProfileSummary SummaryCounter::summary() const {
 
 namespace {
 
-// "12.345 s in all" of nanoseconds, "1,234 bytes in all", "1,234 in all".
+// " (blocked 1.234 s, run queue 0.567 s)" of those that there are.
+std::string Waits(const ProfileSummary& s) {
+  std::string text;
+  for (size_t kind = 1; kind < kWaitKinds; ++kind) {
+    if (s.waits[kind] == 0) continue;
+    std::string name(WaitKindName(static_cast<WaitKind>(kind)));
+    std::replace(name.begin(), name.end(), '_', ' ');
+    fmt::format_to(std::back_inserter(text), "{}{} {:.3f} s", text.empty() ? " (" : ", ", name,
+                   static_cast<double>(s.waits[kind]) / 1e9);
+  }
+  return text.empty() ? "" : text + ")";
+}
+
+// "12.345 s in all" of nanoseconds, with what was waited for, "1,234 bytes in all", "1,234 in all".
 std::string InAll(const ProfileSummary& s) {
   if (s.unit == "nanoseconds")
-    return fmt::format("{:.3f} s in all", static_cast<double>(s.value) / 1e9);
+    return fmt::format("{:.3f} s in all{}", static_cast<double>(s.value) / 1e9, Waits(s));
   const bool is_count = s.unit == "count" || s.unit.empty();
   return Concat(Grouped(s.value), is_count ? "" : " ", is_count ? "" : PrintableText(s.unit),
                 " in all");

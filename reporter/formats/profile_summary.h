@@ -22,15 +22,20 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "profile/sample_types.h"
 #include "reporter/formats/batch_walk.h"
 #include "reporter/formats/unnamed_frames.h"
 
 namespace stackray {
 
+inline constexpr size_t kWaitKinds = static_cast<size_t>(WaitKind::kPreempted) + 1;
+
 struct ProfileSummary {
   std::string type = "samples", unit = "count";  // Any bytes.
   int64_t samples = 0;                           // Events. Lost ones not included.
   int64_t value = 0;  // What the events come to, in `unit`; lost ones are in it.
+  // Of `value`, what samples say they waited for, by enum WaitKind.
+  std::array<int64_t, kWaitKinds> waits{};
   int64_t lost = 0;
   int64_t processes = 0;
   int64_t outside = 0;          // Samples; their user parts are counted nowhere else.

@@ -134,7 +134,10 @@ TEST(SampleTypesInViews, FoldedAndSpeedscopeHoldOne) {
     const uint32_t off_cpu = view.FindType("off-cpu").value();
     EXPECT_EQ(view.FindType("off_cpu"), off_cpu);
     EXPECT_EQ(view.FindType("wall"), std::nullopt);
-    EXPECT_EQ(FoldedText(view, off_cpu), "app;main;lock 1000\napp;main;read 8000\n") << "µs";
+    EXPECT_EQ(FoldedText(view, off_cpu),
+              "app;main;lock;[blocked] 1000\napp;main;read;[blocked] 5000\n"
+              "app;main;read;[run queue] 3000\n")
+        << "µs";
     EXPECT_EQ(FoldedText(view, view.FindType("page-faults").value()),
               "app;main 113\napp;main;read 113\n");
     const Json on = Json::parse(SpeedscopeJson(view, 0, "t")),
@@ -303,9 +306,9 @@ TEST(SampleTypesInViews, AFullPageKeepsEveryTypesSum) {
 TEST(SampleTypesInViews, TheSummaryHasALineEach) {
   const std::string text = FormatSummary(SummaryOf(SomeTypes()));
   EXPECT_TRUE(text.starts_with("3 samples of 1 process in 1.0 s at 100 Hz, none lost\n")) << text;
-  EXPECT_TRUE(
-      text.ends_with("off_cpu: 3 events, 0.009 s in all, none lost\n"
-                     "page_faults: 2 events, 226 in all, none lost\n"))
+  EXPECT_TRUE(text.ends_with(
+      "off_cpu: 3 events, 0.009 s in all (blocked 0.006 s, run queue 0.003 s), none lost\n"
+      "page_faults: 2 events, 226 in all, none lost\n"))
       << text;
 }
 
@@ -325,7 +328,9 @@ TEST(SampleTypesInViews, UnknownTypesAreShownByTheirNames) {
   const std::string bytes = data.SerializeAsString();
   const ProfileView view = ViewOf(bytes);
   EXPECT_EQ(view.DefaultType(), 1u);
-  EXPECT_EQ(FoldedText(view), "app;main;lock 1000000\napp;main;read 8000000\n");
+  EXPECT_EQ(FoldedText(view),
+            "app;main;lock;[blocked] 1000000\napp;main;read;[blocked] 5000000\n"
+            "app;main;read;[run queue] 3000000\n");
   EXPECT_EQ(Json::parse(SpeedscopeJson(view, 1, "t"))["profiles"][0]["unit"], "bytes");
   EXPECT_THAT(ReadPprof(PprofBytes(view)).sums, ElementsAre(9'000'000));
   const Json page = Json::parse(PageData(view, {.title = "t"}));
