@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <optional>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "kernel/fd_message.h"
 #include "kernel/foreign/shared_futex.h"
@@ -25,13 +27,18 @@ constexpr int kReapMs = 200;  // While an abandoned reader is there.
 
 // What the agent has open is nothing to hold on to. Standard error neither: whoever reads the other
 // end of a pipe would wait for a reader that hangs.
-void KeepOnlyDescriptors(std::span<const int> keep) {
+void KeepOnlyDescriptors(std::vector<int> keep) {
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (null.valid()) (void)dup2(null.get(), fd);
-  const int most = static_cast<int>(std::min<long>(sysconf(_SC_OPEN_MAX), 1 << 16));
-  for (int fd = STDERR_FILENO + 1; fd < most; ++fd)
-    if (std::ranges::find(keep, fd) == keep.end()) close(fd);
+  std::ranges::sort(keep);
+  unsigned first = STDERR_FILENO + 1;
+  for (const int fd : keep) {
+    const auto kept = static_cast<unsigned>(fd);
+    if (kept > first) close_range(first, kept - 1, 0);
+    first = std::max(first, kept + 1);
+  }
+  close_range(first, UINT_MAX, 0);
 }
 
 void Answer(ReaderSlot& slot, int socket, const ReaderShared& shared) {
@@ -56,8 +63,7 @@ void Answer(ReaderSlot& slot, int socket, const ReaderShared& shared) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
   prctl(PR_SET_NAME, "stackray-reader");
-  const int keep[] = {socket};
-  KeepOnlyDescriptors(keep);
+  KeepOnlyDescriptors({socket});
   limits.reader();
   ReaderSlot& slot = shared->slots[index];
   for (;;) {
@@ -130,10 +136,9 @@ class Parent {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
   prctl(PR_SET_NAME, "stackray-files");
-  std::array<int, kMostReaders + 1> keep;
-  std::ranges::transform(sockets, keep.begin(), [](const UniqueFd& fd) { return fd.get(); });
-  keep.back() = orders.get();
-  KeepOnlyDescriptors(keep);
+  std::vector<int> keep = {orders.get()};
+  for (const UniqueFd& socket : sockets) keep.push_back(socket.get());
+  KeepOnlyDescriptors(std::move(keep));
   limits.parent();
   Parent(shared, std::move(orders), std::move(sockets), limits).Run();
   _exit(0);
