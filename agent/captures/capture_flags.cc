@@ -120,6 +120,10 @@ bool CaptureFlags::Look(int64_t now_unix_ns) {
   return true;
 }
 
+std::string KeyOf(const WantedCapture& wanted) {
+  return fmt::format("{}\n{}", ToJson(wanted.spec).dump(), wanted.until_unix_ns.value_or(0));
+}
+
 void CaptureFlags::Collect(int64_t now_unix_ns, std::vector<WantedCapture>& wanted,
                            std::vector<CaptureFlagProblem>& problems) const {
   problems = files_.Problems();

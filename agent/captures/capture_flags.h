@@ -66,6 +66,9 @@ class CaptureFlags {
   std::vector<CaptureFlagProblem> problems_;
 };
 
+// What tells a flag from others, also after a restart: one that was changed is another one.
+std::string KeyOf(const WantedCapture& wanted);
+
 // Does a host's name match one of these? `*` stands for any letters, `?` for one; case does not
 // matter. The name up to its first dot counts as well. Without any glob every name matches.
 bool HostMatches(const std::vector<std::string>& globs, std::string_view host_name);

@@ -48,11 +48,6 @@ std::string WordFor(const TargetSettings& target) {
   return "capture";
 }
 
-// One that was changed is another one.
-std::string KeyOf(const WantedCapture& wanted) {
-  return fmt::format("{}\n{}", ToJson(wanted.spec).dump(), wanted.until_unix_ns.value_or(0));
-}
-
 absl::StatusOr<std::string> NameIn(const nlohmann::json& arguments) {
   const auto name = arguments.find("name");
   if (name == arguments.end() || !name->is_string())
@@ -108,6 +103,7 @@ void CaptureKeeper::Resume() {
     // A clock that was set back does not make it longer than it was to be.
     const int64_t most_ns = record.spec.duration_ms * static_cast<int64_t>(kNsPerMs);
     running_.push_back({.spec = record.spec,
+                        .flag = record.flag,
                         .ends_ns = BootTimeNs() + static_cast<uint64_t>(std::min(left_ns, most_ns)),
                         .ends_unix_ns = record.ends_unix_ns,
                         .frequency_hz = static_cast<double>(record.spec.frequency_hz),
@@ -143,7 +139,7 @@ void CaptureKeeper::EndSession() {
     running.number = 0;
     running.paused_ns = BootTimeNs();
     if (store_ != nullptr)
-      store_->Update(running.spec.name, ProgressOf(running.before)).IgnoreError();
+      store_->Update(running.spec.name, ProgressOf(running, running.before)).IgnoreError();
   }
   session_ = nullptr;
 }
@@ -163,12 +159,13 @@ absl::Status CaptureKeeper::StartInSession(Running& running) {
 
 // Called from within the session: what has to end ends in Look().
 void CaptureKeeper::OnSealed(Running& running, const SealedBatchPtr& batch) {
-  if (store_ != nullptr && running.end_reason.empty()) {
-    const absl::Status status = store_->Append(running.spec.name, batch->bytes);
-    if (absl::IsResourceExhausted(status)) running.end_reason = std::string(kReasonFull);
-    if (!status.ok() && running.end_reason.empty())
-      running.end_reason = std::string(status.message());
-  }
+  const bool may_store = store_ != nullptr && running.end_reason.empty();
+  const absl::Status status =
+      may_store ? store_->Append(running.spec.name, batch->bytes) : absl::OkStatus();
+  if (absl::IsResourceExhausted(status)) running.end_reason = std::string(kReasonFull);
+  if (!status.ok() && running.end_reason.empty())
+    running.end_reason = std::string(status.message());
+  if (!may_store || !status.ok()) running.not_stored += batch->samples - batch->lost_samples;
   if (running.spec.send) send_(batch, running.span);
 }
 
@@ -225,7 +222,7 @@ absl::StatusOr<CaptureKeeper::Running*> CaptureKeeper::TryToStart(CaptureSpec sp
   const int64_t now = WallNs();
   const int64_t ends = now + spec.duration_ms * static_cast<int64_t>(kNsPerMs);
   const SpanIds span = tracer_ == nullptr ? SpanIds() : tracer_->NewTrace();
-  if (absl::Status status = store_->Begin(spec, now, ends, span); !status.ok()) return status;
+  if (absl::Status status = store_->Begin(spec, now, ends, span, flag); !status.ok()) return status;
   running_.push_back({.spec = spec,
                       .flag = std::move(flag),
                       .ends_ns = BootTimeNs() + static_cast<uint64_t>(spec.duration_ms) * kNsPerMs,
@@ -256,21 +253,24 @@ void CaptureKeeper::End(RunningList::iterator running, std::string_view reason) 
   const CaptureCounts& counts = running->before;
   // A batch at the very end may have met the limit.
   const std::string why = running->end_reason.empty() ? std::string(reason) : running->end_reason;
-  if (store_ != nullptr) Warn(store_->Finish(running->spec.name, why, ProgressOf(counts)));
+  const CaptureProgress progress = ProgressOf(*running, counts);
+  if (store_ != nullptr) Warn(store_->Finish(running->spec.name, why, progress));
   if (const CaptureRecord* record = store_ == nullptr ? nullptr : store_->Find(running->spec.name))
     EndSpan(tracer_, *record, WallNs(), why);
   ended_.Add(counts);
   LogInfo(
       fmt::format("capture {} ended ({}): {} samples produced, {} kept, {} lost; asked for by {}",
-                  running->spec.name, why, counts.produced, counts.sealed, counts.lost(),
-                  running->spec.asked_by),
+                  running->spec.name, why, counts.produced, progress.samples,
+                  counts.lost() + counts.sealed - progress.samples, running->spec.asked_by),
       "captures");
   if (!running->flag.empty()) done_flags_.insert(running->flag);
   running_.erase(running);
 }
 
-CaptureProgress CaptureKeeper::ProgressOf(const CaptureCounts& counts) {
-  CaptureProgress progress{.samples = counts.sealed, .lost = {}};
+CaptureProgress CaptureKeeper::ProgressOf(const Running& running, const CaptureCounts& counts) {
+  const uint64_t not_stored = std::min(running.not_stored, counts.sealed);
+  CaptureProgress progress{.samples = counts.sealed - not_stored, .lost = {}};
+  if (not_stored != 0) progress.lost["not stored"] = not_stored;
   if (counts.ring_full != 0) progress.lost["ring full"] = counts.ring_full;
   if (counts.scratch_busy != 0) progress.lost["scratch busy"] = counts.scratch_busy;
   if (counts.over_budget != 0) progress.lost["capture budget"] = counts.over_budget;
@@ -289,8 +289,8 @@ CaptureCounts CaptureKeeper::CountsOf(const Running& running) const {
 
 void CaptureKeeper::Look(uint64_t now_ns) {
   if (session_ == nullptr) return;
-  FollowFlags();
   const bool is_time = now_ns >= next_look_ns_;
+  FollowFlags(is_time);
   for (auto it = running_.begin(); it != running_.end();) {
     const auto running = it++;
     if (now_ns >= running->ends_ns) {
@@ -309,11 +309,14 @@ void CaptureKeeper::Look(uint64_t now_ns) {
   for (Running& running : running_) {
     if (seals) session_->captures().Seal(running.number);
     const CaptureCounts counts = CountsOf(running);
-    if (store_ != nullptr) Warn(store_->Update(running.spec.name, ProgressOf(counts)));
+    if (store_ != nullptr) Warn(store_->Update(running.spec.name, ProgressOf(running, counts)));
     sum.Add(counts);
   }
   KeepPace(now_ns, sum);
-  if (store_ != nullptr) store_->Trim();
+  if (store_ == nullptr) return;
+  store_->WriteLateRecords()
+      .IgnoreError();  // Said when it failed first; the next look tries again.
+  store_->Trim();
 }
 
 // `sum`: of all captures that there were.
@@ -349,59 +352,6 @@ void CaptureKeeper::SetRates() {
             "captures");
     running.frequency_hz = wanted;
   }
-}
-
-void CaptureKeeper::FollowFlags() {
-  if (flags_ == nullptr || !flags_->Look(WallNs())) return;
-  for (const CaptureFlagProblem& problem : flags_->Problems())
-    LogWarning(fmt::format("{}: {}", problem.file, problem.text), "capture flags");
-  std::set<std::string> wanted;
-  for (const WantedCapture& one : flags_->Wanted()) wanted.insert(KeyOf(one));
-  for (auto it = running_.begin(); it != running_.end();) {
-    const auto running = it++;
-    if (!running->flag.empty() && !wanted.contains(running->flag)) End(running, "flag removed");
-  }
-  std::erase_if(done_flags_, [&](const std::string& key) { return !wanted.contains(key); });
-  for (const WantedCapture& one : flags_->Wanted()) StartFlag(one, KeyOf(one));
-  are_flags_new_ = false;
-}
-
-// An agent before this one has ended it: a flag that lies there is not begun anew by a restart.
-bool CaptureKeeper::HasBeen(const CaptureSpec& flag) const {
-  if (store_ == nullptr || flag.duration_ms == 0) return false;  // `until` says it by itself.
-  const std::vector<CaptureRecord> kept = store_->List();
-  return std::ranges::any_of(kept, [&](const CaptureRecord& record) {
-    return !record.is_running() && record.spec.asked_by == flag.asked_by &&
-           record.spec.targets == flag.targets && record.spec.types == flag.types &&
-           record.spec.frequency_hz == flag.frequency_hz;
-  });
-}
-
-// One that an earlier agent began goes on as this flag's. One whose time is over is said once.
-void CaptureKeeper::StartFlag(const WantedCapture& wanted, std::string key) {
-  if (done_flags_.contains(key)) return;
-  for (Running& running : running_) {
-    if (running.flag == key) return;
-    if (running.flag.empty() && running.spec.asked_by == wanted.spec.asked_by &&
-        running.spec.targets == wanted.spec.targets) {
-      running.flag = std::move(key);
-      return;
-    }
-  }
-  if (are_flags_new_ && HasBeen(wanted.spec)) {
-    done_flags_.insert(std::move(key));
-    return;
-  }
-  CaptureSpec spec = wanted.SpecAt(WallNs());
-  if (wanted.expired || spec.duration_ms <= 0) {
-    done_flags_.insert(std::move(key));
-    LogInfo(fmt::format("{}: the time of capture {} is over", wanted.source, spec.name),
-            "capture flags");
-    return;
-  }
-  spec.duration_ms = std::min(spec.duration_ms, max_duration_ms_);
-  if (store_ != nullptr) spec.name = store_->FreeName(spec.name);
-  if (!Start(std::move(spec), key).ok()) done_flags_.insert(std::move(key));
 }
 
 ControlAnswer CaptureKeeper::Answer(const ControlRequest& request) {
@@ -466,6 +416,8 @@ CapturesStatus CaptureKeeper::Status() const {
   if (flags_ != nullptr)
     for (const CaptureFlagProblem& problem : flags_->Problems())
       status.problems.push_back({problem.file, problem.text});
+  for (const auto& [key, problem] : waiting_flags_)
+    status.problems.push_back({problem.file, problem.text});
   return status;
 }
 

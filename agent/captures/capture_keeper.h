@@ -72,7 +72,8 @@ class CaptureKeeper {
     int64_t ends_unix_ns = 0;
     CaptureCounts before;  // Of the sessions before this one.
     uint64_t paused_ns = 0;
-    std::string end_reason;  // Set: it is to end.
+    std::string end_reason;   // Set: it is to end.
+    uint64_t not_stored = 0;  // Samples of batches that the disk did not take.
     double frequency_hz = 0;
     SpanIds span;  // Not valid: none.
   };
@@ -84,15 +85,16 @@ class CaptureKeeper {
   void End(RunningList::iterator running, std::string_view reason);
   void OnSealed(Running& running, const SealedBatchPtr& batch);
   void Resume();
-  void FollowFlags();
+  void FollowFlags(bool is_time);
   void StartFlag(const WantedCapture& wanted, std::string key);
-  bool HasBeen(const CaptureSpec& flag) const;
+  void BeginFlag(CaptureSpec spec, std::string key);
+  bool HasBeen(const CaptureSpec& flag, const std::string& key) const;
   void EndAll(std::string_view reason);
   void KeepPace(uint64_t now_ns, const CaptureCounts& sum);
   double RateOf(const CaptureSpec& spec) const;
   void SetRates();
   CaptureCounts CountsOf(const Running& running) const;
-  static CaptureProgress ProgressOf(const CaptureCounts& counts);
+  static CaptureProgress ProgressOf(const Running& running, const CaptureCounts& counts);
   std::string NameFor(const CaptureSpec& spec) const;
   absl::Status Refused() const;
   ControlAnswer AnswerStart(const ControlRequest& request);
@@ -112,7 +114,9 @@ class CaptureKeeper {
   std::string flags_dir_;
   std::vector<CaptureEntry> flags_configured_;
   std::set<std::string> done_flags_;  // Keys of flags whose captures have been.
-  bool are_flags_new_ = true;         // None of them was looked at yet.
+  // Why flags whose captures cannot run now wait, by their keys.
+  std::map<std::string, CaptureFlagProblem> waiting_flags_;
+  bool are_flags_new_ = true;  // None of them was looked at yet.
   RunningList running_;
   SamplingSession* session_ = nullptr;  // Lent.
   int level_ = 0;

@@ -64,6 +64,7 @@ OrderedJson ToJson(const CaptureRecord& record) {
                       {"lost", lost},
                       {"batches", record.batches},
                       {"bytes", record.bytes}};
+  if (!record.flag.empty()) json["flag"] = record.flag;
   if (std::ranges::any_of(record.spec.targets, IsClaimed)) json["target_is_claimed"] = true;
   if (record.span.valid()) json["traceparent"] = TraceparentOf(record.span);
   return json;
@@ -93,6 +94,7 @@ absl::StatusOr<CaptureRecord> CaptureRecordFromJson(const Json& json) {
   if (const Json* lost = fields.Find("lost")) ReadLost(*lost, fields, &record.lost);
   ReadCount(fields, "batches", &record.batches);
   ReadCount(fields, "bytes", &record.bytes);
+  fields.Read("flag", &record.flag);
   bool is_claimed = false;  // The targets say it.
   fields.Read("target_is_claimed", &is_claimed);
   std::string traceparent;  // One that is none costs the capture no more than its span.

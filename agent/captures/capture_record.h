@@ -34,6 +34,7 @@ inline constexpr size_t kMostCaptureGaps = 100;  // The last one takes in those 
 
 struct CaptureRecord {
   CaptureSpec spec;
+  std::string flag;  // KeyOf() the flag that asked for it; empty: a request did, or none is known.
   std::string reason;  // Empty: it runs.
   int64_t started_unix_ns = 0;
   int64_t ends_unix_ns = 0;     // At the latest.

@@ -67,7 +67,7 @@ void CaptureStore::Count(Kept& kept, const CaptureProgress& progress) const {
 }
 
 absl::Status CaptureStore::Begin(const CaptureSpec& spec, int64_t started_unix_ns,
-                                 int64_t ends_unix_ns, const SpanIds& span) {
+                                 int64_t ends_unix_ns, const SpanIds& span, std::string flag) {
   if (absl::Status status = CheckCaptureName(spec.name); !status.ok()) return status;
   Trim();
   while (captures_.size() >= kMostKeptCaptures && DropOldest()) continue;
@@ -81,6 +81,7 @@ absl::Status CaptureStore::Begin(const CaptureSpec& spec, int64_t started_unix_n
   kept.record.started_unix_ns = kept.record.updated_unix_ns = started_unix_ns;
   kept.record.ends_unix_ns = ends_unix_ns;
   kept.record.span = span;
+  kept.record.flag = std::move(flag);
   // The record is first: batches without one belong to nobody.
   if (absl::Status status = WriteRecord(kept); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<SegmentFile>> file =
@@ -137,7 +138,18 @@ absl::Status CaptureStore::Finish(const std::string& name, std::string_view reas
   kept->finished_steady_ms = clock_.steady_ms();
   kept->is_left_over = false;
   kept->file.reset();
-  return WriteRecord(*kept);
+  const absl::Status status = WriteRecord(*kept);
+  kept->is_late = !status.ok();
+  return status;
+}
+
+absl::Status CaptureStore::WriteLateRecords() {
+  for (auto& [name, kept] : captures_) {
+    if (!kept.is_late) continue;
+    if (absl::Status status = WriteRecord(kept); !status.ok()) return status;
+    kept.is_late = false;
+  }
+  return absl::OkStatus();
 }
 
 std::vector<CaptureRecord> CaptureStore::Unfinished() const {

@@ -72,16 +72,18 @@ class CaptureStore {
   // Errors: AlreadyExists (a capture of that name is kept, with what to do), InvalidArgument (no
   // name of a capture), Unavailable (the disk is full or fails; nothing is left of it).
   absl::Status Begin(const CaptureSpec& spec, int64_t started_unix_ns, int64_t ends_unix_ns,
-                     const SpanIds& span = {});
+                     const SpanIds& span = {}, std::string flag = {});
   // `bytes` is one sealed batch. Errors: ResourceExhausted (the limit is reached though all
   // finished captures are gone, or the batch is larger than 64 MiB), Unavailable (the disk is full
   // or fails), NotFound (no such capture runs). The file is then as it was.
   absl::Status Append(const std::string& name, std::string_view bytes);
   // Call it as often as you like: it writes once a second at most. Errors: Unavailable, NotFound.
   absl::Status Update(const std::string& name, const CaptureProgress& progress);
+  // Writes the records that Finish() could not write. Errors: Unavailable.
+  absl::Status WriteLateRecords();
   // `reason` is not empty. A capture that nobody resumed ended when it was last updated. Errors:
-  // Unavailable (the record could not be written: after a restart the capture is among
-  // Unfinished() again), NotFound.
+  // Unavailable (the record could not be written: until WriteLateRecords() did it, the
+  // capture is among Unfinished() again after a restart), NotFound.
   absl::Status Finish(const std::string& name, std::string_view reason,
                       const CaptureProgress& progress = {});
 
@@ -114,6 +116,7 @@ class CaptureStore {
     bool is_left_over = false;          // By an earlier agent, and nobody resumed it yet.
     CaptureProgress before;             // Counted before Resume().
     int64_t written_steady_ms = 0;      // Its record.
+    bool is_late = false;               // Its record is to be written again: it was finished.
     int64_t finished_steady_ms = 0;
   };
 

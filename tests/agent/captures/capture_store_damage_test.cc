@@ -118,6 +118,27 @@ class FileSizeLimit {
   void (*old_)(int);
 };
 
+TEST_F(CaptureStoreTest, AnEndThatHadNoRoomIsWrittenWhenThereIsSome) {
+  ASSERT_TRUE(Begin("web").ok());
+  {
+    const FileSizeLimit full(100);
+    EXPECT_TRUE(absl::IsUnavailable(store_->Finish("web", "the disk is full")));
+    EXPECT_TRUE(absl::IsUnavailable(store_->WriteLateRecords()));
+  }
+  EXPECT_TRUE(store_->WriteLateRecords().ok());
+  Open();
+  EXPECT_THAT(store_->Unfinished(), IsEmpty());
+  ASSERT_NE(store_->Find("web"), nullptr);
+  EXPECT_EQ(store_->Find("web")->reason, "the disk is full");
+}
+
+TEST_F(CaptureStoreTest, ARecordSaysWhichFlagAskedForIt) {
+  ASSERT_TRUE(store_->Begin(Spec("web"), 1, 2, {}, "{\"name\":\"web\"}\n0").ok());
+  Open();
+  ASSERT_EQ(store_->Unfinished().size(), 1u);
+  EXPECT_EQ(store_->Unfinished().front().flag, "{\"name\":\"web\"}\n0");
+}
+
 TEST_F(CaptureStoreTest, AFullDiskLeavesNothingHalf) {
   ASSERT_TRUE(Begin("web").ok());
   ASSERT_TRUE(Append("web", 1, 3000).ok());

@@ -121,6 +121,55 @@ class Captures(agent_case.AgentCase):
         self.until_state("mine", "finished", 15)
         self.assertEqual(agent.end(), 0)
 
+    def kill(self, agent):
+        agent.process.send_signal(signal.SIGKILL)
+        agent.process.wait()
+
+    def test_flags_keep_their_captures_over_a_restart(self):
+        """Two of one file that differ in name and rate alone; one goes while nobody looks."""
+        slow = "- {name: zz-slow, target: {host: true}, rate: 10, for: 10m}\n"
+        fast = "- {name: aa-fast, target: {host: true}, rate: 97, for: 10m}\n"
+        self.put_flag("both.yaml", slow + fast)
+        agent = self.begin()
+        self.until_state("zz-slow", "running", 4)
+        self.until_state("aa-fast", "running", 4)
+        self.kill(agent)
+        self.put_flag("both.yaml", fast)
+        agent = self.begin()
+        self.assertEqual(self.until_state("zz-slow", "finished", 6)["reason"], "flag removed")
+        self.assertEqual(self.records()["aa-fast"]["state"], "running")
+        self.assertEqual(agent.end(), 0)
+
+    def test_a_flag_that_came_between_two_agents_begins(self):
+        self.put_flag("one.yaml", "- {name: hh-one, target: {host: true}, rate: 11, for: 1s}\n")
+        agent = self.begin()
+        self.until_state("hh-one", "finished", 8)
+        self.assertEqual(agent.end(), 0)
+        self.put_flag("one.yaml", "- {name: hh-two, target: {host: true}, rate: 11, for: 1s}\n")
+        agent = self.begin()
+        self.until_state("hh-two", "finished", 8)
+        self.assertEqual(agent.end(), 0)
+        # What lies there is not begun anew.
+        agent = self.begin()
+        time.sleep(1.5)
+        self.assertEqual(sorted(self.records()), ["hh-one", "hh-two"])
+        self.assertEqual(agent.end(), 0)
+
+    def test_flags_beyond_the_limit_wait_for_their_turn(self):
+        agent = self.begin()
+        self.put_flag("many.yaml", "".join(
+            f"- {{name: s{i:02}, target: {{user: {i}}}, rate: 1, for: {3 if i < 3 else 60}s}}\n"
+            for i in range(17)))
+        self.until_state("s14", "running", 6)
+        self.assertTrue(self.until(lambda: len(
+            agent.status_document(self.state)["captures"]["flag_problems"]) == 2, 3))
+        self.until_state("s15", "running", 8)
+        self.until_state("s16", "running", 8)
+        self.assertTrue(self.until(
+            lambda: agent.status_document(self.state)["captures"]["flag_problems"] == [], 3))
+        self.assertEqual(agent.log().count("refused"), 2)
+        self.assertEqual(agent.end(), 0)
+
     def test_a_swapped_link_as_of_a_config_map(self):
         for version in ("1", "2"):
             os.makedirs(os.path.join(self.flags, ".." + version))
@@ -146,8 +195,7 @@ class Captures(agent_case.AgentCase):
         self.assertEqual(
             self.capture("long", "-p", str(pid), "-F", "97", "-d", "5m", "--no-wait").returncode, 0)
         self.assertTrue(self.until(lambda: self.records()["long"]["batches"] >= 2, 15))
-        agent.process.send_signal(signal.SIGKILL)
-        agent.process.wait()
+        self.kill(agent)
         second = self.begin("--config", config)
         self.assertTrue(self.until(lambda: len(self.records()["long"]["gaps"]) == 1))
         # Another frequency is another session; the capture pauses meanwhile.
