@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +47,17 @@ std::optional<Stat> ReadStat(const std::string& directory) {
 uint64_t TicksOf(const Stat& stat) { return stat.Number(14) + stat.Number(15); }
 uint64_t ResidentOf(const Stat& stat) {
   return stat.Number(24) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Bytes from and to disks so far (proc(5): /proc/PID/io); 0: not to be read.
+uint64_t IoOf(uint32_t pid) {
+  const std::string text =
+      ReadBounded(fmt::format("/proc/{}/io", pid), kMostStatBytes).value_or("");
+  uint64_t sum = 0;
+  for (const char* key : {"\nread_bytes: ", "\nwrite_bytes: "})
+    if (const size_t at = text.find(key); at != std::string::npos)
+      sum += std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
+  return sum;
 }
 
 // The directory of the process's cgroup, v2 or v1's memory controller; empty: not found.
@@ -155,10 +169,13 @@ double PressureNow() { return std::max(PressureOf("memory"), PressureOf("io")); 
 
 std::vector<ReportedProcess> HeaviestProcesses(const HeaviestOptions& options, double seconds,
                                                const std::function<void()>& pause) {
-  std::map<uint32_t, uint64_t> ticks_before;
-  for (const uint32_t pid : NumbersIn("/proc", kMostProcesses))
-    if (const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid)))
-      ticks_before[pid] = TicksOf(*stat);
+  std::map<uint32_t, uint64_t> ticks_before, io_before;
+  for (const uint32_t pid : NumbersIn("/proc", kMostProcesses)) {
+    const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid));
+    if (!stat || (options.is_member && !options.is_member(pid))) continue;
+    ticks_before[pid] = TicksOf(*stat);
+    io_before[pid] = IoOf(pid);
+  }
   pause();
   const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   std::vector<ReportedProcess> all;
@@ -170,29 +187,38 @@ std::vector<ReportedProcess> HeaviestProcesses(const HeaviestOptions& options, d
     const uint64_t ticks = before == ticks_before.end() || TicksOf(*stat) < before->second
                                ? 0
                                : TicksOf(*stat) - before->second;
-    all.push_back({pid, stat->command, ResidentOf(*stat),
-                   100.0 * static_cast<double>(ticks) / ticks_a_second / seconds});
+    const auto io = io_before.find(pid);
+    const uint64_t io_now = io == io_before.end() ? 0 : IoOf(pid);
+    all.push_back({.pid = pid,
+                   .command = stat->command,
+                   .resident_bytes = ResidentOf(*stat),
+                   .cpu_percent = 100.0 * static_cast<double>(ticks) / ticks_a_second / seconds,
+                   .io_bytes_per_second =
+                       io_now == 0
+                           ? 0
+                           : static_cast<double>(io_now - std::min(io_now, io->second)) / seconds});
   }
   std::vector<ReportedProcess> heaviest;
-  const auto take = [&](auto order, size_t up_to) {
+  const auto take = [&](auto order, size_t up_to, bool idle_too) {
     std::ranges::sort(all, std::greater<>(), order);
     for (const ReportedProcess& process : all) {
-      if (heaviest.size() >= up_to) return;
+      if (heaviest.size() >= up_to || (!idle_too && std::invoke(order, process) == 0)) return;
       const bool is_kernel_thread = process.resident_bytes == 0;
       if (!is_kernel_thread &&
           std::ranges::find(heaviest, process.pid, &ReportedProcess::pid) == heaviest.end())
         heaviest.push_back(process);
     }
   };
-  take(&ReportedProcess::resident_bytes, (options.most + 1) / 2);
-  take(&ReportedProcess::cpu_percent, options.most);
+  take(&ReportedProcess::resident_bytes, (options.most + 1) / 2, true);
+  take(&ReportedProcess::io_bytes_per_second, heaviest.size() + options.most / 4, false);
+  take(&ReportedProcess::cpu_percent, options.most, true);
   return heaviest;
 }
 
 ReportedProcess DescribeReported(uint32_t pid) {
   const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid));
   if (!stat) return {};
-  return {pid, stat->command, ResidentOf(*stat), 0};
+  return {.pid = pid, .command = stat->command, .resident_bytes = ResidentOf(*stat)};
 }
 
 std::string ThreadTable(uint32_t pid, size_t most) {

@@ -5,7 +5,9 @@
 namespace stackray {
 namespace {
 
-absl::Status Ending() { return absl::CancelledError("the agent ends"); }
+absl::Status Ending() {
+  return absl::CancelledError("the agent ends, or something more urgent is to be reported");
+}
 
 }  // namespace
 

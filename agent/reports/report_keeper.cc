@@ -21,6 +21,7 @@
 #include "kernel/pid_namespace.h"
 #include "kernel/wall_clock.h"
 #include "reporter/batch_file.h"
+#include "reporter/formats/text.h"
 #include "reporter/shown_url.h"
 
 namespace stackray {
@@ -31,7 +32,8 @@ constexpr uint64_t kLookIntervalNs = 1'000 * kNsPerMs;
 constexpr int64_t kMinutesBeforeMs = 10 * 60'000;
 constexpr uint64_t kRecorderBytes = 16 << 20;
 constexpr double kProfileHz = 99;
-constexpr size_t kMostFailures = 16, kMostNames = 64;
+constexpr size_t kMostFailures = 16, kMostNames = 64, kMostMissed = 64, kMostStackText = 512;
+constexpr uint64_t kLastStackNs = 5'000 * kNsPerMs;  // Until then it is there, if ever.
 constexpr char kLog[] = "reports";
 
 std::shared_ptr<History> MakeRecorder() {
@@ -328,15 +330,71 @@ void ReportKeeper::LookAtRunning(const TriggerMoment& now) {
 
 void ReportKeeper::LookAtTriggers(const TriggerMoment& now) {
   events_.Read();
-  for (const WantedTrigger& wanted : triggers_) {
-    const std::optional<TriggerFiring> firing = wanted.trigger->Look(now);
-    if (!firing) continue;
-    const absl::StatusOr<std::string> begun = Begin(wanted.entry.name, *firing, false);
-    if (begun.ok()) continue;
+  for (const WantedTrigger& wanted : triggers_)
+    for (TriggerFiring& firing : wanted.trigger->Look(now)) {
+      const bool is_routine = wanted.entry.kind == "timer";
+      const absl::StatusOr<std::string> begun = Begin(wanted.entry.name, firing, false);
+      if (begun.ok()) running_->is_routine = is_routine;
+      if (!begun.ok()) Miss(wanted, std::move(firing), begun.status(), now);
+    }
+}
+
+// What can be seen again is not kept, unless a timer's report stands before it.
+void ReportKeeper::Miss(const WantedTrigger& wanted, TriggerFiring firing, const absl::Status& why,
+                        const TriggerMoment& now) {
+  const bool waits = running_ != nullptr && (firing.is_over || running_->is_routine) &&
+                     wanted.entry.kind != "timer";
+  if (waits && running_->is_routine && !running_->exchange.is_cancelled()) {
+    LogInfo(fmt::format("report {} gives way to {}", running_->name, wanted.entry.name), kLog);
+    running_->exchange.Cancel();
+  }
+  missed_.push_back({.trigger = wanted.entry.name,
+                     .firing = std::move(firing),
+                     .why_not = waits ? "" : std::string(why.message()),
+                     .since_ns = now.boot_ns});
+  if (missed_.size() <= kMostMissed) return;
+  ++status_.suppressed;
+  LogInfo(fmt::format("no report for {} ({}): too much happens at once", missed_.front().trigger,
+                      missed_.front().firing.reason),
+          kLog);
+  missed_.pop_front();
+}
+
+// " < "-separated, leaf first; empty: it is not there, or not yet.
+std::string ReportKeeper::LastStackText(const TriggerFiring& firing) {
+  if (!last_stacks_.has_begun() || firing.ended_tid == 0) return "";
+  const std::optional<ProcessDump> dump = last_stacks_.Of(firing.ended_pid, firing.ended_tid);
+  std::string text;
+  for (const std::string& name : dump ? NamesOf(*dump) : std::vector<std::string>())
+    if (text.size() < kMostStackText) text += (text.empty() ? "" : " < ") + PrintableText(name);
+  return text;
+}
+
+// Each makes a report when there is room for one, else it is counted, and said with its last stack.
+void ReportKeeper::LookAtMissed(const TriggerMoment& now) {
+  for (auto at = missed_.begin(); at != missed_.end();) {
+    if (at->why_not.empty() && running_ == nullptr) {
+      const absl::StatusOr<std::string> begun = Begin(at->trigger, at->firing, false);
+      if (begun.ok()) {
+        at = missed_.erase(at);
+        continue;
+      }
+      at->why_not = std::string(begun.status().message());
+    }
+    // Soon: later others have taken its place.
+    if (at->last_stack.empty()) at->last_stack = LastStackText(at->firing);
+    const bool may_come = at->last_stack.empty() && last_stacks_.has_begun() &&
+                          at->firing.ended_tid != 0 && now.boot_ns < at->since_ns + kLastStackNs;
+    if (at->why_not.empty() || may_come) {
+      ++at;
+      continue;
+    }
     ++status_.suppressed;
-    LogInfo(fmt::format("no report for {} ({}): {}", wanted.entry.name, firing->reason,
-                        std::string(begun.status().message())),
-            kLog);
+    LogInfo(
+        fmt::format("no report for {} ({}): {}{}{}", at->trigger, at->firing.reason, at->why_not,
+                    at->last_stack.empty() ? "" : "; its last stack: ", at->last_stack),
+        kLog);
+    at = missed_.erase(at);
   }
 }
 
@@ -344,6 +402,7 @@ void ReportKeeper::Look(const TriggerMoment& now) {
   LookAtRunning(now);
   if (now.boot_ns < next_look_ns_) return;
   next_look_ns_ = now.boot_ns + kLookIntervalNs;
+  LookAtMissed(now);
   LookAtTriggers(now);
 }
 

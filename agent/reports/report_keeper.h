@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,6 +66,7 @@ class ReportKeeper {
  private:
   struct Running {
     std::string name;
+    bool is_routine = false;  // A timer's: whatever happens goes before it.
     ReportExchange exchange;
     std::thread thread;
     std::atomic<bool> is_done{false};
@@ -79,10 +81,23 @@ class ReportKeeper {
     std::unique_ptr<ReportTrigger> trigger;
   };
 
+  // What has happened and made no report yet.
+  struct Missed {
+    std::string trigger;
+    TriggerFiring firing;
+    std::string why_not;  // Empty: one may begin when the one that runs is done.
+    uint64_t since_ns = 0;
+    std::string last_stack = {};  // " < " between its names, leaf first; empty: none, or not yet.
+  };
+
   void MakeTriggers();
   void MakeUploader();
   void LookAtTriggers(const TriggerMoment& now);
   void LookAtRunning(const TriggerMoment& now);
+  void Miss(const WantedTrigger& wanted, TriggerFiring firing, const absl::Status& why,
+            const TriggerMoment& now);
+  void LookAtMissed(const TriggerMoment& now);
+  std::string LastStackText(const TriggerFiring& firing);
   absl::StatusOr<std::string> Begin(const std::string& trigger, const TriggerFiring& firing,
                                     bool is_asked_for);
   ReportOrder OrderOf(const std::string& trigger, const TriggerFiring& firing, int64_t now_ms);
@@ -109,6 +124,7 @@ class ReportKeeper {
   HostEvents events_;
   LastStacks last_stacks_;
   std::vector<WantedTrigger> triggers_;
+  std::deque<Missed> missed_;           // The oldest first.
   std::shared_ptr<History> recorder_;   // nullptr: nobody needs one.
   SamplingSession* session_ = nullptr;  // Lent.
   std::unique_ptr<Running> running_;

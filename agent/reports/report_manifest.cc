@@ -45,7 +45,8 @@ nlohmann::ordered_json ReportManifest::ToJson() const {
     processes_json.push_back({{"pid", process.pid},
                               {"command", PrintableText(process.command)},
                               {"resident_bytes", process.resident_bytes},
-                              {"cpu_percent", process.cpu_percent}});
+                              {"cpu_percent", process.cpu_percent},
+                              {"io_bytes_per_second", process.io_bytes_per_second}});
   Json asked = {{"trigger", trigger}, {"reason", reason}};
   if (pid != 0) asked["pid"] = pid;
   if (!target.empty()) asked["target"] = target;
@@ -68,6 +69,7 @@ nlohmann::ordered_json ReportManifest::ToJson() const {
 }
 
 std::string ReportManifest::Summary() const {
+  constexpr double kLeastIo = 64 << 10;  // Less is nobody's trouble.
   std::string text = fmt::format("{}: {}", trigger, reason);
   if (is_target_claimed) text += "; of " + target;
   if (!last_stack.empty()) text += "; last stack: " + LastStackText(last_stack);
@@ -78,6 +80,10 @@ std::string ReportManifest::Summary() const {
                       largest->pid, largest->resident_bytes >> 20);
   text += fmt::format("; most CPU: {} ({}), {:.0f} %", PrintableText(busiest->command),
                       busiest->pid, busiest->cpu_percent);
+  const auto io = std::ranges::max_element(processes, {}, &ReportedProcess::io_bytes_per_second);
+  if (io->io_bytes_per_second >= kLeastIo)
+    text += fmt::format("; most I/O: {} ({}), {:.1f} MiB/s", PrintableText(io->command), io->pid,
+                        io->io_bytes_per_second / (1 << 20));
   return text;
 }
 

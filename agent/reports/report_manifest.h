@@ -16,7 +16,8 @@ struct ReportedProcess {
   uint32_t pid = 0;
   std::string command;
   uint64_t resident_bytes = 0;
-  double cpu_percent = 0;  // Of one CPU, over a second at the report's begin.
+  double cpu_percent = 0;          // Of one CPU, over a second at the report's begin.
+  double io_bytes_per_second = 0;  // Read from and written to disks, over that second.
 
   friend bool operator==(const ReportedProcess&, const ReportedProcess&) = default;
 };

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agent/reports/host_events.h"
@@ -27,13 +27,15 @@ struct TriggerFiring {
   TargetSettings target = {};  // Without a pid: of whom the heaviest processes are.
   // The thread that a signal has ended, and its process; 0: none.
   uint32_t ended_pid = 0, ended_tid = 0;
+  bool is_over = false;  // It cannot be seen again later: a process has ended.
 };
 
 class ReportTrigger {
  public:
   virtual ~ReportTrigger() = default;
-  // Once a second. One that goes on does not fire again before it was over for a moment.
-  virtual std::optional<TriggerFiring> Look(const TriggerMoment& now) = 0;
+  // Once a second: all that has happened. What goes on does not fire again before it was over for a
+  // moment.
+  virtual std::vector<TriggerFiring> Look(const TriggerMoment& now) = 0;
 };
 
 // `events` outlives the trigger. Errors: NotFound, FailedPrecondition (this host has no such

@@ -83,7 +83,8 @@ absl::Status ReportWork::AddFile(const std::string& name, const std::string& pat
 }
 
 absl::Status ReportWork::Do(const Step& step) {
-  if (exchange_.is_cancelled()) return absl::CancelledError("the agent ends");
+  if (exchange_.is_cancelled())
+    return absl::CancelledError("the agent ends, or something more urgent is to be reported");
   if (absl::Status room = store_.MakeRoom(order_.settings, archive_->bytes(), manifest_.unix_ms);
       !room.ok())
     return room;
@@ -141,10 +142,14 @@ absl::Status ReportWork::ChooseProcesses() {
     return manifest_.processes.empty() ? absl::NotFoundError("the target has no process")
                                        : absl::OkStatus();
   }
-  const ReportedProcess process = DescribeReported(manifest_.pid);
-  if (process.pid == 0)
-    return absl::NotFoundError(fmt::format("process {} has ended", manifest_.pid));
-  manifest_.processes = {process};
+  const uint32_t pid = manifest_.pid;
+  manifest_.processes = HeaviestProcesses(
+      {.most = 1, .own_pid = 0, .is_member = [pid](uint32_t it) { return it == pid; }}, 1.0,
+      [this] { exchange_.Pause(absl::Seconds(1)); });
+  // A kernel thread is among no heaviest ones.
+  if (manifest_.processes.empty()) manifest_.processes = {DescribeReported(pid)};
+  if (manifest_.processes.front().pid == 0)
+    return absl::NotFoundError(fmt::format("process {} has ended", pid));
   return absl::OkStatus();
 }
 

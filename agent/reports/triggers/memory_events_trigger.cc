@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "agent/reports/bounded_read.h"
 #include "agent/reports/triggers/triggers.h"
@@ -30,38 +31,43 @@ class MemoryEventsTrigger : public ReportTrigger {
  public:
   explicit MemoryEventsTrigger(ReportTriggerEntry entry) : entry_(std::move(entry)) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment&) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment&) override {
     std::string reason;
-    bool was_killed = false;
+    bool was_killed = false, fires = false;
     for (const EventFile& file : kFiles) {
       const std::optional<uint64_t> number = ReadNumber(file);
       if (!number) continue;
-      const auto [before, is_new] = before_.try_emplace(&file, *number);
-      const uint64_t last = std::exchange(before->second, *number);
-      if (is_new || *number <= last) continue;
+      const auto [before, is_new] = before_.try_emplace(&file, Count{.number = *number});
+      const uint64_t last = std::exchange(before->second.number, *number);
+      const bool was_busy = std::exchange(before->second.is_busy, !is_new && *number > last);
+      if (!before->second.is_busy) continue;
       reason += fmt::format("{}{} {} {} times", reason.empty() ? "" : "; ", entry_.cgroup,
                             file.text, *number - last);
-      was_killed |= std::string_view(file.key).starts_with("oom_kill");
+      const bool is_kill = std::string_view(file.key).starts_with("oom_kill");
+      was_killed |= is_kill;
+      fires |= is_kill || !was_busy;
     }
-    const bool was_busy = std::exchange(is_busy_, !reason.empty());
-    if (reason.empty() || was_busy) return std::nullopt;
+    if (!fires) return {};
     // The cgroup may be empty by now.
-    if (was_killed) return TriggerFiring{.reason = std::move(reason)};
-    return TriggerFiring{.reason = std::move(reason), .target = TargetOfCgroup(entry_.cgroup)};
+    if (was_killed) return {{.reason = std::move(reason), .is_over = true}};
+    return {{.reason = std::move(reason), .target = TargetOfCgroup(entry_.cgroup)}};
   }
 
  private:
   std::optional<uint64_t> ReadNumber(const EventFile& file) const {
     const absl::StatusOr<std::string> text =
         ReadBounded(fmt::format("{}/{}", entry_.cgroup, file.file), kMostBytes);
-    if (!text.ok()) return std::nullopt;
+    if (!text.ok()) return {};
     if (file.key[0] != '\0') return NumberOf(*text, file.key);
     return std::strtoull(text->c_str(), nullptr, 10);
   }
 
   const ReportTriggerEntry entry_;
-  std::map<const EventFile*, uint64_t> before_;
-  bool is_busy_ = false;  // Something happened in the last second, too.
+  struct Count {
+    uint64_t number = 0;
+    bool is_busy = false;  // It rose in the last second, too.
+  };
+  std::map<const EventFile*, Count> before_;
 };
 
 }  // namespace

@@ -20,25 +20,25 @@ class PressureTrigger : public ReportTrigger {
   PressureTrigger(ReportTriggerEntry entry, std::string path)
       : entry_(std::move(entry)), path_(std::move(path)) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment& now) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment& now) override {
     const absl::StatusOr<std::string> text = ReadBounded(path_, kMostBytes);
     const std::optional<uint64_t> total_us =
         text.ok() ? PressureTotalUs(*text) : std::optional<uint64_t>();
     if (!total_us) {  // A cgroup that is gone begins anew when it comes back.
       looks_.clear();
-      return std::nullopt;
+      return {};
     }
     looks_.push_back({now.boot_ns, *total_us});
     const auto window_ns = static_cast<uint64_t>(static_cast<double>(entry_.window_ms) * kNsPerMs);
     while (looks_.size() > 2 && now.boot_ns - looks_[1].boot_ns >= window_ns) looks_.pop_front();
-    if (now.boot_ns - looks_.front().boot_ns < window_ns) return std::nullopt;
+    if (now.boot_ns - looks_.front().boot_ns < window_ns) return {};
     const double percent = PercentSince(looks_.front());
     const bool was_above = std::exchange(is_above_, percent >= entry_.above_percent);
-    if (!is_above_ || was_above) return std::nullopt;
-    return TriggerFiring{.reason = fmt::format("{} of {} was {:.0f} % over {} s", entry_.kind,
-                                               entry_.cgroup.empty() ? "the host" : entry_.cgroup,
-                                               percent, entry_.window_ms / 1000),
-                         .target = TargetOfCgroup(entry_.cgroup)};
+    if (!is_above_ || was_above) return {};
+    return {TriggerFiring{.reason = fmt::format("{} of {} was {:.0f} % over {} s", entry_.kind,
+                                                entry_.cgroup.empty() ? "the host" : entry_.cgroup,
+                                                percent, entry_.window_ms / 1000),
+                          .target = TargetOfCgroup(entry_.cgroup)}};
   }
 
  private:
@@ -48,7 +48,7 @@ class PressureTrigger : public ReportTrigger {
 
   static std::optional<uint64_t> PressureTotalUs(const std::string& text) {
     const size_t some = text.find("some "), total = text.find("total=", some);
-    if (some != 0 || total == std::string::npos) return std::nullopt;
+    if (some != 0 || total == std::string::npos) return {};
     return std::strtoull(text.c_str() + total + 6, nullptr, 10);
   }
 

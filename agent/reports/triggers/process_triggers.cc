@@ -22,15 +22,17 @@ class OomTrigger : public ReportTrigger {
  public:
   explicit OomTrigger(HostEvents& events) : events_(events) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment&) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment&) override {
+    std::vector<TriggerFiring> firings;
     for (const host_event& event : events_.events()) {
       if (event.type != HOST_EVENT_OOM_VICTIM) continue;
       const std::string command = CommandOf(event);
-      return TriggerFiring{
-          .reason = fmt::format("the kernel kills process {}{}{} for want of memory", event.pid,
-                                command.empty() ? "" : " ", PrintableText(command))};
+      firings.push_back(
+          {.reason = fmt::format("the kernel kills process {}{}{} for want of memory", event.pid,
+                                 command.empty() ? "" : " ", PrintableText(command)),
+           .is_over = true});
     }
-    return std::nullopt;
+    return firings;
   }
 
  private:
@@ -40,14 +42,14 @@ class OomTrigger : public ReportTrigger {
 // Where the kernel refuses the program: /proc/vmstat counts, and names nobody.
 class OomCountTrigger : public ReportTrigger {
  public:
-  std::optional<TriggerFiring> Look(const TriggerMoment&) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment&) override {
     const std::optional<uint64_t> kills = Kills();
-    if (!kills) return std::nullopt;
+    if (!kills) return {};
     const std::optional<uint64_t> before = std::exchange(before_, kills);
-    if (!before || *kills <= *before) return std::nullopt;
-    return TriggerFiring{
-        .reason =
-            fmt::format("the kernel has killed {} processes for want of memory", *kills - *before)};
+    if (!before || *kills <= *before) return {};
+    return {{.reason = fmt::format("the kernel has killed {} processes for want of memory",
+                                   *kills - *before),
+             .is_over = true}};
   }
 
  private:
@@ -63,19 +65,21 @@ class SignalTrigger : public ReportTrigger {
   SignalTrigger(ReportTriggerEntry entry, HostEvents& events)
       : entry_(std::move(entry)), events_(events) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment&) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment&) override {
+    std::vector<TriggerFiring> firings;
     for (const host_event& event : events_.events()) {
       const std::string command = CommandOf(event);
       if (event.type != HOST_EVENT_SIGNAL || (!entry_.command.empty() && command != entry_.command))
         continue;
       const char* const name = sigabbrev_np(static_cast<int>(event.signal));
-      return TriggerFiring{
-          .reason = fmt::format("process {} {} ends by SIG{} in its thread {}", event.pid,
-                                PrintableText(command), name == nullptr ? "?" : name, event.tid),
-          .ended_pid = event.pid,
-          .ended_tid = event.tid};
+      firings.push_back(
+          {.reason = fmt::format("process {} {} ends by SIG{} in its thread {}", event.pid,
+                                 PrintableText(command), name == nullptr ? "?" : name, event.tid),
+           .ended_pid = event.pid,
+           .ended_tid = event.tid,
+           .is_over = true});
     }
-    return std::nullopt;
+    return firings;
   }
 
  private:

@@ -16,11 +16,11 @@ class TimerTrigger : public ReportTrigger {
  public:
   explicit TimerTrigger(ReportTriggerEntry entry) : entry_(std::move(entry)) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment& now) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment& now) override {
     if (next_ns_ == 0) next_ns_ = now.boot_ns + Wait();
-    if (now.boot_ns < next_ns_) return std::nullopt;
+    if (now.boot_ns < next_ns_) return {};
     next_ns_ = now.boot_ns + Wait();
-    return TriggerFiring{.reason = fmt::format("every {} s", entry_.every_ms / 1000)};
+    return {TriggerFiring{.reason = fmt::format("every {} s", entry_.every_ms / 1000)}};
   }
 
  private:
@@ -41,11 +41,11 @@ class FileTrigger : public ReportTrigger {
  public:
   explicit FileTrigger(ReportTriggerEntry entry) : entry_(std::move(entry)), seen_(Identity()) {}
 
-  std::optional<TriggerFiring> Look(const TriggerMoment&) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment&) override {
     const std::string identity = Identity();
     const std::string before = std::exchange(seen_, identity);
-    if (identity.empty() || identity == before) return std::nullopt;
-    return TriggerFiring{.reason = fmt::format("the file {} is there", entry_.path)};
+    if (identity.empty() || identity == before) return {};
+    return {TriggerFiring{.reason = fmt::format("the file {} is there", entry_.path)}};
   }
 
  private:
@@ -62,10 +62,10 @@ class FileTrigger : public ReportTrigger {
 
 class BudgetTrigger : public ReportTrigger {
  public:
-  std::optional<TriggerFiring> Look(const TriggerMoment& now) override {
+  std::vector<TriggerFiring> Look(const TriggerMoment& now) override {
     const bool was_short = std::exchange(is_short_, now.is_own_budget_short);
-    if (!is_short_ || was_short) return std::nullopt;
-    return TriggerFiring{.reason = "the agent has come to one of its own budgets"};
+    if (!is_short_ || was_short) return {};
+    return {TriggerFiring{.reason = "the agent has come to one of its own budgets"}};
   }
 
  private:

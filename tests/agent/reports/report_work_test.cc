@@ -63,6 +63,20 @@ class ReportWorkTest : public testing::Test {
   ReportOrder order_;
 };
 
+TEST_F(ReportWorkTest, TheProcessAskedForHasTheCpuThatItUses) {
+  std::atomic<bool> ends{false};
+  std::thread burner([&] {
+    for (volatile uint64_t i = 0; !ends;) i = i + 1;
+  });
+  const absl::StatusOr<ReportManifest> manifest = Run(absl::UnavailableError("no dump"));
+  ends = true;
+  burner.join();
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  ASSERT_EQ(manifest->processes.size(), 1u);
+  EXPECT_EQ(manifest->processes[0].pid, static_cast<uint32_t>(getpid()));
+  EXPECT_GT(manifest->processes[0].cpu_percent, 5);
+}
+
 TEST_F(ReportWorkTest, HoldsWhatItsManifestSaysAndNothingSecret) {
   setenv("STACKRAY_TEST_SECRET", "hunter2-in-the-environment", 1);
   const auto manifest = Run(DumpTexts{"stacks", "{}"});

@@ -131,6 +131,37 @@ class LastStack(report_case.ReportCase):
         # Also what the kernel did when the signal came.
         self.assertIn(b"[kernel]", files["last-stack.txt"])
 
+    def test_crashes_while_a_report_is_made(self):
+        """Each is in a report, or counted and said with its last stack; a timer's gives way."""
+        agent = self.begin("  distance: 1h", "  triggers:",
+                           "    - {kind: timer, name: hourly, every: 10s}",
+                           "    - {kind: signal, name: crash, command: crash}", profile="20s")
+        self.assertTrue(self.until(lambda: "begins: every 10 s" in agent.log(), 60))
+        program = self.compiled("crash", CPP)
+        crashed = []
+        for _ in range(12):
+            process = subprocess.Popen([program])
+            process.wait()
+            crashed.append(process.pid)
+        self.assertTrue(self.until(
+            lambda: agent.status_document(self.state)["reports"]["suppressed_total"] >= 11, 60))
+        self.assertTrue(self.until(self.archives))
+        [name] = self.archives()
+        self.assertIn("-crash", name)
+        log = agent.log()
+        self.assertIn("gives way to crash", log)
+        reported = unsaid = 0
+        for pid in crashed:
+            lines = [line for line in log.splitlines() if f"process {pid} crash ends by SIGSEGV" in line]
+            reported += any("begins" in line for line in lines)
+            refused = [line for line in lines if "no report for crash" in line]
+            self.assertTrue(lines, f"nothing is said of {pid}")
+            if refused and "shop::Sum" not in refused[0]:
+                unsaid += 1
+        self.assertEqual(reported, 1)
+        self.assertEqual(unsaid, 0, log)
+        self.assertEqual(agent.end(60), 0)
+
     def test_a_thread_that_aborts(self):
         stack, _, _ = self.last_stack("worker", self.compiled("worker", ABORT),
                                       ends_by=signal.SIGABRT)

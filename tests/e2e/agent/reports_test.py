@@ -65,6 +65,19 @@ class Reports(report_case.ReportCase):
         manifest = json.loads(self.unpack(answer.stdout.strip())["manifest.json"])
         self.assertIn(pid, [process["pid"] for process in manifest["processes"]])
 
+    def test_the_summary_names_who_writes_beside_an_innocent_giant(self):
+        self.begin()
+        giant = self.spin("python3", "-c", HOG)
+        self.wait_until_large(giant)
+        self.spin("sh", "-c", f"while :; do dd if=/dev/zero of={self.path('much')} bs=1M "
+                              "count=512 oflag=dsync 2>/dev/null; done")
+        answer = self.report()
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        manifest = json.loads(self.unpack(answer.stdout.strip())["manifest.json"])
+        self.assertIn(f"most memory: python3 ({giant})", manifest["summary"])
+        self.assertRegex(manifest["summary"], r"most I/O: (dd|sh) \(\d+\), \d+\.\d MiB/s")
+        self.assertNotIn(f"most I/O: python3 ({giant})", manifest["summary"])
+
     def test_twenty_triggers_make_one_report(self):
         lines = ["  triggers:"]
         for i in range(20):
