@@ -25,23 +25,28 @@ bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EI
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(int directory, Handle handle) {
+absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
+    int directory, Handle handle, std::function<void()> begin_thread) {
   absl::StatusOr<UniqueFd> listening = ListenForControl(directory);
   if (!listening.ok()) return listening.status();
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid())
     return absl::UnavailableError("no file descriptor is left for the control socket");
-  return std::unique_ptr<ControlServer>(
-      new ControlServer(*std::move(listening), std::move(wake), std::move(handle)));
+  return std::unique_ptr<ControlServer>(new ControlServer(
+      *std::move(listening), std::move(wake), std::move(handle), std::move(begin_thread)));
 }
 
-ControlServer::ControlServer(UniqueFd listening, UniqueFd wake, Handle handle)
+ControlServer::ControlServer(UniqueFd listening, UniqueFd wake, Handle handle,
+                             std::function<void()> begin_thread)
     : listening_(std::move(listening)), wake_(wake.get()), handle_(std::move(handle)) {
   {
     const absl::MutexLock lock(&replies_->mutex);
     replies_->wake = std::move(wake);
   }
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this, begin_thread = std::move(begin_thread)] {
+    if (begin_thread) begin_thread();
+    Run();
+  });
   pthread_setname_np(thread_.native_handle(), "stackray-ctl");
 }
 
@@ -79,7 +84,8 @@ void ControlServer::Run() {
                         now >= client.deadline;
     }
     TakeReplies(now);
-    for (auto& [id, client] : clients_) TakeLine(id, client, now);
+    for (auto& [id, client] : clients_)
+      while (TakeLine(id, client, now)) continue;
     std::erase_if(clients_, [](const auto& entry) { return entry.second.is_over; });
     if (ready[0].revents != 0) Accept(now);
   }
@@ -124,23 +130,24 @@ void ControlServer::Receive(Client& client) {
   client.in.append(part, static_cast<size_t>(got));
 }
 
-// The next request, where its line is whole and the one before was answered.
-void ControlServer::TakeLine(uint64_t id, Client& client, Clock::time_point now) {
-  if (client.is_over || client.is_waiting || !client.out.empty()) return;
+// The next request, where its line is whole and the one before was answered. False: there is none;
+// what has come of one is less than kMostRequestBytes.
+bool ControlServer::TakeLine(uint64_t id, Client& client, Clock::time_point now) {
+  if (client.is_over || client.is_waiting || !client.out.empty()) return false;
   const size_t end = client.in.find('\n');
   if (end == std::string::npos) {
-    if (client.in.size() < kMostRequestBytes) return;
+    if (client.in.size() < kMostRequestBytes) return false;
     client.out = EncodeAnswer(absl::InvalidArgumentError("the request is too long"));
     client.in.clear();
     Send(client, now);
-    return;
+    return false;
   }
   absl::StatusOr<ControlRequest> request = ParseRequest(std::string_view(client.in).substr(0, end));
   client.in.erase(0, end + 1);
   if (!request.ok()) {
     client.out = EncodeAnswer(request.status());
     Send(client, now);
-    return;
+    return true;
   }
   request->peer = client.peer;
   client.is_waiting = true;
@@ -152,6 +159,7 @@ void ControlServer::TakeLine(uint64_t id, Client& client, Clock::time_point now)
     replies->lines.emplace_back(id, std::move(line));
     eventfd_write(replies->wake.get(), 1);
   });
+  return false;
 }
 
 void ControlServer::TakeReplies(Clock::time_point now) {

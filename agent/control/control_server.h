@@ -39,7 +39,9 @@ class ControlServer {
 
   // Makes DIRECTORY/control.sock, in the place of an older one. `directory` is used during the call
   // only. Errors: Unavailable.
-  static absl::StatusOr<std::unique_ptr<ControlServer>> Start(int directory, Handle handle);
+  // `begin_thread` is called on the server's thread as it begins; may be empty.
+  static absl::StatusOr<std::unique_ptr<ControlServer>> Start(
+      int directory, Handle handle, std::function<void()> begin_thread = {});
   ~ControlServer();  // The file stays; nobody answers there.
 
  private:
@@ -60,13 +62,14 @@ class ControlServer {
     UniqueFd wake ABSL_GUARDED_BY(mutex);
   };
 
-  ControlServer(UniqueFd listening, UniqueFd wake, Handle handle);
+  ControlServer(UniqueFd listening, UniqueFd wake, Handle handle,
+                std::function<void()> begin_thread);
   void Run();
   int PollTimeoutMs(Clock::time_point now) const;
   void Accept(Clock::time_point now);
   void MakeRoom();
   static void Receive(Client& client);
-  void TakeLine(uint64_t id, Client& client, Clock::time_point now);
+  bool TakeLine(uint64_t id, Client& client, Clock::time_point now);
   void TakeReplies(Clock::time_point now);
   static void Send(Client& client, Clock::time_point now);
 

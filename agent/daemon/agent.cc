@@ -15,6 +15,7 @@
 #include "agent/daemon/agent_requests.h"
 #include "agent/daemon/seal_schedule.h"
 #include "agent/log.h"
+#include "agent/privileges/thread_priority.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
 #include "agent/stop_signal.h"
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeLocalServer(const AgentSet
     return WebServer::Start({.host = settings.listen.host,
                              .port = port,
                              .page_token = PageToken(settings, state),
-                             .now_ms = {}},
+                             .begin_thread = [] { PreferThisThread(); }},
                             WebPage(), page_source_);
   };
   absl::StatusOr<std::unique_ptr<WebServer>> server = start(settings.listen.port);
@@ -99,7 +100,8 @@ absl::StatusOr<std::unique_ptr<WebServer>> Agent::MakeMetricsServer(const AgentS
   if (!settings.metrics_listen) return nullptr;
   return WebServer::Start({.host = settings.metrics_listen->host,
                            .port = settings.metrics_listen->port,
-                           .metrics_only = true},
+                           .metrics_only = true,
+                           .begin_thread = [] { PreferThisThread(); }},
                           "", page_source_);
 }
 

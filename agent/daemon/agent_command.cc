@@ -14,7 +14,7 @@
 #include "agent/daemon/traces_plan.h"
 #include "agent/log.h"
 #include "agent/privileges/sandbox.h"
-#include "agent/sampling/thread_priority.h"
+#include "agent/privileges/thread_priority.h"
 #include "agent/say.h"
 #include "agent/stop_signal.h"
 
@@ -54,6 +54,11 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   if (!checked.ok()) return Fail(checked);
   if (settings.check_config) return 0;
   PreferThisThreadAlone();
+  if (PreferThisSession() == SessionPriority::kShared)
+    LogInfo(
+        "this host shares CPU time by session (kernel.sched_autogroup_enabled): start the agent as "
+        "a "
+        "service or by setsid, so that it keeps up where other sessions are busy");
   // Before there is a thread; a spool or a history whose folder is not root's is then a warning.
   absl::StatusOr<std::vector<std::string>> entered =
       EnterSandbox({.mode = settings.sandbox,

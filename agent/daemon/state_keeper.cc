@@ -7,6 +7,7 @@
 #include "agent/daemon/agent_requests.h"
 #include "agent/daemon/page_token.h"
 #include "agent/log.h"
+#include "agent/privileges/thread_priority.h"
 
 namespace stackray {
 
@@ -26,9 +27,11 @@ absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(const std::strin
   keeper->ReadLastHeartbeat();
   keeper->page_token_ = PageTokenIn(keeper->directory_->fd());
   absl::StatusOr<std::unique_ptr<ControlServer>> socket = ControlServer::Start(
-      keeper->directory_->fd(), [&](ControlRequest request, const ControlServer::Reply& reply) {
+      keeper->directory_->fd(),
+      [&](ControlRequest request, const ControlServer::Reply& reply) {
         HandleRequest(std::move(request), reply, board, mailbox);
-      });
+      },
+      [] { PreferThisThread(); });
   if (socket.ok()) {
     keeper->socket_ = *std::move(socket);
   } else {

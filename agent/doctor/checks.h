@@ -18,6 +18,7 @@ Findings CheckPidNamespace(const HostProbe& host);
 Findings CheckLockdown(const HostProbe& host);
 Findings CheckPtraceScope(const HostProbe& host);
 Findings CheckHiddenProcesses(const HostProbe& host);
+Findings CheckPriority(const HostProbe& host);
 
 // sampling_checks.cc: the kernel's version and the experiments.
 Findings CheckKernel(const HostProbe& host);

@@ -34,6 +34,7 @@ Findings Examine(const HostProbe& host, const DoctorOptions& options) {
   add(doctor::CheckSampleRate(host, options.sample_rate_hz));
   add(doctor::CheckPidNamespace(host));
   add(doctor::CheckHiddenProcesses(host));
+  add(doctor::CheckPriority(host));
   add(doctor::CheckPtraceScope(host));
   add(doctor::CheckKernelSymbols(host));
   add(doctor::CheckControlGroups(host));

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -175,6 +176,29 @@ Findings CheckHiddenProcesses(const HostProbe& host) {
   return {Warning("hidepid", fmt::format("/proc is mounted with hidepid={}", hidden),
                   "programs of other users keep addresses instead of names",
                   "run with CAP_SYS_PTRACE, or mount -o remount,hidepid=0 /proc")};
+}
+
+// Whether what samples may go before what is measured (agent/privileges/thread_priority.h).
+Findings CheckPriority(const HostProbe& host) {
+  constexpr std::string_view kLimit = "Max nice priority";
+  constexpr int kForNiceMinus10 = 30;  // 20 - nice (setrlimit(2)).
+  const absl::StatusOr<std::string> limits = host.ReadText("/proc/self/limits", kStatusBytes);
+  int most = 0;
+  if (limits.ok() && limits->find(kLimit) != std::string::npos)
+    most = std::atoi(limits->c_str() + limits->find(kLimit) + kLimit.size());
+  const std::optional<TaskPrivileges> own = Own(host);
+  if (own && !own->effective.Has(Capability::kSysNice) && most < kForNiceMinus10) {
+    return {Warning("priority", "no thread may have nice -10",
+                    "samples are lost where all CPUs are busy for seconds",
+                    "run with CAP_SYS_NICE; systemd: LimitNICE=-10")};
+  }
+  if (ReadSetting(host, "/proc/sys/kernel/sched_autogroup_enabled") != "1")
+    return {Good("priority", "what samples goes before what is measured (nice -10)")};
+  return {
+      Good("priority",
+           "CPU time is shared by session (sched_autogroup): an agent that leads its session, as "
+           "a service, a pod's first process or below setsid, goes before the others (nice -10); "
+           "any other goes first within its own alone")};
 }
 
 }  // namespace stackray::doctor

@@ -12,6 +12,7 @@
 #include "agent/host_facts.h"
 #include "agent/privileges/sampling_needs.h"
 #include "agent/privileges/sandbox.h"
+#include "agent/privileges/thread_priority.h"
 #include "agent/record/child_program.h"
 #include "agent/record/empty_recording.h"
 #include "agent/record/find_program.h"
@@ -20,7 +21,6 @@
 #include "agent/sampling/sampling_session.h"
 #include "agent/sampling/session_settings.h"
 #include "agent/sampling/targets.h"
-#include "agent/sampling/thread_priority.h"
 #include "agent/say.h"
 #include "agent/settings/command_line.h"
 #include "agent/stop_signal.h"
@@ -208,6 +208,7 @@ absl::Status Start(Made& made) {
 absl::Status Prepare(const RecordSettings& settings, Progress& progress, Made& made) {
   if (absl::Status status = MakeProgram(settings, made); !status.ok()) return status;
   PreferThisThreadAlone();  // Behind the fork: CMD keeps the priority that it was started with.
+  if (made.child == nullptr) PreferThisSession();
   progress.Loading();
   absl::Status status = GiveUpPrivileges(settings);
   if (status.ok()) status = MakeSession(settings, made);

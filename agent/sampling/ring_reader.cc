@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "absl/time/time.h"
-#include "agent/sampling/thread_priority.h"
+#include "agent/privileges/thread_priority.h"
 
 namespace stackray {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "agent/privileges/thread_priority.h"
 #include "agent/sampling/earlier_waits.h"
 #include "agent/sampling/markers.h"
 #include "agent/sampling/runtime_tables.h"
-#include "agent/sampling/thread_priority.h"
 #include "bpf/shared/unwind_table.h"
 #include "kernel/live_code_events.h"
 #include "kernel/perf_events.h"

@@ -40,7 +40,9 @@ HttpServer::HttpServer(UniqueFd listener, UniqueFd epoll, UniqueFd wake, HttpHan
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
       handlers_(std::move(handlers)) {
-  if (handlers_.slow) slow_.emplace(handlers_.slow, [this] { eventfd_write(wake_.get(), 1); });
+  if (handlers_.slow)
+    slow_.emplace(
+        handlers_.slow, [this] { eventfd_write(wake_.get(), 1); }, handlers_.begin_thread);
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "stackray-http");
 }
@@ -57,6 +59,7 @@ void HttpServer::Stop() {
 }
 
 void HttpServer::Run() {
+  if (handlers_.begin_thread) handlers_.begin_thread();
   std::array<epoll_event, 64> events;
   while (!stopping_) {
     const int ready =

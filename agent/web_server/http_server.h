@@ -28,6 +28,8 @@
 namespace stackray {
 
 struct HttpHandlers {
+  // Of each of the server's threads, as it begins; may be empty.
+  std::function<void()> begin_thread;
   // On the server's thread, for each request that is understood; must be quick. nullopt: the slow
   // handler is to be asked. An exception becomes a 500.
   std::function<std::optional<WebAnswer>(const RequestHead&)> quick;

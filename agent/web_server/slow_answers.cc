@@ -9,8 +9,13 @@ namespace stackray {
 
 using Clock = std::chrono::steady_clock;
 
-SlowAnswers::SlowAnswers(Make make, std::function<void()> done)
-    : make_(std::move(make)), tell_(std::move(done)), thread_([this] { Work(); }) {
+SlowAnswers::SlowAnswers(Make make, std::function<void()> done, std::function<void()> begin_thread)
+    : make_(std::move(make)),
+      tell_(std::move(done)),
+      thread_([this, begin_thread = std::move(begin_thread)] {
+        if (begin_thread) begin_thread();
+        Work();
+      }) {
   pthread_setname_np(thread_.native_handle(), "stackray-page");
 }
 

@@ -35,7 +35,7 @@ class SlowAnswers {
   };
 
   // `done` is called on the thread whenever Take() has something.
-  SlowAnswers(Make make, std::function<void()> done);
+  SlowAnswers(Make make, std::function<void()> done, std::function<void()> begin_thread = {});
   ~SlowAnswers();  // Stops the one that is made, and waits for it.
 
   // False: too many wait already.

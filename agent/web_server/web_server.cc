@@ -84,6 +84,7 @@ class WebServer::Impl {
         metrics_only_(settings.metrics_only),
         any_host_name_(metrics_only_ || !IsLoopbackHost(host_)),
         now_ms_(settings.now_ms ? settings.now_ms : &SystemNow),
+        begin_thread_(settings.begin_thread),
         source_(source),
         page_(MakeBody(std::string(page), 9)),
         access_(settings.page_token, port),
@@ -93,6 +94,7 @@ class WebServer::Impl {
 
   absl::Status Run(UniqueFd listening_socket, std::string_view page) {
     HttpHandlers handlers;
+    handlers.begin_thread = begin_thread_;
     handlers.quick = [this](const RequestHead& request) { return Quick(request); };
     if (!metrics_only_)
       handlers.slow = [this](const std::string& target, std::stop_token stop) {
@@ -260,6 +262,7 @@ class WebServer::Impl {
   // without it.
   const bool any_host_name_;
   const std::function<int64_t()> now_ms_;
+  const std::function<void()> begin_thread_;
   PageDataSource& source_;
   const WebBodyPtr page_;
   PageAccess access_;

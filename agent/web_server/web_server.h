@@ -45,6 +45,8 @@ struct WebServerSettings {
   std::string
       page_token;  // Letters, digits, '-' and '_'. Empty: everybody on this host may read the page.
   std::function<int64_t()> now_ms;  // Unix milliseconds; empty: the system's clock.
+  // Of each of the server's threads, as it begins; may be empty.
+  std::function<void()> begin_thread;
 };
 
 struct WebServerStatistics {

@@ -103,6 +103,16 @@ TEST_F(Control, OneConnectionMayAskAgainAndAhead) {
   EXPECT_THAT(Talk(client.get(), one), HasSubstr("INVALID_ARGUMENT"));
 }
 
+TEST_F(Control, WhatIsNoRequestDelaysNoneBehindIt) {
+  Begin();
+  const UniqueFd client = Connect();
+  EXPECT_THAT(Talk(client.get(), "no\nno\n" + EncodeRequest("one", {})),
+              HasSubstr("INVALID_ARGUMENT"));
+  // Nothing is sent any more, and the third answer comes all the same.
+  EXPECT_THAT(Talk(client.get(), ""), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(Talk(client.get(), ""), HasSubstr("one"));
+}
+
 TEST_F(Control, AReplyMayComeLaterAndFromAnotherThread) {
   std::mutex mutex;
   std::vector<ControlServer::Reply> waiting;

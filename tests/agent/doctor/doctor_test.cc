@@ -18,6 +18,7 @@ namespace stackray {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::optional<Finding> Find(const Findings& findings, const std::string& id) {
   const auto found = std::ranges::find(findings, id, &Finding::id);
@@ -86,6 +87,7 @@ const Lack kPrivileges[] = {
      "capability.checkpoint_restore", kWarns, "CAP_CHECKPOINT_RESTORE"},
     {"NoReadCapability", [](FakeHost& h) { h.DropCapabilities({2}); }, "capability.dac_read_search",
      kWarns, "CAP_DAC_READ_SEARCH"},
+    {"NoPriority", [](FakeHost& h) { h.DropCapabilities({23}); }, "priority", kWarns, "LimitNICE"},
     {"UserNamespace", [](FakeHost& h) { h.files["/proc/self/uid_map"] = "0 1000 1\n"; },
      "user_namespace", kBlocks, "rootless"},
     {"PidNamespace", [](FakeHost& h) { h.links["/proc/self/ns/pid"] = "pid:[4026532190]"; },
@@ -300,6 +302,20 @@ TEST(Doctor, SettingsThatDoNotMatterAreSaidNotToMatter) {
   const auto finding = Find(Examine(host), "perf_event_paranoid");
   EXPECT_EQ(finding->level, FindingLevel::kGood);
   EXPECT_THAT(finding->what, HasSubstr("is 4: does not matter"));
+}
+
+TEST(Doctor, WhichPriorityHoldsIsSaid) {
+  FakeHost host;
+  host.DropCapabilities({23});
+  host.files["/proc/self/limits"] =
+      "Max nice priority         30                   30                   \n";
+  const std::optional<Finding> by_thread = Find(Examine(host), "priority");
+  ASSERT_TRUE(by_thread.has_value());
+  EXPECT_EQ(by_thread->level, FindingLevel::kGood);
+  EXPECT_THAT(by_thread->what, Not(HasSubstr("session")));
+
+  host.files["/proc/sys/kernel/sched_autogroup_enabled"] = "1\n";
+  EXPECT_THAT(Find(Examine(host), "priority")->what, HasSubstr("leads its session"));
 }
 
 TEST(Doctor, TheAgentsBudgetsAreSaid) {

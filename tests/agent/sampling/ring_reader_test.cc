@@ -17,8 +17,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "agent/privileges/thread_priority.h"
 #include "agent/sampling/record_queue.h"
-#include "agent/sampling/thread_priority.h"
 #include "kernel/process_files.h"
 #include "tests/agent/sampling/loop_bench.h"
 #include "tests/agent/sampling/raw_stack.h"
@@ -152,20 +152,6 @@ TEST_F(RingReaderTest, TheReaderHasPriorityOverWhatIsMeasured) {
   }
   EXPECT_EQ(readers, 1);
   EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(getpid())), own_nice_);
-}
-
-// In a thread of its own, as the flag cannot be taken back without a right.
-TEST(ThreadPriority, WhatAPreferredLoopBeginsIsOrdinary) {
-  bool allowed = false;
-  int own = 0, of_thread = -1;
-  std::thread([&] {
-    allowed = PreferThisThreadAlone();
-    own = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
-    std::thread([&] { of_thread = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); }).join();
-  }).join();
-  if (!allowed) GTEST_SKIP() << "this process may not raise a thread's priority";
-  EXPECT_EQ(own, kPreferredNice);
-  EXPECT_EQ(of_thread, 0);
 }
 
 TEST_F(RingReaderTest, TakingReadsWhatTheKernelDidNotAskFor) {

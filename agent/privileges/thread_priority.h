@@ -1,7 +1,7 @@
 // Priority over what is measured: threads that must keep up with the kernel, however busy the host
 // is.
-#ifndef STACKRAY_AGENT_SAMPLING_THREAD_PRIORITY_H_
-#define STACKRAY_AGENT_SAMPLING_THREAD_PRIORITY_H_
+#ifndef STACKRAY_AGENT_PRIVILEGES_THREAD_PRIORITY_H_
+#define STACKRAY_AGENT_PRIVILEGES_THREAD_PRIORITY_H_
 
 namespace stackray {
 
@@ -20,6 +20,19 @@ bool PreferThisThread();
 // and an ordinary thread waits for a CPU as long on a host with load 15.
 bool PreferThisThreadAlone();
 
+// Where kernel.sched_autogroup_enabled is 1, nice counts within a session (setsid(2)) alone, and
+// between sessions the nice value of /proc/PID/autogroup (sched(7)).
+enum class SessionPriority {
+  kByThread,   // Nice counts by itself: no such groups here, or switched off.
+  kPreferred,  // This process leads its session, which has kPreferredNice now.
+  kShared,     // The session is another's, whose priority is not ours to change.
+  kRefused,    // No CAP_SYS_NICE and no RLIMIT_NICE.
+};
+
+// Once, before the sandbox. What this process starts in its session has the same priority over
+// other sessions.
+SessionPriority PreferThisSession();
+
 }  // namespace stackray
 
-#endif  // STACKRAY_AGENT_SAMPLING_THREAD_PRIORITY_H_
+#endif  // STACKRAY_AGENT_PRIVILEGES_THREAD_PRIORITY_H_
