@@ -312,7 +312,7 @@ TEST_F(OffCpu, MainThreadsThatGetStuckShowTheirWholeLife) {
       return sample.type == "off_cpu" && sample.tid == stuck[i]->pid();
     }));
     Measured(fmt::format("main thread {}: {:.3f} s of {:.3f} s", i, sum / 1e9, life / 1e9));
-    EXPECT_NEAR(sum / life, 1, 0.02);
+    EXPECT_NEAR(sum / life, 1, Number("STACKRAY_OFF_CPU_TOLERANCE", 0.05));
   }
 }
 
@@ -369,10 +369,10 @@ TEST_P(FiftyThreads, EachAddsUpToTheWallTime) {
     off_by = std::max(off_by, std::abs(seen[tid].queued_ns - truly_queued) / wall);
     all_queued += seen[tid].queued_ns;
     all_truly += truly_queued;
-    EXPECT_NEAR(sum, 1, 0.02) << tid << ": " << seen[tid].cpu_ns / 1e9 << " s on a CPU of "
-                              << (ran.cpu_ns - before.at(tid).cpu_ns) / 1e9 << ", blocked "
-                              << blocked[tid] / 1e9 << ", able to run " << seen[tid].queued_ns / 1e9
-                              << " of " << truly_queued / 1e9 << " s";
+    EXPECT_NEAR(sum, 1, Number("STACKRAY_OFF_CPU_TOLERANCE", 0.05))
+        << tid << ": " << seen[tid].cpu_ns / 1e9 << " s on a CPU of "
+        << (ran.cpu_ns - before.at(tid).cpu_ns) / 1e9 << ", blocked " << blocked[tid] / 1e9
+        << ", able to run " << seen[tid].queued_ns / 1e9 << " of " << truly_queued / 1e9 << " s";
   }
   Measured(
       fmt::format("each thread {:.4f} to {:.4f} of the wall time; able to run {:.1f} s in all "

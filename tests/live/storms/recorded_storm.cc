@@ -87,6 +87,8 @@ class Storm {
 
   absl::Status RunCommand() {
     const std::string stop = directory_.File("stop"), count = directory_.File("count");
+    std::filesystem::permissions(directory_.path(), std::filesystem::perms::others_exec,
+                                 std::filesystem::perm_options::add);  // Others see `stop`, too.
     TargetProgram shell = TargetProgram::Start(
         {"sh", "-c", Replaced(Replaced(plan_.command, "STOP", stop), "COUNT", count)});
     std::this_thread::sleep_for(duration<double>(plan_.seconds));
