@@ -28,8 +28,8 @@ double PressureOf(const char* what);
 // Of memory and I/O, the higher one.
 double PressureNow();
 
-// The processes that use most, each once: half of them by resident memory, a quarter by disk I/O over
-// `pause`, the others by CPU time over it. `pause` is called between two looks.
+// The processes that use most, each once: half of them by resident memory, a quarter by disk I/O
+// over `pause`, the others by CPU time over it. `pause` is called between two looks.
 struct HeaviestOptions {
   size_t most = 10;
   uint32_t own_pid = 0;                              // Left out.

@@ -331,42 +331,25 @@ TEST(DecodeRecord, APieceOfAStack) {
   EXPECT_EQ(make(0x7000, 4096, sizeof(stack_record) - 8).Code(), kDataLoss);
 }
 
-TEST(DecodeRecord, EndOfAWait) {
-  const auto make = [](uint64_t out_ns, size_t size = sizeof(wait_end_record)) {
-    Bytes bytes(size);
-    FillHeader(bytes, RECORD_WAIT_END);
-    auto* record = bytes.As<wait_end_record>();
-    record->tid = 42;
-    record->out_ns = out_ns;
-    return bytes;
-  };
-  Bytes good = make(12345);
-  const absl::StatusOr<Record> record = good.Decode();
-  ASSERT_TRUE(record.ok()) << record.status();
-  const auto* end = std::get_if<WaitEnd>(&*record);
-  ASSERT_NE(end, nullptr);
-  EXPECT_EQ(end->record->tid, 42u);
-  EXPECT_EQ(end->record->out_ns, 12345u);
-  EXPECT_EQ(make(12346).Code(), kDataLoss) << "it ends before it begins";
-  EXPECT_EQ(make(1, sizeof(wait_end_record) + 8).Code(), kDataLoss);
+template <typename Waits>
+Bytes WaitRecord(uint16_t type, uint64_t out_ns, size_t size = sizeof(Waits)) {
+  Bytes bytes(size);
+  FillHeader(bytes, type);
+  bytes.As<Waits>()->out_ns = out_ns;
+  return bytes;
 }
 
-TEST(DecodeRecord, SumOfWaits) {
-  const auto make = [](size_t size) {
-    Bytes bytes(size);
-    FillHeader(bytes, RECORD_WAITED);
-    bytes.As<waited_record>()->tid = 42;
-    bytes.As<waited_record>()->waited_ns[1] = 7;
-    return bytes;
-  };
-  Bytes good = make(sizeof(waited_record));
-  const absl::StatusOr<Record> record = good.Decode();
-  ASSERT_TRUE(record.ok()) << record.status();
-  const auto* waited = std::get_if<Waited>(&*record);
-  ASSERT_NE(waited, nullptr);
-  EXPECT_EQ(waited->record->tid, 42u);
-  EXPECT_EQ(waited->record->waited_ns[1], 7u);
-  EXPECT_EQ(make(sizeof(waited_record) + 8).Code(), kDataLoss);
+TEST(DecodeRecord, WaitsOfAThread) {
+  Bytes good = WaitRecord<wait_end_record>(RECORD_WAIT_END, 12345);
+  const auto end = good.Decode();
+  ASSERT_TRUE(end.ok() && std::holds_alternative<WaitEnd>(*end)) << end.status();
+  EXPECT_EQ(std::get<WaitEnd>(*end).record->out_ns, 12345u);
+  EXPECT_EQ(WaitRecord<wait_end_record>(RECORD_WAIT_END, 12346).Code(), kDataLoss) << "backwards";
+  Bytes sums = WaitRecord<waited_record>(RECORD_WAITED, 42);
+  const auto sum = sums.Decode();
+  ASSERT_TRUE(sum.ok() && std::holds_alternative<Waited>(*sum)) << sum.status();
+  EXPECT_EQ(std::get<Waited>(*sum).record->out_ns, 42u);
+  EXPECT_EQ(WaitRecord<waited_record>(RECORD_WAITED, 0, 80).Code(), kDataLoss);
 }
 
 TEST(DecodeRecord, OriginsAndWeightsAreBounded) {
