@@ -147,6 +147,7 @@ Json ReportsJson(const ReportsStatus& reports) {
   return {{"made_total", reports.made},
           {"failed_total", reports.failed},
           {"suppressed_total", reports.suppressed},
+          {"missed", reports.missed},
           {"stored", reports.stored},
           {"file_bytes", reports.stored_bytes},
           {"running", reports.running},

@@ -32,7 +32,8 @@ constexpr uint64_t kLookIntervalNs = 1'000 * kNsPerMs;
 constexpr int64_t kMinutesBeforeMs = 10 * 60'000;
 constexpr uint64_t kRecorderBytes = 16 << 20;
 constexpr double kProfileHz = 99;
-constexpr size_t kMostFailures = 16, kMostNames = 64, kMostMissed = 64, kMostStackText = 512;
+constexpr size_t kMostFailures = 16, kMostNames = 64, kMostMissed = 64, kMostToldMissed = 32,
+                 kMostStackText = 512;
 constexpr uint64_t kLastStackNs = 5'000 * kNsPerMs;  // Until then it is there, if ever.
 constexpr char kLog[] = "reports";
 
@@ -353,11 +354,19 @@ void ReportKeeper::Miss(const WantedTrigger& wanted, TriggerFiring firing, const
                      .why_not = waits ? "" : std::string(why.message()),
                      .since_ns = now.boot_ns});
   if (missed_.size() <= kMostMissed) return;
-  ++status_.suppressed;
-  LogInfo(fmt::format("no report for {} ({}): too much happens at once", missed_.front().trigger,
-                      missed_.front().firing.reason),
-          kLog);
+  missed_.front().why_not = "too much happens at once";
+  Suppress(missed_.front());
   missed_.pop_front();
+}
+
+void ReportKeeper::Suppress(const Missed& missed) {
+  ++status_.suppressed;
+  std::string text = fmt::format(
+      "no report for {} ({}): {}{}{}", missed.trigger, missed.firing.reason, missed.why_not,
+      missed.last_stack.empty() ? "" : "; its last stack: ", missed.last_stack);
+  LogInfo(text, kLog);
+  if (status_.missed.size() >= kMostToldMissed) status_.missed.erase(status_.missed.begin());
+  status_.missed.push_back(std::move(text));
 }
 
 // " < "-separated, leaf first; empty: it is not there, or not yet.
@@ -389,11 +398,7 @@ void ReportKeeper::LookAtMissed(const TriggerMoment& now) {
       ++at;
       continue;
     }
-    ++status_.suppressed;
-    LogInfo(
-        fmt::format("no report for {} ({}): {}{}{}", at->trigger, at->firing.reason, at->why_not,
-                    at->last_stack.empty() ? "" : "; its last stack: ", at->last_stack),
-        kLog);
+    Suppress(*at);
     at = missed_.erase(at);
   }
 }

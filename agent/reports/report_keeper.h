@@ -97,6 +97,7 @@ class ReportKeeper {
   void Miss(const WantedTrigger& wanted, TriggerFiring firing, const absl::Status& why,
             const TriggerMoment& now);
   void LookAtMissed(const TriggerMoment& now);
+  void Suppress(const Missed& missed);
   std::string LastStackText(const TriggerFiring& firing);
   absl::StatusOr<std::string> Begin(const std::string& trigger, const TriggerFiring& firing,
                                     bool is_asked_for);

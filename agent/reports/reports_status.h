@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stackray {
 
@@ -18,7 +19,8 @@ struct ReportsStatus {
   uint64_t failed = 0;      // Begun and not completed: full disk, the agent's end.
   uint64_t suppressed = 0;  // Triggers that fired and made none: limits, another report.
   uint64_t stored = 0, stored_bytes = 0;
-  std::string running;  // Its name; empty: none.
+  std::vector<std::string> missed;  // Of these, the last 32: what happened and why there is none.
+  std::string running;              // Its name; empty: none.
   std::string last, last_failure;
   uint64_t uploaded = 0, upload_failures = 0;  // Failures: attempts.
   std::string last_upload_failure;

@@ -332,7 +332,7 @@ TEST(DecodeRecord, APieceOfAStack) {
 }
 
 template <typename Waits>
-Bytes WaitRecord(uint16_t type, uint64_t out_ns, size_t size = sizeof(Waits)) {
+Bytes WaitRecord(record_type type, uint64_t out_ns, size_t size = sizeof(Waits)) {
   Bytes bytes(size);
   FillHeader(bytes, type);
   bytes.As<Waits>()->out_ns = out_ns;
