@@ -135,7 +135,7 @@ class LastStack(report_case.ReportCase):
         """Each is in a report, or counted and said with its last stack; a timer's gives way."""
         agent = self.begin("  distance: 1h", "  triggers:",
                            "    - {kind: timer, name: hourly, every: 10s}",
-                           "    - {kind: signal, name: crash, command: crash}", profile="20s")
+                           "    - {kind: signal, name: crash, command: crash}", profile="8s")
         self.assertTrue(self.until(lambda: "begins: every 10 s" in agent.log(), 60))
         program = self.compiled("crash", CPP)
         crashed = []
