@@ -412,7 +412,6 @@ int main(int argc, char** argv) {
     made = in_workers(processes);
   else if (!strcmp(argv[1], "threads"))
     made = threads();
-    made = threads();
   else if (!strcmp(argv[1], "mappings"))
     made = in_workers(mappings);
   else if (!strcmp(argv[1], "names"))
