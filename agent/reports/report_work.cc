@@ -146,10 +146,11 @@ absl::Status ReportWork::ChooseProcesses() {
   manifest_.processes = HeaviestProcesses(
       {.most = 1, .own_pid = 0, .is_member = [pid](uint32_t it) { return it == pid; }}, 1.0,
       [this] { exchange_.Pause(absl::Seconds(1)); });
+  if (!manifest_.processes.empty()) return absl::OkStatus();
   // A kernel thread is among no heaviest ones.
-  if (manifest_.processes.empty()) manifest_.processes = {DescribeReported(pid)};
-  if (manifest_.processes.front().pid == 0)
-    return absl::NotFoundError(fmt::format("process {} has ended", pid));
+  const ReportedProcess process = DescribeReported(pid);
+  if (process.pid == 0) return absl::NotFoundError(fmt::format("process {} has ended", pid));
+  manifest_.processes = {process};
   return absl::OkStatus();
 }
 

@@ -25,7 +25,7 @@ constexpr EventFile kFiles[] = {
     {"memory.events", "max", "came to memory.max"},
     {"memory.events", "oom_kill", "had a process killed for want of memory"},
     {"memory.failcnt", "", "came to memory.limit_in_bytes"},
-    {"memory.oom_control", "oom_kill ", "had a process killed for want of memory"}};
+    {"memory.oom_control", "oom_kill", "had a process killed for want of memory"}};
 
 class MemoryEventsTrigger : public ReportTrigger {
  public:
