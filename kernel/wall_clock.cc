@@ -8,6 +8,8 @@
 #include <charconv>
 #include <ctime>
 
+#include "kernel/unique_fd.h"
+
 namespace stackray {
 namespace {
 
@@ -26,11 +28,10 @@ int64_t ReadShift() {
       stat("/proc/self/ns/time_for_children", &of_children) != 0 ||
       own.st_ino != of_children.st_ino)
     return 0;
-  const int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  const UniqueFd fd(open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return 0;
   char text[256];
-  const ssize_t size = read(fd, text, sizeof(text));
-  close(fd);
+  const ssize_t size = read(fd.get(), text, sizeof(text));
   return size > 0 ? BootTimeShiftIn({text, static_cast<size_t>(size)}) : 0;
 }
 

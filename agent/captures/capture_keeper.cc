@@ -23,8 +23,6 @@ void Warn(const absl::Status& status) {
   if (!status.ok()) LogWarning(std::string(status.message()), "captures");
 }
 
-int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
-
 std::string TypesText(const CaptureSpec& spec) {
   std::string text;
   for (const SampleOrigin type : spec.types)
@@ -56,6 +54,8 @@ absl::StatusOr<std::string> NameIn(const nlohmann::json& arguments) {
 }
 
 }  // namespace
+
+int64_t CaptureKeeper::WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
 
 void CaptureKeeper::Configure(const AgentSettings& settings) {
   allowed_ = settings.allow_captures;
@@ -159,13 +159,15 @@ absl::Status CaptureKeeper::StartInSession(Running& running) {
 
 // Called from within the session: what has to end ends in Look().
 void CaptureKeeper::OnSealed(Running& running, const SealedBatchPtr& batch) {
-  const bool may_store = store_ != nullptr && running.end_reason.empty();
-  const absl::Status status =
-      may_store ? store_->Append(running.spec.name, batch->bytes) : absl::OkStatus();
-  if (absl::IsResourceExhausted(status)) running.end_reason = std::string(kReasonFull);
-  if (!status.ok() && running.end_reason.empty())
-    running.end_reason = std::string(status.message());
-  if (!may_store || !status.ok()) running.not_stored += batch->samples - batch->lost_samples;
+  if (store_ != nullptr && running.end_reason.empty()) {
+    const absl::Status status = store_->Append(running.spec.name, batch->bytes);
+    if (absl::IsResourceExhausted(status))
+      running.end_reason = kReasonFull;
+    else if (!status.ok())
+      running.end_reason = std::string(status.message());
+  }
+  if (store_ == nullptr || !running.end_reason.empty())
+    running.not_stored += batch->samples - batch->lost_samples;
   if (running.spec.send) send_(batch, running.span);
 }
 
@@ -314,8 +316,8 @@ void CaptureKeeper::Look(uint64_t now_ns) {
   }
   KeepPace(now_ns, sum);
   if (store_ == nullptr) return;
-  store_->WriteLateRecords()
-      .IgnoreError();  // Said when it failed first; the next look tries again.
+  // What fails was said when it failed first, and is tried again at the next look.
+  store_->WriteLateRecords().IgnoreError();
   store_->Trim();
 }
 

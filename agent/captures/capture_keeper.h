@@ -89,6 +89,7 @@ class CaptureKeeper {
   void StartFlag(const WantedCapture& wanted, std::string key);
   void BeginFlag(CaptureSpec spec, std::string key);
   bool HasBeen(const CaptureSpec& flag, const std::string& key) const;
+  static int64_t WallNs();
   void EndAll(std::string_view reason);
   void KeepPace(uint64_t now_ns, const CaptureCounts& sum);
   double RateOf(const CaptureSpec& spec) const;

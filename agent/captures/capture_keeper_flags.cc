@@ -9,12 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "agent/captures/capture_keeper.h"
 #include "agent/log.h"
-#include "kernel/wall_clock.h"
 
 namespace stackray {
 namespace {
-
-int64_t WallNs() { return static_cast<int64_t>(BootTimeNs()) + WallOffsetNs(); }
 
 // NAME, or NAME-2, NAME-3, … where it was taken.
 bool IsNameOf(std::string_view name, std::string_view flag) {

@@ -57,8 +57,7 @@ int RunAgent(const AgentSettings& settings, const ReadSettings& reload) {
   if (PreferThisSession() == SessionPriority::kShared)
     LogInfo(
         "this host shares CPU time by session (kernel.sched_autogroup_enabled): start the agent as "
-        "a "
-        "service or by setsid, so that it keeps up where other sessions are busy");
+        "a service or by setsid, so that it keeps up where other sessions are busy");
   // Before there is a thread; a spool or a history whose folder is not root's is then a warning.
   absl::StatusOr<std::vector<std::string>> entered =
       EnterSandbox({.mode = settings.sandbox,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
@@ -53,11 +52,7 @@ uint64_t ResidentOf(const Stat& stat) {
 uint64_t IoOf(uint32_t pid) {
   const std::string text =
       ReadBounded(fmt::format("/proc/{}/io", pid), kMostStatBytes).value_or("");
-  uint64_t sum = 0;
-  for (const char* key : {"\nread_bytes: ", "\nwrite_bytes: "})
-    if (const size_t at = text.find(key); at != std::string::npos)
-      sum += std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
-  return sum;
+  return NumberOf(text, "read_bytes").value_or(0) + NumberOf(text, "write_bytes").value_or(0);
 }
 
 // The directory of the process's cgroup, v2 or v1's memory controller; empty: not found.
@@ -169,34 +164,35 @@ double PressureNow() { return std::max(PressureOf("memory"), PressureOf("io")); 
 
 std::vector<ReportedProcess> HeaviestProcesses(const HeaviestOptions& options, double seconds,
                                                const std::function<void()>& pause) {
-  std::map<uint32_t, uint64_t> ticks_before, io_before;
+  struct Used {
+    uint64_t ticks = 0, io_bytes = 0;
+  };
+  const auto matters = [&](uint32_t pid) {
+    return pid != options.own_pid && (!options.is_member || options.is_member(pid));
+  };
+  std::map<uint32_t, Used> before;
   for (const uint32_t pid : NumbersIn("/proc", kMostProcesses)) {
-    const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid));
-    if (!stat || (options.is_member && !options.is_member(pid))) continue;
-    ticks_before[pid] = TicksOf(*stat);
-    io_before[pid] = IoOf(pid);
+    if (!matters(pid)) continue;
+    if (const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid)))
+      before[pid] = {.ticks = TicksOf(*stat), .io_bytes = IoOf(pid)};
   }
   pause();
   const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto since = [](uint64_t now, uint64_t then) {
+    return now < then ? 0.0 : static_cast<double>(now - then);
+  };
   std::vector<ReportedProcess> all;
   for (const uint32_t pid : NumbersIn("/proc", kMostProcesses)) {
+    if (!matters(pid)) continue;
     const std::optional<Stat> stat = ReadStat(fmt::format("/proc/{}", pid));
-    if (!stat || pid == options.own_pid) continue;
-    if (options.is_member && !options.is_member(pid)) continue;
-    const auto before = ticks_before.find(pid);
-    const uint64_t ticks = before == ticks_before.end() || TicksOf(*stat) < before->second
-                               ? 0
-                               : TicksOf(*stat) - before->second;
-    const auto io = io_before.find(pid);
-    const uint64_t io_now = io == io_before.end() ? 0 : IoOf(pid);
-    all.push_back({.pid = pid,
-                   .command = stat->command,
-                   .resident_bytes = ResidentOf(*stat),
-                   .cpu_percent = 100.0 * static_cast<double>(ticks) / ticks_a_second / seconds,
-                   .io_bytes_per_second =
-                       io_now == 0
-                           ? 0
-                           : static_cast<double>(io_now - std::min(io_now, io->second)) / seconds});
+    if (!stat) continue;
+    ReportedProcess& process = all.emplace_back(
+        ReportedProcess{.pid = pid, .command = stat->command, .resident_bytes = ResidentOf(*stat)});
+    const auto used = before.find(pid);
+    if (used == before.end()) continue;
+    process.cpu_percent =
+        100 * since(TicksOf(*stat), used->second.ticks) / ticks_a_second / seconds;
+    process.io_bytes_per_second = since(IoOf(pid), used->second.io_bytes) / seconds;
   }
   std::vector<ReportedProcess> heaviest;
   const auto take = [&](auto order, size_t up_to, bool idle_too) {

@@ -3,13 +3,10 @@
 #include <utility>
 
 namespace stackray {
-namespace {
 
-absl::Status Ending() {
+absl::Status ReportExchange::Cancelled() {
   return absl::CancelledError("the agent ends, or something more urgent is to be reported");
 }
-
-}  // namespace
 
 absl::StatusOr<DumpTexts> ReportExchange::AskDump(AskedDump of, absl::Duration limit) {
   absl::MutexLock lock(&mutex_);
@@ -23,7 +20,7 @@ absl::StatusOr<DumpTexts> ReportExchange::AskDump(AskedDump of, absl::Duration l
   const bool came = mutex_.AwaitWithTimeout(absl::Condition(&is_there), limit);
   asked_.reset();
   is_dump_awaited_ = false;
-  if (is_cancelled_) return Ending();
+  if (is_cancelled_) return Cancelled();
   if (!came) return absl::DeadlineExceededError("its stacks took too long");
   return *std::exchange(dump_, std::nullopt);
 }
@@ -35,7 +32,7 @@ absl::Status ReportExchange::AwaitProfile(absl::Duration limit) {
     return is_cancelled_ || profile_.has_value();
   };
   const bool came = mutex_.AwaitWithTimeout(absl::Condition(&is_there), limit);
-  if (is_cancelled_) return Ending();
+  if (is_cancelled_) return Cancelled();
   return came ? *profile_ : absl::DeadlineExceededError("the profile took too long");
 }
 

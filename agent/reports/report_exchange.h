@@ -46,6 +46,7 @@ class ReportExchange {
   void EndProfile(const absl::Status& status);
   // Ends all waits.
   void Cancel();
+  static absl::Status Cancelled();  // Why, for who waits.
   bool is_cancelled() const;
 
  private:

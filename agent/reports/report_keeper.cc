@@ -333,9 +333,8 @@ void ReportKeeper::LookAtTriggers(const TriggerMoment& now) {
   events_.Read();
   for (const WantedTrigger& wanted : triggers_)
     for (TriggerFiring& firing : wanted.trigger->Look(now)) {
-      const bool is_routine = wanted.entry.kind == "timer";
       const absl::StatusOr<std::string> begun = Begin(wanted.entry.name, firing, false);
-      if (begun.ok()) running_->is_routine = is_routine;
+      if (begun.ok()) running_->is_routine = wanted.is_routine();
       if (!begun.ok()) Miss(wanted, std::move(firing), begun.status(), now);
     }
 }
@@ -343,8 +342,8 @@ void ReportKeeper::LookAtTriggers(const TriggerMoment& now) {
 // What can be seen again is not kept, unless a timer's report stands before it.
 void ReportKeeper::Miss(const WantedTrigger& wanted, TriggerFiring firing, const absl::Status& why,
                         const TriggerMoment& now) {
-  const bool waits = running_ != nullptr && (firing.is_over || running_->is_routine) &&
-                     wanted.entry.kind != "timer";
+  const bool waits =
+      running_ != nullptr && (firing.is_over || running_->is_routine) && !wanted.is_routine();
   if (waits && running_->is_routine && !running_->exchange.is_cancelled()) {
     LogInfo(fmt::format("report {} gives way to {}", running_->name, wanted.entry.name), kLog);
     running_->exchange.Cancel();
@@ -371,7 +370,6 @@ void ReportKeeper::Suppress(const Missed& missed) {
 
 // " < "-separated, leaf first; empty: it is not there, or not yet.
 std::string ReportKeeper::LastStackText(const TriggerFiring& firing) {
-  if (!last_stacks_.has_begun() || firing.ended_tid == 0) return "";
   const std::optional<ProcessDump> dump = last_stacks_.Of(firing.ended_pid, firing.ended_tid);
   std::string text;
   for (const std::string& name : dump ? NamesOf(*dump) : std::vector<std::string>())
@@ -391,10 +389,10 @@ void ReportKeeper::LookAtMissed(const TriggerMoment& now) {
       at->why_not = std::string(begun.status().message());
     }
     // Soon: later others have taken its place.
-    if (at->last_stack.empty()) at->last_stack = LastStackText(at->firing);
     const bool may_come = at->last_stack.empty() && last_stacks_.has_begun() &&
                           at->firing.ended_tid != 0 && now.boot_ns < at->since_ns + kLastStackNs;
-    if (at->why_not.empty() || may_come) {
+    if (may_come) at->last_stack = LastStackText(at->firing);
+    if (at->why_not.empty() || (may_come && at->last_stack.empty())) {
       ++at;
       continue;
     }

@@ -79,6 +79,7 @@ class ReportKeeper {
   struct WantedTrigger {
     ReportTriggerEntry entry;
     std::unique_ptr<ReportTrigger> trigger;
+    bool is_routine() const { return entry.kind == "timer"; }
   };
 
   // What has happened and made no report yet.

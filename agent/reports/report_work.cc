@@ -83,8 +83,7 @@ absl::Status ReportWork::AddFile(const std::string& name, const std::string& pat
 }
 
 absl::Status ReportWork::Do(const Step& step) {
-  if (exchange_.is_cancelled())
-    return absl::CancelledError("the agent ends, or something more urgent is to be reported");
+  if (exchange_.is_cancelled()) return ReportExchange::Cancelled();
   if (absl::Status room = store_.MakeRoom(order_.settings, archive_->bytes(), manifest_.unix_ms);
       !room.ok())
     return room;

@@ -16,13 +16,6 @@ std::string FrameLabel(const CallTree& tree, const CallFrame& frame) {
   return frame.inlined != 0 ? label + "_[i]" : label;
 }
 
-// "[run queue]" of "run_queue".
-std::string WaitLabel(std::string_view wait) {
-  std::string label = Concat("[", wait, "]");
-  std::replace(label.begin(), label.end(), '_', ' ');
-  return FoldedElement(label);
-}
-
 // A tree of labels whose first level is the processes.
 class FoldedTree {
  public:
@@ -40,7 +33,10 @@ class FoldedTree {
       const uint32_t process = process_labels[view.threads()[row.thread].process];
       uint32_t leaf = Insert(tree, label_of, process, row.node);
       if (const uint32_t wait = view.threads()[row.thread].wait; wait != 0)
-        leaf = nodes_.Intern({leaf, labels_.Intern(WaitLabel(view.Text(wait)), true)}, true);
+        leaf = nodes_.Intern(
+            {leaf,
+             labels_.Intern(FoldedElement(Concat("[", WaitText(view.Text(wait)), "]")), true)},
+            true);
       counts_.resize(nodes_.items().size());
       counts_[leaf] = SaturatingAdd(counts_[leaf], row.count);
     }

@@ -193,8 +193,7 @@ std::string Waits(const ProfileSummary& s) {
   std::string text;
   for (size_t kind = 1; kind < kWaitKinds; ++kind) {
     if (s.waits[kind] == 0) continue;
-    std::string name(WaitKindName(static_cast<WaitKind>(kind)));
-    std::replace(name.begin(), name.end(), '_', ' ');
+    const std::string name = WaitText(WaitKindName(static_cast<WaitKind>(kind)));
     fmt::format_to(std::back_inserter(text), "{}{} {:.3f} s", text.empty() ? " (" : ", ", name,
                    static_cast<double>(s.waits[kind]) / 1e9);
   }

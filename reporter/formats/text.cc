@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stackray {
 namespace {
 
@@ -135,6 +137,12 @@ std::string FoldedElement(std::string_view text) {
   return Printed(text, [](std::string_view rest) {
     return LineBreakBytes(rest) != 0 || rest[0] == '\t' ? " " : rest[0] == ';' ? ":" : "";
   });
+}
+
+std::string WaitText(std::string_view wait) {
+  std::string text(wait);
+  std::ranges::replace(text, '_', ' ');
+  return text;
 }
 
 std::string PrintableText(std::string_view text) {

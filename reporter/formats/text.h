@@ -33,6 +33,8 @@ std::string FoldedElement(std::string_view text);
 // For a terminal: what could drive it becomes U+FFFD: control characters (C0, DEL, C1) and those
 // that turn the direction of writing.
 std::string PrintableText(std::string_view text);
+// "run queue" of "run_queue": what was waited for, as people read it.
+std::string WaitText(std::string_view wait);
 // PrintableText() of each line. Lines after the first are indented, so that a line break in a name
 // makes no line of its own.
 std::string PrintableLines(std::string_view text);

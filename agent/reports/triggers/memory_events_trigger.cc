@@ -57,7 +57,7 @@ class MemoryEventsTrigger : public ReportTrigger {
   std::optional<uint64_t> ReadNumber(const EventFile& file) const {
     const absl::StatusOr<std::string> text =
         ReadBounded(fmt::format("{}/{}", entry_.cgroup, file.file), kMostBytes);
-    if (!text.ok()) return {};
+    if (!text.ok()) return std::nullopt;
     if (file.key[0] != '\0') return NumberOf(*text, file.key);
     return std::strtoull(text->c_str(), nullptr, 10);
   }

@@ -48,7 +48,7 @@ class PressureTrigger : public ReportTrigger {
 
   static std::optional<uint64_t> PressureTotalUs(const std::string& text) {
     const size_t some = text.find("some "), total = text.find("total=", some);
-    if (some != 0 || total == std::string::npos) return {};
+    if (some != 0 || total == std::string::npos) return std::nullopt;
     return std::strtoull(text.c_str() + total + 6, nullptr, 10);
   }
 

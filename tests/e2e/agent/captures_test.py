@@ -33,7 +33,7 @@ class Captures(agent_case.AgentCase):
         found = {}
         folder = os.path.join(self.state, "captures")
         for name in os.listdir(folder):
-            if name.endswith(".json"):
+            if name.endswith(".json") and not name.startswith("."):  # One that is being written.
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     record = json.load(file)
                 found[record["capture"]["name"]] = record
