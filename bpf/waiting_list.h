@@ -175,8 +175,8 @@ static __always_inline void describe_listed(struct sample_record *record, struct
 }
 
 /* In front of the sample's arrays, whose lengths the record says. */
-static __always_inline u64 fill_listed(struct listed_thread *listed, struct task_struct *task, u32 tid,
-				       u32 captures, u64 out_ns)
+static __always_inline u64 fill_listed(struct listed_thread *listed, struct task_struct *task,
+				       u32 tid, u32 captures, u64 out_ns)
 {
 	struct sample_record *record = &listed->record;
 	u64 bytes;

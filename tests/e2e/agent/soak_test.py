@@ -160,7 +160,8 @@ class Soak(agent_case.AgentCase):
         return {"seconds": now - began, "anonymous_mib": anonymous_of(pid), "mappings": mappings,
                 "deleted_mappings": len(mapped), "descriptors": descriptors,
                 "deleted_descriptors": len(held), "deleted_mib": held_bytes / MIB,
-                "oldest_deleted_s": deleted.look(mapped, now), "disk_mib": disk_of(self.state) / MIB,
+                "oldest_deleted_s": deleted.look(mapped, now),
+                "disk_mib": disk_of(self.state) / MIB,
                 "answers": self.answers}
 
     def test_nothing_grows(self):
@@ -199,7 +200,8 @@ class Soak(agent_case.AgentCase):
                 wrong.append(column)
         oldest = max(row["oldest_deleted_s"] for row in rows)
         disk = max(row["disk_mib"] for row in rows)
-        print(f"deleted mappings: at most {max(row['deleted_mappings'] for row in rows)}, the oldest "
+        most = max(row["deleted_mappings"] for row in rows)
+        print(f"deleted mappings: at most {most}, the oldest "
               f"{oldest:.0f} s; disk at most {disk:.1f} MiB; {self.answers} answers", flush=True)
         self.assertEqual(wrong, [])
         self.assertLess(oldest, OLDEST_DELETED_S)
